@@ -1,0 +1,1 @@
+"""Chat with your documents and see the exact lines every answer comes from."""

@@ -1,0 +1,1 @@
+"""Generators: question and passages to an answer."""

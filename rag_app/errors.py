@@ -1,0 +1,115 @@
+"""Everything that can go wrong in a way a user can mend.
+
+    RagAppError              every message may be shown to a user and says what to do next
+    ├── SettingsError        a setting has a value that cannot be used
+    ├── LibraryInUse         another process owns the data directory
+    ├── ModelUnavailable     weights are missing, torn or not the ones we know
+    ├── DocumentError        a file cannot be added
+    │   ├── UnsupportedFormat
+    │   ├── EmptyFile
+    │   ├── DamagedFile
+    │   ├── PasswordNeeded
+    │   │   └── WrongPassword
+    │   ├── NoText
+    │   └── LimitReached     too large, too many pages, too slow, too much memory: names the limit
+    ├── UnknownDocument
+    └── QuestionError        empty, too long, or nothing to ask yet
+
+`code` is stored with a failed document and is what programs test; the message is for people."""
+
+from __future__ import annotations
+
+
+class RagAppError(Exception):
+    """Base of all errors whose message may be shown to a user."""
+
+    code = "error"
+
+
+class SettingsError(RagAppError):
+    """A setting has a value that cannot be used."""
+
+    code = "settings"
+
+
+class LibraryInUse(RagAppError):
+    """Another process owns the data directory."""
+
+    code = "library_in_use"
+
+
+class ModelUnavailable(RagAppError):
+    """Model weights are missing, torn or not the ones we know."""
+
+    code = "model_unavailable"
+
+
+class DocumentError(RagAppError):
+    """A file cannot be added."""
+
+    code = "document"
+
+
+class UnsupportedFormat(DocumentError):
+    """No reader for this kind of file."""
+
+    code = "unsupported_format"
+
+
+class EmptyFile(DocumentError):
+    """The file has no bytes."""
+
+    code = "empty_file"
+
+
+class DamagedFile(DocumentError):
+    """The file is torn, or is not what its name says."""
+
+    code = "damaged_file"
+
+
+class PasswordNeeded(DocumentError):
+    """The file is encrypted and no password was given."""
+
+    code = "password_needed"
+
+
+class WrongPassword(PasswordNeeded):
+    """The file is encrypted and the password given does not open it."""
+
+    code = "wrong_password"
+
+
+class NoText(DocumentError):
+    """The file can be read, and there is no text in it."""
+
+    code = "no_text"
+
+
+class LimitReached(DocumentError):
+    """The file is over one of the limits in the settings; the message names it."""
+
+    code = "limit_reached"
+
+
+class UnknownDocument(RagAppError):
+    """No document of that id or name."""
+
+    code = "unknown_document"
+
+
+class QuestionError(RagAppError):
+    """The question is empty or too long, or there is nothing to ask yet."""
+
+    code = "question"
+
+
+def error_class(code: str) -> type[RagAppError]:
+    """The class with this `code`, RagAppError itself if there is none."""
+    pending: list[type[RagAppError]] = [RagAppError]
+    while pending:
+        cls = pending.pop()
+        if cls.code == code:
+            return cls
+        pending.extend(cls.__subclasses__())
+    return RagAppError

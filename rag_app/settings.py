@@ -1,0 +1,62 @@
+"""Settings: typed, read once, and the one place that reads the environment.
+
+Every setting can be given as RAG_APP_<NAME> in the environment or as an argument of `Settings`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rag_app.errors import SettingsError
+
+
+def _default_data_dir() -> Path:
+    """The user's own data folder for programs, as the XDG base directory specification names it."""
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "rag-app"
+
+
+class Settings(BaseSettings):
+    """What can be changed without changing code. Build it with `Settings.load`."""
+
+    model_config = SettingsConfigDict(env_prefix="RAG_APP_", frozen=True, extra="forbid")
+
+    data_dir: Path = Field(default_factory=_default_data_dir, description="where everything is kept")
+
+    max_file_mb: int = Field(200, ge=1, description="largest file taken, in MiB")
+    max_pages: int = Field(10_000, ge=1, description="most pages read from one document")
+    max_characters: int = Field(50_000_000, ge=1_000, description="most text read from one document")
+    read_seconds: float = Field(300, gt=0, description="longest time one document may take to read")
+    read_memory_mb: int = Field(2_048, ge=256, description="most memory the reading process may take, in MiB")
+    max_question_characters: int = Field(4_000, ge=10, description="longest question")
+
+    chunk_tokens: int = Field(200, ge=20, le=240, description="largest chunk, in (estimated) tokens")
+    top_k: int = Field(8, ge=1, le=50, description="passages an answer is made from")
+    candidates: int = Field(60, ge=1, le=1_000, description="candidates each index gives to the fusion")
+    caution: float = Field(
+        0.5, ge=0, le=1, description="confidence under which the app says that it does not know"
+    )
+    threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
+
+    @classmethod
+    def load(cls, **given: Any) -> Settings:
+        """Settings from the environment, with `given` before it.
+
+        Raises SettingsError naming the first setting that cannot be used."""
+        try:
+            return cls(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = "_".join(str(part) for part in first["loc"]).upper()
+            raise SettingsError(
+                f"The setting RAG_APP_{name} cannot be {first.get('input')!r}: {first['msg'].lower()}."
+            ) from error
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Every environment variable that is read."""
+        return [f"RAG_APP_{name.upper()}" for name in cls.model_fields]

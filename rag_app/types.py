@@ -1,0 +1,237 @@
+"""The nouns of the app, frozen.
+
+Everything else imports this module and it imports nothing of ours, so that where a text came from
+(document, page, offsets) is carried by types from the first line of data flow to the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How far a document has come: received -> read -> searchable -> ready, or failed."""
+
+    RECEIVED = "received"  # the file is kept; nothing of it has been read
+    READ = "read"  # its pages are stored
+    SEARCHABLE = "searchable"  # its chunks can be found by words
+    READY = "ready"  # its chunks can be found by meaning, too
+    FAILED = "failed"  # it cannot be read; `Document.error` says why
+
+
+class RetrieverKind(StrEnum):
+    """Which index answers a search."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    BM25 = "bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle on a displayed page, in PDF points, origin at the top left."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a document: where its section begins. `level` 1 is the outermost."""
+
+    page: int
+    start: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document's unit of reading, numbered from 1. `width` and `height` in points if it has a picture."""
+
+    number: int
+    text: str
+    label: str = ""  # what the document itself calls the page ("iv", "A-3"); empty: its number
+    width: float | None = None
+    height: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader made of one file."""
+
+    pages: tuple[Page, ...]
+    title: str = ""
+    headings: tuple[Heading, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One uploaded file; `id` is the SHA-256 of its bytes, in hex."""
+
+    id: str
+    name: str  # as the user called it: shown, never used as a path
+    suffix: str  # of the stored original, with the dot: ".pdf"
+    size: int  # bytes
+    status: Status
+    added_at: str  # ISO 8601, UTC
+    pages: int = 0
+    chunks: int = 0
+    title: str = ""
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    error_code: str | None = None  # RagAppError.code of the reason, e.g. "password_needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """An exact slice of one page: `page.text[chunk.start:chunk.end] == chunk.text`."""
+
+    document_id: str
+    page: int
+    ordinal: int  # position in the document, from 0
+    start: int
+    end: int
+    text: str
+    heading: str = ""  # section path it stands under, "Part I > Item 1"
+
+    @property
+    def id(self) -> str:
+        """Made from content and position, so that writing it twice is writing it once."""
+        return f"{self.document_id[:16]}-{self.ordinal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk that was found, and how well: `score` is p(z|x) over the passages found with it."""
+
+    chunk: Chunk
+    name: str  # of its document
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of one page, by offsets into that page's text."""
+
+    document_id: str
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a generator says: its text, and (a reader only) the spans it took it from.
+
+    `evidence[i]` are the spans that support the i-th of `sentences`, the parts of `text`."""
+
+    sentences: tuple[str, ...]
+    evidence: tuple[tuple[Span, ...], ...]
+    confidence: float  # 0..1
+    short_answer: str = ""
+    abstained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A verbatim span of a page that supports a sentence of the answer; `number` from 1."""
+
+    number: int
+    document_id: str
+    name: str
+    page: int
+    start: int
+    end: int
+    quote: str
+    boxes: tuple[Box, ...] = ()  # where the quote stands on the page's picture, one per line
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds spent on a question."""
+
+    retrieve: float
+    answer: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished answer. `text` holds [n] markers that point at citations with that number."""
+
+    question: str
+    text: str
+    short_answer: str
+    abstained: bool
+    confidence: float  # 0..1
+    generator: str
+    citations: tuple[Citation, ...]
+    passages: tuple[Passage, ...]
+    seconds: Timing
+    notes: tuple[str, ...] = ()  # e.g. which documents could so far be searched by words only
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Event: what was found, before a word of the answer is there."""
+
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Event: the next piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Event, the last one: the whole answer with its checked citations."""
+
+    answer: Answer
+
+
+Event = Sources | Delta | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier question of a conversation, and what was answered."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a file that was handed in."""
+
+    document: Document
+    duplicate: bool = False  # the same bytes were in the library already
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the work on a document is right now."""
+
+    document_id: str
+    stage: str  # "waiting" | "reading" | "indexing" | "embedding"
+    done: int = 0
+    total: int = 0  # 0: not known yet
+    unit: str = "pages"
+    seconds_left: float | None = None  # None: not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A rendered page: WebP bytes, and the page's displayed size in points (so boxes can be scaled)."""
+
+    webp: bytes
+    width: float
+    height: float
+    notes: tuple[str, ...] = field(default=())
