@@ -25,18 +25,28 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="RAG_APP_", frozen=True, extra="forbid")
 
-    data_dir: Path = Field(default_factory=_default_data_dir, description="where everything is kept")
+    data_dir: Path = Field(
+        default_factory=_default_data_dir, description="where everything is kept"
+    )
 
     max_file_mb: int = Field(200, ge=1, description="largest file taken, in MiB")
     max_pages: int = Field(10_000, ge=1, description="most pages read from one document")
-    max_characters: int = Field(50_000_000, ge=1_000, description="most text read from one document")
+    max_characters: int = Field(
+        50_000_000, ge=1_000, description="most text read from one document"
+    )
     read_seconds: float = Field(300, gt=0, description="longest time one document may take to read")
-    read_memory_mb: int = Field(2_048, ge=256, description="most memory the reading process may take, in MiB")
+    read_memory_mb: int = Field(
+        2_048, ge=256, description="most memory the reading process may take, in MiB"
+    )
     max_question_characters: int = Field(4_000, ge=10, description="longest question")
 
-    chunk_tokens: int = Field(200, ge=20, le=240, description="largest chunk, in (estimated) tokens")
+    chunk_tokens: int = Field(
+        200, ge=20, le=240, description="largest chunk, in (estimated) tokens"
+    )
     top_k: int = Field(8, ge=1, le=50, description="passages an answer is made from")
-    candidates: int = Field(60, ge=1, le=1_000, description="candidates each index gives to the fusion")
+    candidates: int = Field(
+        60, ge=1, le=1_000, description="candidates each index gives to the fusion"
+    )
     caution: float = Field(
         0.5, ge=0, le=1, description="confidence under which the app says that it does not know"
     )
@@ -53,7 +63,7 @@ class Settings(BaseSettings):
             first = error.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
             raise SettingsError(
-                f"The setting RAG_APP_{name} cannot be {first.get('input')!r}: {first['msg'].lower()}."
+                f"RAG_APP_{name} cannot be {first.get('input')!r}: {first['msg'].lower()}."
             ) from error
 
     @classmethod

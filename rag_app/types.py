@@ -5,7 +5,7 @@ Everything else imports this module and it imports nothing of ours, so that wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -49,7 +49,9 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document's unit of reading, numbered from 1. `width` and `height` in points if it has a picture."""
+    """A document's unit of reading, numbered from 1.
+
+    `width` and `height` are those of its picture in points, None if it has no picture."""
 
     number: int
     text: str
@@ -229,9 +231,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A rendered page: WebP bytes, and the page's displayed size in points (so boxes can be scaled)."""
+    """A rendered page: WebP bytes, and the displayed size in points that boxes are scaled by."""
 
     webp: bytes
     width: float
     height: float
-    notes: tuple[str, ...] = field(default=())

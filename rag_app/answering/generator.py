@@ -1,0 +1,38 @@
+"""What every generator is: question and passages to a draft, in pieces.
+
+The embedded reader and chat models have this one interface, so that the chain need not know which
+of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rag_app.types import Draft, Passage
+
+Cancelled = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The next piece of an answer's text; the last piece carries the draft.
+
+    Pieces add up, as LangChain expects of what is streamed."""
+
+    text: str = ""
+    draft: Draft | None = None
+
+    def __add__(self, later: Piece) -> Piece:
+        return Piece(self.text + later.text, later.draft or self.draft)
+
+
+class Generator(Protocol):
+    """Question and passages to answer."""
+
+    name: str  # shown to users and stored with answers
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft; stop early when `cancelled()` is true."""

@@ -1,0 +1,156 @@
+"""Answer by quoting: the sentences of the passages that best support an answer.
+
+Each sentence is scored by how near it is to the question in meaning and how many of the question's
+telling words it holds. Nothing is written that does not stand in a document. When even the best
+sentence is unlikely to answer, it abstains."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rag_app.answering.generator import Cancelled, Piece
+from rag_app.embedding import Embedder
+from rag_app.retrieval import query_words
+from rag_app.sentences import sentences
+from rag_app.types import Draft, Passage, Span
+
+_MOST_SENTENCES = 120  # looked at for one question
+_MOST_QUOTES = 3
+_NEAR_THE_BEST = (
+    0.93  # a further sentence is quoted if its score is at least this share of the best
+)
+_FEWEST_WORDS = 3  # a sentence with fewer says too little to be quoted
+
+# Logistic regression on the best sentence's features; fitted by benchmarks/fit_quotes.py.
+_BIAS, _MEANING, _WORDS = -7.0, 7.0, 5.0
+
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence of a passage and how well it fits the question."""
+
+    span: Span
+    text: str
+    meaning: float = 0.0  # cosine of sentence and question
+    words: float = 0.0  # share of the question's telling words in it, rare ones counting more
+
+    @property
+    def score(self) -> float:
+        """Log-odds that it answers the question."""
+        return _BIAS + _MEANING * self.meaning + _WORDS * self.words
+
+
+class QuoteGenerator:
+    """The generator that needs nothing but the embedding model."""
+
+    name = "quotes"
+
+    def __init__(self, embedder: Embedder, caution: float) -> None:
+        self._embedder = embedder
+        self._caution = caution
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield the answer's sentences, then the draft."""
+        ranked = self.rank(question, passages)
+        if cancelled():
+            return
+        draft = self._draft(ranked)
+        for sentence in draft.sentences:
+            yield Piece(sentence + "\n\n")
+        yield Piece(draft=draft)
+
+    def rank(self, question: str, passages: Sequence[Passage]) -> list[Candidate]:
+        """All sentences of the passages, the best first."""
+        found = candidates(passages)
+        if not found:
+            return []
+        meaning = self._meaning(question, found)
+        words = word_overlap(question, passages, found)
+        scored = [
+            Candidate(c.span, c.text, float(m), w)
+            for c, m, w in zip(found, meaning, words, strict=True)
+        ]
+        return sorted(scored, key=lambda c: c.score, reverse=True)
+
+    def _meaning(self, question: str, found: Sequence[Candidate]) -> np.ndarray:
+        vectors = np.asarray(self._embedder.embed_documents([c.text for c in found]))
+        similarity: np.ndarray = vectors @ np.asarray(self._embedder.embed_query(question))
+        return similarity
+
+    def _draft(self, ranked: Sequence[Candidate]) -> Draft:
+        if not ranked:
+            return Draft((), (), 0.0, abstained=True)
+        confidence = 1.0 / (1.0 + math.exp(-ranked[0].score))
+        if confidence < self._caution:
+            return Draft((), (), confidence, abstained=True)
+        least = ranked[0].score + math.log(_NEAR_THE_BEST)
+        quoted = [c for c in ranked[:_MOST_QUOTES] if c.score >= least]
+        return Draft(
+            sentences=tuple(c.text for c in quoted),
+            evidence=tuple((c.span,) for c in quoted),
+            confidence=confidence,
+            short_answer=quoted[0].text,
+        )
+
+
+def candidates(passages: Sequence[Passage]) -> list[Candidate]:
+    """The sentences of the passages, each once, in the passages' order."""
+    found: dict[str, Candidate] = {}
+    for passage in passages:
+        chunk = passage.chunk
+        for start, end in sentences(chunk.text):
+            text = " ".join(chunk.text[start:end].split())
+            if len(_TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
+                span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
+                found[text] = Candidate(span, text)
+    return list(found.values())[:_MOST_SENTENCES]
+
+
+def word_overlap(
+    question: str, passages: Sequence[Passage], found: Sequence[Candidate]
+) -> list[float]:
+    """For each sentence the share of the question's telling words that it holds, by rarity.
+
+    A word that only stands in the heading or the document's name counts half: it says what the
+    sentence is about."""
+    asked = {_stem(w) for word in query_words(question)[0] for w in _TOKEN.findall(word)}
+    held = [{_stem(w) for w in _TOKEN.findall(c.text.lower())} for c in found]
+    about = _context_words(passages)
+    weight = {w: math.log(1 + len(held) / (1 + sum(w in words for words in held))) for w in asked}
+    total = sum(weight.values())
+    if not total:
+        return [0.0] * len(found)
+    return [
+        sum(
+            weight[w] * (1.0 if w in words else 0.5)
+            for w in asked
+            if w in words or w in about.get((c.span.document_id, c.span.page), ())
+        )
+        / total
+        for c, words in zip(found, held, strict=True)
+    ]
+
+
+def _context_words(passages: Sequence[Passage]) -> dict[tuple[str, int], set[str]]:
+    about: dict[tuple[str, int], set[str]] = {}
+    for passage in passages:
+        said = f"{passage.name} {passage.chunk.heading}".lower()
+        key = (passage.chunk.document_id, passage.chunk.page)
+        about.setdefault(key, set()).update(_stem(w) for w in _TOKEN.findall(said))
+    return about
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word

@@ -1,0 +1,85 @@
+"""The LangChain chain: question -> sources -> pieces of an answer, as typed events.
+
+Sources arrive before the first word of the answer, and whatever generator is used, citations are
+checked in one place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+
+from rag_app.answering.generator import Cancelled, Generator, Piece
+from rag_app.citations import cite
+from rag_app.retrieval import HybridRetriever
+from rag_app.types import Answer, Delta, Draft, Event, Finished, Passage, Sources, Timing
+
+NOT_FOUND = "I could not find an answer to this in your documents."
+
+
+def build_chain(
+    retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
+) -> Runnable[dict[str, Any], dict[str, Any]]:
+    """{"question"} -> {"question", "passages", "answer"}; streams the keys in that order."""
+
+    def write(found: dict[str, Any]) -> Iterator[Piece]:
+        yield from generator.generate(found["question"], found["passages"], cancelled)
+
+    sources = RunnableLambda(_question) | retriever | RunnableLambda(_passages)
+    return RunnablePassthrough.assign(passages=sources) | RunnablePassthrough.assign(
+        answer=RunnableLambda(write)
+    )
+
+
+def ask(
+    question: str, retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
+) -> Iterator[Event]:
+    """Sources, then Deltas, then Finished; after a cancellation no Finished."""
+    began = time.perf_counter()
+    passages: tuple[Passage, ...] = ()
+    found_at = began
+    written = Piece()
+    for part in build_chain(retriever, generator, cancelled).stream({"question": question}):
+        if "passages" in part:
+            passages, found_at = tuple(part["passages"]), time.perf_counter()
+            yield Sources(passages)
+        if "answer" in part:
+            written += part["answer"]
+            if part["answer"].text:
+                yield Delta(part["answer"].text)
+        if cancelled():
+            return
+    seconds = Timing(found_at - began, time.perf_counter() - found_at)
+    draft = written.draft or Draft((), (), 0.0, abstained=True)
+    yield Finished(finish(question, draft, passages, generator.name, seconds))
+
+
+def finish(
+    question: str, draft: Draft, passages: tuple[Passage, ...], generator: str, seconds: Timing
+) -> Answer:
+    """The answer that a draft makes, its citations checked against the passages."""
+    text, citations = cite(draft, passages)
+    abstained = draft.abstained or not text
+    return Answer(
+        question=question,
+        text=NOT_FOUND if abstained else text,
+        short_answer="" if abstained else draft.short_answer,
+        abstained=abstained,
+        confidence=draft.confidence,
+        generator=generator,
+        citations=() if abstained else citations,
+        passages=passages,
+        seconds=seconds,
+    )
+
+
+def _question(given: dict[str, Any]) -> str:
+    question: str = given["question"]
+    return question
+
+
+def _passages(found: list[LangChainDocument]) -> list[Passage]:
+    return [document.metadata["passage"] for document in found]

@@ -1,0 +1,46 @@
+"""A draft and the passages it was made from -> text with [n] markers and checked citations.
+
+Pure. A citation is a verbatim slice of a passage, or it is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_app.types import Citation, Draft, Passage, Span
+
+
+def cite(draft: Draft, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
+    """The draft's text with a marker after each supported sentence, and the citations, from 1.
+
+    Evidence that lies in none of the passages is dropped. The same span is cited once."""
+    citations: dict[Span, Citation] = {}
+    parts = []
+    for sentence, evidence in zip(draft.sentences, draft.evidence, strict=True):
+        markers = ""
+        for span in evidence:
+            if span not in citations:
+                made = _citation(span, len(citations) + 1, passages)
+                if made is None:
+                    continue
+                citations[span] = made
+            markers += f"[{citations[span].number}]"
+        parts.append(f"{sentence} {markers}".rstrip())
+    return "\n\n".join(parts), tuple(citations.values())
+
+
+def _citation(span: Span, number: int, passages: Sequence[Passage]) -> Citation | None:
+    for passage in passages:
+        chunk = passage.chunk
+        same_page = (chunk.document_id, chunk.page) == (span.document_id, span.page)
+        if same_page and chunk.start <= span.start < span.end <= chunk.end:
+            quote = chunk.text[span.start - chunk.start : span.end - chunk.start]
+            return Citation(
+                number,
+                span.document_id,
+                passage.name,
+                span.page,
+                span.start,
+                span.end,
+                quote,
+            )
+    return None

@@ -1,0 +1,224 @@
+"""Turn untrusted text and offsets into something safe to show: marked HTML, Markdown, boxes.
+
+Everything is escaped first; only then are marks and links of our own put in.
+Knows nothing of Streamlit, of files or of how an answer came to be."""
+
+from __future__ import annotations
+
+import html
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rag_app.types import Box, Citation, Page, PagePicture
+
+CITE = "#cite:"  # what the link of a citation starts with; a heading's own anchor has no colon
+_TITLE_CHARACTERS = 320
+
+
+def merge_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    """The same coverage as sorted spans with a gap between any two, inside 0..length."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted((max(0, a), min(length, b)) for a, b in spans):
+        if start >= end:
+            continue
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def mark(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """HTML that shows exactly `text`, with `<mark>` around the spans.
+
+    No markup of the text survives; to keep its line breaks show it with `white-space: pre-wrap`."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in merge_spans(spans, len(text)):
+        pieces += [
+            html.escape(text[done:start]),
+            "<mark>",
+            html.escape(text[start:end]),
+            "</mark>",
+        ]
+        done = end
+    return "".join([*pieces, html.escape(text[done:])])
+
+
+def excerpt(page: Page, start: int, end: int, around: int = 600) -> tuple[str, int, int]:
+    """A slice of the page: the span and about `around` characters on both sides, cut between words.
+
+    The offsets that come back point at the same span inside the slice."""
+    text = page.text
+    start = max(0, min(start, len(text)))
+    end = max(start, min(end, len(text)))
+    left, right = max(0, start - around), min(len(text), end + around)
+    if left > 0 and not text[left - 1].isspace():
+        left = next((i for i in range(left, start) if text[i].isspace()), left)
+    if right < len(text) and not text[right].isspace():
+        right = next((i for i in range(right, end, -1) if text[i - 1].isspace()), right)
+    return text[left:right], start - left, end - left
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A rectangle on a picture, in percent of its width and height."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+def _one_line(a: Box, b: Box) -> bool:
+    """Whether two boxes stand on one line, with no more than a wide space between them."""
+    height = min(a.y1 - a.y0, b.y1 - b.y0)
+    overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
+    gap = max(a.x0, b.x0) - min(a.x1, b.x1)
+    return overlap >= 0.5 * height and gap <= max(height, 2.0)
+
+
+def merge_boxes(boxes: Sequence[Box]) -> tuple[Box, ...]:
+    """Boxes of one line become one box; every given box lies inside one that comes back."""
+    merged: list[Box] = []
+    for box in sorted(boxes, key=lambda b: (b.y0, b.x0)):
+        while near := next((other for other in merged if _one_line(other, box)), None):
+            merged.remove(near)
+            box = Box(
+                min(near.x0, box.x0),
+                min(near.y0, box.y0),
+                max(near.x1, box.x1),
+                max(near.y1, box.y1),
+            )
+        merged.append(box)
+    return tuple(sorted(merged, key=lambda b: (b.y0, b.x0)))
+
+
+def areas(boxes: Sequence[Box], picture: PagePicture, pad: float = 2.0) -> tuple[Area, ...]:
+    """Where the boxes lie on the picture, one per line, `pad` points wider on each side."""
+    found = []
+    for box in merge_boxes(boxes):
+        x0, x1 = max(0.0, box.x0 - pad), min(picture.width, box.x1 + pad)
+        y0, y1 = max(0.0, box.y0 - pad), min(picture.height, box.y1 + pad)
+        if x0 < x1 and y0 < y1:
+            found.append(
+                Area(
+                    left=100 * x0 / picture.width,
+                    top=100 * y0 / picture.height,
+                    width=100 * (x1 - x0) / picture.width,
+                    height=100 * (y1 - y0) / picture.height,
+                )
+            )
+    return tuple(found)
+
+
+_PUNCTUATION = frozenset(string.punctuation)
+_ADDRESS = re.compile(r"https?(?=://)|www(?=\.)", re.IGNORECASE)
+
+
+def escape_markdown(text: str) -> str:
+    """Markdown that shows `text` on one line, as it is, in a Streamlit text or a widget's label."""
+    line = " ".join("".join(c if c.isprintable() else _blank(c) for c in text).split())
+    # a word joiner (no width, no break) keeps an address from becoming a live link
+    line = _ADDRESS.sub(lambda found: found.group() + "\u2060", line)
+    return "".join(_literal(c) for c in line)
+
+
+def _blank(character: str) -> str:
+    return " " if character.isspace() else ""
+
+
+def _literal(character: str) -> str:
+    """One character that means nothing to Markdown."""
+    return "\\" + character if character in _PUNCTUATION else character
+
+
+# One pass over the text of an answer; the first alternative that fits wins. Something is taken for
+# code only where no Markdown parser can see it otherwise: a closed fence of backticks at the
+# margin, or a span inside one line and one table cell. Every other backtick is escaped, so that
+# none can pair up.
+_MARKED_UP = re.compile(
+    r"""
+      (?P<code> ^(?P<fence>`{3,}+)[^`\n]*\n (?:(?![ \t]*`{3}).*\n)* (?P=fence)[ ]*$
+              | (?<!`)(?P<run>`++)[^`|\n]+(?P=run)(?!`) )
+    | \\(?P<escaped> [!-/:-@\[-`{-~] )
+    | \[(?P<number> [1-9]\d{0,2} )\]
+    | (?P<address> https?(?=://)|www(?=\.) )
+    | (?P<special> [<$\[`\\:] | !(?=\[) | ~(?=~~) )
+    """,
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+_PLAIN = re.compile(
+    r"""
+      \[(?P<number> [1-9]\d{0,2} )\]
+    | (?P<address> https?(?=://)|www(?=\.) )
+    | (?P<indent> (?:^|(?<=\n))[ \t]+ )
+    | (?P<special> [!-/:-@\[-`{-~] )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ENTITIES = {"<": "&lt;", ":": "&#58;", "&": "&amp;"}
+
+
+def link_citations(
+    answer_text: str, citations: Sequence[Citation], message_id: str, *, plain: bool = False
+) -> str:
+    """Markdown for `st.markdown` in which `[n]` of a real citation is a link to it.
+
+    Other markers are dropped. The text is untrusted: emphasis, lists, tables and code stay (or, if
+    it is `plain` text of a document, nothing at all means anything), links, images, HTML, formulas
+    and directives do not. A link is `[n](#cite:<message>-<n> "document · p. 3 — quote")`."""
+    known = {citation.number: citation for citation in citations}
+    tokens = _PLAIN if plain else _MARKED_UP
+    text = answer_text.replace("\r\n", "\n").replace("\r", "\n")
+    # Before anything is escaped, and again if dropping one marker uncovers another.
+    while (shorter := _without_unknown(text, tokens, known)) != text:
+        text = shorter
+    return _replaced(text, tokens, lambda token: _safe(token, known, message_id))
+
+
+def _replaced(
+    text: str, tokens: re.Pattern[str], replacement: Callable[[re.Match[str]], str]
+) -> str:
+    pieces: list[str] = []
+    done = 0
+    for token in tokens.finditer(text):
+        pieces += [text[done : token.start()], replacement(token)]
+        done = token.end()
+    return "".join([*pieces, text[done:]])
+
+
+def _without_unknown(text: str, tokens: re.Pattern[str], known: Mapping[int, Citation]) -> str:
+    dropped = "\0"  # cannot be in the text of an answer, and is gone at the end
+
+    def replacement(token: re.Match[str]) -> str:
+        number = token["number"]
+        return dropped if number and int(number) not in known else token.group()
+
+    marked = _replaced(text.replace(dropped, ""), tokens, replacement)
+    return re.sub(rf"[ ]?{dropped}(?=[.,;:!?)]|$)|{dropped}", "", marked)
+
+
+def _safe(token: re.Match[str], known: Mapping[int, Citation], message_id: str) -> str:
+    """What stands in the Markdown for one token of the answer."""
+    groups = token.groupdict()
+    if groups["number"]:
+        return _link(known[int(groups["number"])], message_id)
+    if groups["address"]:  # text of its own, so that the address is not linked
+        return f":gray[{groups['address']}]"
+    if groups.get("code"):
+        return token.group()
+    if groups.get("indent"):
+        return ""
+    character = groups.get("escaped") or groups["special"]
+    return _ENTITIES.get(character, "\\" + character)
+
+
+def _link(citation: Citation, message_id: str) -> str:
+    title = " ".join(f"{citation.name} · p. {citation.page} — {citation.quote}".split())
+    if len(title) > _TITLE_CHARACTERS:
+        title = title[: _TITLE_CHARACTERS - 1].rsplit(" ", 1)[0] + "…"
+    encoded = "".join(c if c.isalnum() or c in " .,;()%—·…" else f"&#{ord(c)};" for c in title)
+    return f'[{citation.number}]({CITE}{message_id}-{citation.number} "{encoded}")'

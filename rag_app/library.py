@@ -1,0 +1,395 @@
+"""The façade: add, documents, remove, search, ask.
+
+One library owns one data directory in one process; it is thread-safe and shared by all sessions.
+Knows nothing of the UI."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rag_app import chain
+from rag_app.answering.generator import Generator
+from rag_app.answering.quotes import QuoteGenerator
+from rag_app.embedding import Embedder, MiniLmEmbedder
+from rag_app.errors import LibraryInUse, QuestionError, RagAppError, UnknownDocument
+from rag_app.ingestion import Ingestion
+from rag_app.originals import Incoming, Originals, display_name, free_name
+from rag_app.reading import detect
+from rag_app.reading.limits import Limits
+from rag_app.reading.sandbox import Sandbox
+from rag_app.retrieval import HybridRetriever
+from rag_app.settings import Settings
+from rag_app.store import Store
+from rag_app.types import (
+    Added,
+    Answer,
+    Box,
+    Citation,
+    Document,
+    Event,
+    Finished,
+    Page,
+    PagePicture,
+    Passage,
+    Progress,
+    RetrieverKind,
+    Status,
+)
+from rag_app.vectors import ChromaVectors
+
+log = logging.getLogger(__name__)
+
+_WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE)
+_ASKABLE = (Status.SEARCHABLE, Status.READY)
+
+
+class Library:
+    """Documents, and what can be asked of them.
+
+    Raises LibraryInUse if another process owns the data directory."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        self.settings = settings
+        folder = settings.data_dir.expanduser().resolve()
+        self._lock = _own(folder)
+        self._embedder = embedder or MiniLmEmbedder(settings.threads)
+        self._generator = generator or QuoteGenerator(self._embedder, settings.caution)
+        self._store = Store(folder / "library.sqlite3")
+        self._vectors = ChromaVectors(folder / "vectors", self._embedder.fingerprint)
+        self._originals = Originals(folder / "files", settings.max_file_mb << 20)
+        limits = Limits.from_settings(settings)
+        self._viewer = Sandbox(limits)  # for people who wait; never behind a file being read
+        self._reader = Sandbox(limits)
+        self._ingestion = Ingestion(
+            self._store,
+            self._vectors,
+            self._embedder,
+            self._reader,
+            self._file,
+            settings.chunk_tokens,
+        )
+        self._adding = threading.Lock()
+        self._warming: threading.Thread | None = None
+        self._warm_state = "cold"
+        self._recover()
+        self._ingestion.start()
+
+    def close(self) -> None:
+        """Let go of everything; work that is not finished goes on at the next start."""
+        self._ingestion.stop()
+        if self._warming is not None:
+            self._warming.join()
+        self._reader.close()
+        self._viewer.close()
+        self._vectors.close()
+        self._store.close()
+        self._lock.release()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Documents
+
+    def add(
+        self, name: str, data: bytes | Path, *, password: str | None = None, replace: bool = False
+    ) -> Added:
+        """Keep a file and begin to work on it in the background.
+
+        With `replace`, a document of the same name gives way. Raises DocumentError for a file that
+        is refused at once; anything found out later stands in the document's `error`."""
+        shown = display_name(name)
+        incoming = self._originals.receive(shown, data)
+        try:
+            suffix = detect(incoming.path, shown)
+            with self._adding:
+                added = self._accept(incoming, shown, suffix, replace)
+        finally:
+            incoming.path.unlink(missing_ok=True)
+        if password and not added.duplicate:
+            added = dataclasses.replace(added, document=self._try(added.document, password))
+        self._ingestion.wake()
+        return added
+
+    def _accept(self, incoming: Incoming, shown: str, suffix: str, replace: bool) -> Added:
+        documents = self._store.documents()
+        for known in documents:
+            if known.id == incoming.sha256:
+                if known.status is Status.FAILED:
+                    self._store.set_status(known.id, Status.RECEIVED)
+                return Added(known, True, (f"Already in your library as “{known.name}”.",))
+        warnings: tuple[str, ...] = ()
+        older = next((d for d in documents if d.name == shown), None)
+        if older and replace:
+            self.remove(older.id)
+        name = free_name(shown, (d.name for d in documents if not (replace and d is older)))
+        if name != shown:
+            warnings = (
+                f"You already have another document called “{shown}”; this one is now “{name}”.",
+            )
+        self._originals.keep(incoming, suffix)
+        document = Document(
+            id=incoming.sha256,
+            name=name,
+            suffix=suffix,
+            size=incoming.size,
+            status=Status.RECEIVED,
+            added_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        )
+        self._store.add_document(document)
+        return Added(document, warnings=warnings)
+
+    def documents(self) -> list[Document]:
+        """All documents, in the order they were added."""
+        return self._store.documents()
+
+    def document(self, id_or_name: str) -> Document:
+        """A document by id or by name. Raises UnknownDocument."""
+        for document in self._store.documents():
+            if id_or_name in (document.id, document.name):
+                return document
+        raise UnknownDocument(f"There is no document “{id_or_name}” in your library.")
+
+    def progress(self) -> dict[str, Progress]:
+        """By document id: what is being worked on or waits for it."""
+        return self._ingestion.progress()
+
+    def wait(self, document_ids: Iterable[str], timeout: float | None = None) -> list[Document]:
+        """The documents once no work on them is left, or as they are when the time is over."""
+        ids = list(document_ids)
+        self._ingestion.wait(ids, timeout)
+        return [d for d in self._store.documents() if d.id in ids]
+
+    def unlock(self, document_id: str, password: str) -> None:
+        """Open an encrypted document. Raises WrongPassword; the password is not kept.
+
+        An unlocked copy is kept beside the original until the document is removed."""
+        document = self._store.document(document_id)
+        self._viewer.unlock(
+            self._originals.path(document.id, document.suffix),
+            password,
+            self._originals.unlocked(document.id, document.suffix),
+        )
+        self.retry(document_id)
+
+    def _try(self, document: Document, password: str) -> Document:
+        try:
+            self.unlock(document.id, password)
+        except RagAppError as error:
+            self._store.set_failed(document.id, str(error), error.code)
+        return self._store.document(document.id)
+
+    def retry(self, document_id: str) -> None:
+        """Work on a document again from the start."""
+        with self._ingestion.hold(document_id):
+            self._store.set_status(document_id, Status.RECEIVED)
+
+    def remove(self, document_id: str) -> None:
+        """Forget a document and cancel work on it. Raises UnknownDocument."""
+        document = self._store.document(document_id)
+        with self._ingestion.hold(document_id):
+            self._store.remove(document_id)
+            self._sweep_away(document.id, document.suffix)
+        self._store.shred()
+
+    def original(self, document_id: str) -> Path:
+        """The file as it was handed in. Raises UnknownDocument."""
+        document = self._store.document(document_id)
+        return self._originals.path(document.id, document.suffix)
+
+    def page(self, document_id: str, number: int) -> Page:
+        """One page's text. Raises UnknownDocument."""
+        return self._store.page(document_id, number)
+
+    def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
+        """The page as it looks, at `scale` pixels a point; None if the format has no looks."""
+        document = self._store.document(document_id)
+        if self._store.page(document_id, number).width is None:
+            return None
+        return self._viewer.render(self._file(document), number, scale)
+
+    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
+        """Where a span of a page stands on its picture, one box a line; empty if it has none."""
+        document = self._store.document(document_id)
+        if self._store.page(document_id, page).width is None:
+            return ()
+        return self._viewer.boxes(self._file(document), page, start, end)
+
+    # Questions
+
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        documents: Sequence[str] | None = None,
+        retriever: RetrieverKind = RetrieverKind.HYBRID,
+    ) -> list[Passage]:
+        """The k best passages for a query. Raises QuestionError."""
+        return self._retriever(k or self.settings.top_k, documents, retriever).passages(
+            self._checked(query, documents)
+        )
+
+    def ask(
+        self,
+        question: str,
+        documents: Sequence[str] | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> Iterator[Event]:
+        """Sources, then Deltas, then Finished. Raises QuestionError."""
+        asked = self._checked(question, documents)
+        stop = cancelled or threading.Event()
+        retriever = self._retriever(self.settings.top_k, documents)
+        for event in chain.ask(asked, retriever, self._generator, stop.is_set):
+            if isinstance(event, Finished):
+                yield Finished(self._located(event.answer, documents))
+            else:
+                yield event
+
+    def _checked(self, question: str, documents: Sequence[str] | None) -> str:
+        asked = question.strip()
+        most = self.settings.max_question_characters
+        if not asked:
+            raise QuestionError("The question is empty. Type what you want to know.")
+        if len(asked) > most:
+            raise QuestionError(
+                f"The question has {len(asked):,} characters; the limit is {most:,}. Shorten it, "
+                "or add the long text as a document and ask about that."
+            )
+        chosen = self._chosen(documents)
+        if not chosen:
+            raise QuestionError("There is nothing to ask yet. Add a document first.")
+        if not any(d.status in _ASKABLE for d in chosen):
+            if any(d.status in _WORK_LEFT for d in chosen):
+                raise QuestionError("Your documents are still being read. Ask again in a moment.")
+            raise QuestionError(
+                "None of the chosen documents could be read. Add another document first."
+            )
+        return asked
+
+    def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
+        if documents is None:
+            return self._store.documents()
+        wanted = set(documents)
+        return [d for d in self._store.documents() if d.id in wanted]
+
+    def _retriever(
+        self, k: int, documents: Sequence[str] | None, kind: RetrieverKind = RetrieverKind.HYBRID
+    ) -> HybridRetriever:
+        return HybridRetriever(
+            store=self._store,
+            vectors=self._vectors,
+            embedder=self._embedder,
+            kind=kind,
+            k=k,
+            candidates=max(self.settings.candidates, k),
+            documents=None if documents is None else tuple(documents),
+        )
+
+    def _located(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
+        """The answer with its quotes' boxes, and a note on what could not be searched in full."""
+        return dataclasses.replace(
+            answer,
+            citations=tuple(self._with_boxes(citation) for citation in answer.citations),
+            notes=answer.notes + self._notes(documents),
+        )
+
+    def _with_boxes(self, citation: Citation) -> Citation:
+        try:
+            boxes = self.boxes(citation.document_id, citation.page, citation.start, citation.end)
+        except RagAppError as error:  # the quote stands without its place on the picture
+            log.warning("no boxes for a citation: %s", error)
+            return citation
+        return dataclasses.replace(citation, boxes=boxes)
+
+    def _notes(self, documents: Sequence[str] | None) -> tuple[str, ...]:
+        chosen = self._chosen(documents)
+        notes = []
+        if by_words := sum(d.status is Status.SEARCHABLE for d in chosen):
+            notes.append(f"{_count(by_words)} could so far be searched by words only.")
+        if unread := sum(d.status in (Status.RECEIVED, Status.READ) for d in chosen):
+            notes.append(f"{_count(unread)} had not been read yet.")
+        return tuple(notes)
+
+    # Models
+
+    def warm(self) -> None:
+        """Start to load the models in the background."""
+        with self._adding:
+            if self._warming is None:
+                self._warm_state = "warming"
+                self._warming = threading.Thread(
+                    target=self._load, name="rag-app-warm", daemon=True
+                )
+                self._warming.start()
+
+    @property
+    def warm_state(self) -> str:
+        """One of "cold", "warming" and "ready", or a sentence that says what failed."""
+        return self._warm_state
+
+    def _load(self) -> None:
+        try:
+            self._embedder.warm()
+        except RagAppError as error:
+            self._warm_state = str(error)
+        else:
+            self._warm_state = "ready"
+
+    # Start
+
+    def _recover(self) -> None:
+        """Finish what a killed process left half done."""
+        for document_id, suffix in self._store.removals():
+            self._sweep_away(document_id, suffix)
+        documents = self._store.documents()
+        self._originals.sweep(d.id for d in documents)
+        if self._vectors.count() < sum(d.chunks for d in documents if d.status is Status.READY):
+            log.warning("the vectors are incomplete and are being made again")
+            for document in documents:
+                if document.status is Status.READY:
+                    self._store.set_status(document.id, Status.SEARCHABLE)
+
+    def _sweep_away(self, document_id: str, suffix: str) -> None:
+        self._vectors.delete(document_id)
+        self._originals.forget(document_id, suffix)
+        self._store.finish_removal(document_id)
+
+    def _file(self, document: Document) -> Path:
+        return self._originals.readable(document.id, document.suffix)
+
+
+def _own(folder: Path) -> FileLock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / "lock")
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise LibraryInUse(
+            f"The library in {folder} is open in another rag-app. "
+            "Close that one first, or choose another folder with --data-dir."
+        ) from error
+    except OSError as error:
+        raise LibraryInUse(
+            f"The library folder {folder} cannot be used: {error.strerror or error}. "
+            "Choose another folder with --data-dir."
+        ) from error
+    return lock
+
+
+def _count(documents: int) -> str:
+    return "1 document" if documents == 1 else f"{documents} documents"

@@ -1,0 +1,132 @@
+"""The files as they were handed in, kept as files/<sha256><suffix>.
+
+A user's file name is only ever shown, never used as a path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_app.errors import EmptyFile, LimitReached
+
+_BLOCK = 1 << 20
+_LONGEST_NAME = 160
+_UNLOCKED = ".unlocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A file that is written down under a temporary name, not yet accepted."""
+
+    path: Path
+    sha256: str
+    size: int
+
+
+class Originals:
+    """A folder of kept files."""
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def receive(self, name: str, data: bytes | Path) -> Incoming:
+        """Write the bytes down. Raises EmptyFile or LimitReached; then nothing is left behind."""
+        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix="incoming-")
+        path = Path(temporary)
+        digest, size = hashlib.sha256(), 0
+        try:
+            with os.fdopen(handle, "wb") as file:
+                for block in _blocks(data):
+                    size += len(block)
+                    if size > self._max_bytes:
+                        raise LimitReached(
+                            f"“{name}” is larger than {self._max_bytes >> 20} MB, the limit set by "
+                            "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."
+                        )
+                    digest.update(block)
+                    file.write(block)
+                file.flush()
+                os.fsync(file.fileno())
+            if not size:
+                raise EmptyFile(
+                    f"“{name}” is empty (0 bytes). Check that it was saved or copied completely."
+                )
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise LimitReached(
+                f"“{name}” could not be kept: {error.strerror or error}. "
+                "Make room on the disk and add it again."
+            ) from error
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return Incoming(path, digest.hexdigest(), size)
+
+    def keep(self, incoming: Incoming, suffix: str) -> Path:
+        """Give a received file its lasting name."""
+        return incoming.path.replace(self.path(incoming.sha256, suffix))
+
+    def path(self, document_id: str, suffix: str) -> Path:
+        """Where the original of a document lies."""
+        return self._folder / f"{document_id}{suffix}"
+
+    def unlocked(self, document_id: str, suffix: str) -> Path:
+        """Where the copy lies that opens without a password, if one was made."""
+        return self._folder / f"{document_id}{_UNLOCKED}{suffix}"
+
+    def readable(self, document_id: str, suffix: str) -> Path:
+        """The file to read: the unlocked copy if there is one, else the original."""
+        unlocked = self.unlocked(document_id, suffix)
+        return unlocked if unlocked.is_file() else self.path(document_id, suffix)
+
+    def forget(self, document_id: str, suffix: str) -> None:
+        """Delete the original and its unlocked copy."""
+        self.path(document_id, suffix).unlink(missing_ok=True)
+        self.unlocked(document_id, suffix).unlink(missing_ok=True)
+
+    def sweep(self, documents: Iterable[str]) -> None:
+        """Delete what belongs to no document: files whose arrival was cut off."""
+        known = set(documents)
+        for path in self._folder.iterdir():
+            if path.name.partition(".")[0] not in known:
+                path.unlink(missing_ok=True)
+
+
+def display_name(name: str) -> str:
+    """A file name as it is shown: without folders and control characters, of sensible length."""
+    last = re.split(r"[\\/]", name)[-1]
+    clean = "".join(c if c.isprintable() else " " for c in last).strip()
+    if len(clean) > _LONGEST_NAME:
+        stem, dot, suffix = clean.rpartition(".")
+        keep = _LONGEST_NAME - len(suffix) - 2
+        clean = f"{stem[:keep]}…{dot}{suffix}" if dot and keep > 0 else clean[:_LONGEST_NAME]
+    return clean if clean.strip(".") else "document"
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """`name`, or "name (2)" and so on if it is taken."""
+    used = set(taken)
+    stem, dot, suffix = name.rpartition(".")
+    if not dot:
+        stem, suffix = name, ""
+    free, number = name, 2
+    while free in used:
+        free = f"{stem} ({number}){dot}{suffix}"
+        number += 1
+    return free
+
+
+def _blocks(data: bytes | Path) -> Iterator[bytes]:
+    if isinstance(data, Path):
+        with data.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+    elif data:
+        yield data

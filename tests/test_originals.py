@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.errors import EmptyFile, LimitReached
+from rag_app.originals import Originals, display_name, free_name
+
+
+@pytest.fixture
+def originals(tmp_path: Path) -> Originals:
+    return Originals(tmp_path / "files", max_bytes=1 << 20)
+
+
+def test_a_file_is_kept_under_its_hash(originals, tmp_path):
+    incoming = originals.receive("a.txt", b"hello")
+    assert incoming.sha256 == hashlib.sha256(b"hello").hexdigest()
+    kept = originals.keep(incoming, ".txt")
+    assert kept == tmp_path / "files" / f"{incoming.sha256}.txt"
+    assert kept.read_bytes() == b"hello"
+
+
+def test_an_empty_or_too_large_file_leaves_nothing_behind(originals, tmp_path):
+    with pytest.raises(EmptyFile, match="0 bytes"):
+        originals.receive("a.txt", b"")
+    big = tmp_path / "big"
+    big.write_bytes(b"x" * ((1 << 20) + 1))
+    with pytest.raises(LimitReached, match="RAG_APP_MAX_FILE_MB"):
+        originals.receive("a.txt", big)
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_a_disk_that_takes_no_more_is_said_in_one_sentence(originals, tmp_path):
+    resource = pytest.importorskip("resource", reason="file size limits are POSIX only")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    try:
+        with pytest.raises(LimitReached, match="Make room on the disk"):
+            originals.receive("a.txt", b"x" * 5_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_sweeping_deletes_only_what_belongs_to_no_document(originals, tmp_path):
+    kept = originals.receive("a.txt", b"hello")
+    originals.keep(kept, ".txt")
+    originals.unlocked(kept.sha256, ".txt").write_bytes(b"u")
+    originals.receive("cut-off.txt", b"half")
+    originals.sweep([kept.sha256])
+    assert sorted(p.name for p in (tmp_path / "files").iterdir()) == sorted(
+        [f"{kept.sha256}.txt", f"{kept.sha256}.unlocked.txt"]
+    )
+    assert originals.readable(kept.sha256, ".txt").name.endswith(".unlocked.txt")
+    originals.forget(kept.sha256, ".txt")
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given_name", "shown"),
+    [
+        ("../../x.pdf", "x.pdf"),
+        ("C:\\Users\\me\\x.pdf", "x.pdf"),
+        ("a\nb\x00.pdf", "a b .pdf"),
+        ("..", "document"),
+        ("", "document"),
+        ("<img src=x onerror=alert(1)>.pdf", "<img src=x onerror=alert(1)>.pdf"),
+    ],
+)
+def test_a_name_is_shown_without_folders_and_control_characters(given_name, shown):
+    assert display_name(given_name) == shown
+
+
+@given(st.text(max_size=400))
+def test_any_name_can_be_shown(name):
+    shown = display_name(name)
+    assert shown and len(shown) <= 165 and shown.isprintable()
+    assert "/" not in shown and "\\" not in shown
+
+
+@given(st.lists(st.sampled_from(["a.pdf", "a (2).pdf", "a", "b.txt"]), max_size=8))
+def test_a_free_name_is_never_taken(names):
+    taken: set[str] = set()
+    for name in names:
+        free = free_name(name, taken)
+        assert free not in taken
+        taken.add(free)

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.errors import UnknownDocument
+from rag_app.store import Indexed, Store
+from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
+
+
+def document(number: int = 1, name: str | None = None) -> Document:
+    return Document(
+        id=f"{number}".ljust(64, "0"),
+        name=name or f"{number}.txt",
+        suffix=".txt",
+        size=9,
+        status=Status.RECEIVED,
+        added_at=f"2026-01-01T00:00:{number:02d}",
+    )
+
+
+def whole_page_chunks(document_id: str, pages: list[str]) -> list[Indexed]:
+    return [
+        Indexed(Chunk(document_id, n, n - 1, 0, len(text), text), "", text)
+        for n, text in enumerate(pages, start=1)
+    ]
+
+
+def fill(store: Store, number: int, pages: list[str]) -> str:
+    d = document(number)
+    store.add_document(d)
+    store.save_reading(d.id, Reading(tuple(Page(n, t) for n, t in enumerate(pages, 1))))
+    store.save_chunks(d.id, whole_page_chunks(d.id, pages))
+    return d.id
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    opened = Store(tmp_path / "library.sqlite3")
+    yield opened
+    opened.close()
+
+
+def test_a_document_goes_through_its_states(store):
+    d = document()
+    store.add_document(d)
+    assert store.documents() == [d]
+    reading = Reading((Page(1, "Tea is green."),), "On tea", (Heading(1, 0, 1, "Tea"),), ("w",))
+    store.save_reading(d.id, reading)
+    kept = store.document(d.id)
+    assert (kept.status, kept.pages, kept.title, kept.warnings) == (
+        Status.READ,
+        1,
+        "On tea",
+        ("w",),
+    )
+    assert store.pages(d.id) == list(reading.pages)
+    assert store.headings(d.id) == list(reading.headings)
+    store.save_chunks(d.id, whole_page_chunks(d.id, ["Tea is green."]))
+    assert store.document(d.id).status is Status.SEARCHABLE
+    assert store.document(d.id).chunks == 1
+    store.set_failed(d.id, "It broke.", "damaged_file")
+    assert store.document(d.id).error == "It broke."
+    store.set_status(d.id, Status.READY)
+    assert store.document(d.id).error is None
+
+
+def test_what_was_kept_is_there_after_opening_again(tmp_path):
+    first = Store(tmp_path / "s.sqlite3")
+    kept = fill(first, 1, ["Cats purr.", "Dogs bark."])
+    first.close()
+    second = Store(tmp_path / "s.sqlite3")
+    assert second.page(kept, 2).text == "Dogs bark."
+    assert second.search_words(["purr"], [], 5)[0][0] == f"{kept[:16]}-0"
+    second.close()
+
+
+def test_saving_twice_is_saving_once(store):
+    kept = fill(store, 1, ["Cats purr."])
+    store.save_chunks(kept, whole_page_chunks(kept, ["Cats purr."]))
+    store.add_document(document(1))
+    assert len(store.documents()) == 1
+    assert len(store.search_words(["purr"], [], 5)) == 1
+    assert store.chunk_count() == 1
+
+
+def test_words_are_found_by_their_stem_and_without_accents(store):
+    kept = fill(store, 1, ["The cafés were opening early."])
+    assert store.search_words(["opened"], [], 5)[0][0] == f"{kept[:16]}-0"
+    assert store.search_words(["cafe"], [], 5)
+
+
+def test_a_phrase_must_be_there_word_for_word(store):
+    fill(store, 1, ["net income rose", "income net of tax"])
+    found = store.search_words(["net", "income"], ["net income"], 5)
+    assert [i[-1] for i, _ in found] == ["0"]
+
+
+@pytest.mark.parametrize("hostile", ['"', "NEAR(a b)", "a AND", "*", "col:x", "-", "'; DROP", "\x00"])
+def test_query_syntax_in_a_question_is_only_text(store, hostile):
+    fill(store, 1, ["plain text"])
+    store.search_words([hostile, "plain"], [], 5)
+    store.search_words([], [hostile], 5)
+    assert store.chunk_count() == 1
+
+
+def test_search_keeps_to_the_chosen_documents(store):
+    one, two = fill(store, 1, ["shared word"]), fill(store, 2, ["shared word"])
+    assert {i for i, _ in store.search_words(["shared"], [], 5, [two])} == {f"{two[:16]}-0"}
+    assert len(store.search_words(["shared"], [], 5, [one, two])) == 2
+    assert store.search_words(["shared"], [], 5, []) == []
+
+
+def test_a_removed_document_leaves_no_text_in_the_file(store, tmp_path):
+    marker = "xylophonemarker"
+    kept = fill(store, 1, [f"The {marker} rests here. " * 40])
+    other = fill(store, 2, ["Another document stays."])
+    store.remove(kept)
+    store.shred()
+    assert store.removals() == [(kept, ".txt")]
+    store.finish_removal(kept)
+    assert store.removals() == []
+    for file in tmp_path.iterdir():
+        data = file.read_bytes().lower()
+        assert marker.encode() not in data and b"xylophon" not in data, file.name
+    assert store.search_words(["another"], [], 5)[0][0] == f"{other[:16]}-0"
+    with pytest.raises(UnknownDocument):
+        store.document(kept)
+
+
+def test_a_failed_write_changes_nothing(store):
+    kept = fill(store, 1, ["Cats purr."])
+    twice = whole_page_chunks(kept, ["Cats purr."]) * 2
+    with pytest.raises(sqlite3.IntegrityError):
+        store.save_chunks(kept, twice)
+    assert store.search_words(["purr"], [], 5)
+    assert store.document(kept).chunks == 1
+
+
+text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=60)
+
+
+@given(text, st.data())
+def test_a_chunk_comes_back_as_the_slice_of_its_page(tmp_path_factory, page, data):
+    start = data.draw(st.integers(0, len(page) - 1))
+    end = data.draw(st.integers(start + 1, len(page)))
+    opened = Store(tmp_path_factory.mktemp("s") / "s.sqlite3")
+    d = document()
+    opened.add_document(d)
+    opened.save_reading(d.id, Reading((Page(1, page),)))
+    chunk = Chunk(d.id, 1, 0, start, end, page[start:end], "H")
+    opened.save_chunks(d.id, [Indexed(chunk, "c", "w")])
+    assert opened.chunks([chunk.id]) == {chunk.id: chunk}
+    assert opened.indexed(d.id) == [Indexed(chunk, "c", "w")]
+    opened.close()
