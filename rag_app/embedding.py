@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# A batch holds about this many tokens, padding included. Measured on 2 cores (benchmarks/LOG.md):
-# larger batches fall out of the cache, smaller ones pay the call overhead too often.
+# A batch holds about this many tokens, padding included: more fall out of the CPU's cache. Lengths
+# and rows are rounded up, so that batches come in about a hundred sizes: with every size a new
+# one, the process grows by tens of MB a minute (benchmarks/LOG.md).
 _TOKENS_PER_BATCH = 4_096
-_CHARACTERS_PER_TOKEN = 3.5
-_LONGEST_TEXT_TOKENS = 256
+_LENGTH_STEP, _ROW_STEP = 16, 8
+_LONGEST = 256  # tokens; what comes after is not embedded
 
 
 class Embedder(Embeddings):
@@ -62,49 +63,62 @@ class MiniLmEmbedder(Embedder):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector of 384 floats a text, in the order of `texts`."""
+        if not texts:
+            return []
+        model = self._loaded()
+        with self._computing:  # a tokenizer must not be entered twice
+            tokens: list[list[int]] = model.tokenizer(texts, truncation=True, max_length=_LONGEST)[
+                "input_ids"
+            ]
         vectors: list[list[float]] = [[]] * len(texts)
-        for batch in _batches(texts):
-            for position, vector in zip(
-                batch, self._encode([texts[i] for i in batch]), strict=True
-            ):
+        for batch, length in batches([len(ids) for ids in tokens]):
+            # The lock is let go between batches, so a question never waits for a whole document.
+            with self._computing:
+                encoded = _encode(model, [tokens[i] for i in batch], length)
+            for position, vector in zip(batch, encoded, strict=True):
                 vectors[position] = vector
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question: MiniLM uses one encoder for both sides."""
-        return self._encode([text])[0]
+        return self.embed_documents([text])[0]
 
-    def _encode(self, texts: list[str]) -> list[list[float]]:
+    def _loaded(self) -> SentenceTransformer:
         self.warm()
         assert self._model is not None
-        # The lock is released between batches, so a question never waits for a whole document.
-        with self._computing:
-            encoded: Any = self._model.encode(
-                texts,
-                batch_size=len(texts),
-                normalize_embeddings=True,
-                show_progress_bar=False,
-                convert_to_numpy=True,
-            )
-        vectors: list[list[float]] = encoded.tolist()
-        return vectors
+        return self._model
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
-    """Positions of `texts` by length, longest first, cut where padding would exceed the budget."""
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
-    batch: list[int] = []
-    width = 0.0
-    for position in order:
-        if not batch:
-            tokens = len(texts[position]) / _CHARACTERS_PER_TOKEN + 2
-            width = min(_LONGEST_TEXT_TOKENS, tokens)
-        batch.append(position)
-        if (len(batch) + 1) * width > _TOKENS_PER_BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def batches(lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+    """(positions, padded length) of batches that hold every text once, the longest first."""
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True)
+    first = 0
+    while first < len(order):
+        length = _round_up(lengths[order[first]], _LENGTH_STEP)
+        batch = order[first : first + _TOKENS_PER_BATCH // length]
+        yield batch, length
+        first += len(batch)
+
+
+def _round_up(number: int, step: int) -> int:
+    return max(1, -(-number // step)) * step
+
+
+def _encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int) -> list[Any]:
+    """Vectors of texts padded to `length` tokens, and to a round number of rows."""
+    import torch
+
+    rows = _round_up(len(tokens), _ROW_STEP)
+    ids = torch.full((rows, length), model.tokenizer.pad_token_id, dtype=torch.long)
+    mask = torch.zeros((rows, length), dtype=torch.long)
+    mask[len(tokens) :, 0] = 1  # a row of nothing but padding would divide by zero
+    for row, one in enumerate(tokens):
+        ids[row, : len(one)] = torch.tensor(one)
+        mask[row, : len(one)] = 1
+    with torch.inference_mode():
+        out = model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
+    vectors: list[Any] = torch.nn.functional.normalize(out[: len(tokens)].float()).tolist()
+    return vectors
 
 
 def _load_minilm(threads: int) -> SentenceTransformer:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 _LINE = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _STOP = re.compile(
-    r"[.!?…]+[\"'”’»)\]]*(?=\s)"  # followed by a space: decimals and file names stay whole
-    r"|(?<=[a-z)”])\.\d{1,2}(?=\s+[A-Z])"  # a footnote's number after the full stop
+    r"(?<=[a-z)”])\.\d{1,2}(?=\s[A-Z])"  # a footnote's number after the full stop
+    r"|[.!?…]+[\"'”’»)\]]*"
     r"|[。！？｡]+[」』”’）)\]]*"
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[“\"'‘]*\Z")
@@ -172,8 +172,12 @@ def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     mark = stop.group()
     if mark[0] in "。！？｡":
         return True
+    if not text[stop.end()].isspace():
+        return False  # a decimal, an address, a file's name
     follows = text[stop.end() : min(end, stop.end() + 60)].lstrip()
-    if not follows or follows[0].islower():
+    if not follows:
+        return True
+    if follows[0].islower():
         return False
     if mark[0] != "." or mark.startswith("..") or mark[1:2].isdigit():
         return True

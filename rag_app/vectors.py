@@ -8,7 +8,7 @@ import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -18,6 +18,7 @@ _WRITE_BATCH = 1_000  # Chroma takes 5,461 at once
 _HNSW: Any = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 
 
+@runtime_checkable
 class VectorIndex(Protocol):
     """What the library asks of a vector database."""
 

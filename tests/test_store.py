@@ -100,7 +100,9 @@ def test_a_phrase_must_be_there_word_for_word(store):
     assert [i[-1] for i, _ in found] == ["0"]
 
 
-@pytest.mark.parametrize("hostile", ['"', "NEAR(a b)", "a AND", "*", "col:x", "-", "'; DROP", "\x00"])
+@pytest.mark.parametrize(
+    "hostile", ['"', "NEAR(a b)", "a AND", "*", "col:x", "-", "'; DROP", "\x00"]
+)
 def test_query_syntax_in_a_question_is_only_text(store, hostile):
     fill(store, 1, ["plain text"])
     store.search_words([hostile, "plain"], [], 5)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes import ListVectors
 
 from rag_app.vectors import ChromaVectors
+from tests.fakes import ListVectors
 
 
 class IndexContract:
@@ -84,9 +84,7 @@ class TestChromaVectors(IndexContract):
 
 
 actions = st.lists(
-    st.tuples(
-        st.sampled_from(["upsert", "delete"]), st.sampled_from("abc"), st.integers(0, 3)
-    ),
+    st.tuples(st.sampled_from(["upsert", "delete"]), st.sampled_from("abc"), st.integers(0, 3)),
     max_size=12,
 )
 

@@ -1,0 +1,164 @@
+"""Pages into chunks.
+
+A chunk is an exact slice of its page: `page.text[chunk.start:chunk.end] == chunk.text`. Chunks do
+not overlap, and every character that is not white space is in exactly one of them.
+Knows nothing of files, embeddings or stores; lengths in tokens are estimates."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_app.headings import Sections, guess_headings
+from rag_app.sentences import sentences
+from rag_app.types import Chunk, Heading, Page
+
+_TOKEN = re.compile(r"[A-Za-z\u00c0-\u024f]+|\d+|[^\s]")
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
+_WRAPPED = re.compile(r"([^\W\d_])[-\u2010\u00ad][ \t]*(?:\r\n|\r|\n)\s*(?=[a-zß-ÿ])")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A sentence, or a piece of one that is too long for a chunk."""
+
+    start: int
+    end: int
+    cost: float
+    heading: bool
+
+
+def chunk_pages(
+    document_id: str,
+    pages: Sequence[Page],
+    headings: Sequence[Heading] = (),
+    *,
+    max_tokens: int = 200,
+) -> list[Chunk]:
+    """The chunks of a document, in order: whole sentences, up to `max_tokens` each.
+
+    A chunk begins at a heading where the one before it is at least a third full."""
+    spans = [sentences(page.text) for page in pages]
+    guessed = guess_headings(pages, spans)
+    sections = Sections(headings or guessed)
+    marks = defaultdict[int, set[int]](set)
+    for each in (*headings, *guessed):
+        marks[each.page].add(each.start)
+    chunks: list[Chunk] = []
+    for page, sentence_spans in zip(pages, spans, strict=True):
+        units = list(_units(page.text, sentence_spans, marks[page.number], max_tokens))
+        for group in _groups(units, max_tokens):
+            start, end = group[0].start, group[-1].end
+            path = sections.path(page.number, _anchor(group, max_tokens))
+            chunks.append(
+                Chunk(document_id, page.number, len(chunks), start, end, page.text[start:end], path)
+            )
+    return chunks
+
+
+def estimate_tokens(text: str) -> float:
+    """About how many word pieces an uncased English BERT tokenizer makes of `text`."""
+    return sum(map(_cost, _TOKEN.findall(text)))
+
+
+def _cost(token: str) -> float:
+    length = len(token)
+    if length == 1:
+        return 2.5 if _HANGUL.match(token) else 1.0
+    if token[0].isdigit():
+        return 1.0 if length == 2 else 1.45 if length < 5 else length / 2
+    return 1.0 + 0.07 * max(0, length - 5) if length < 20 else length / 4
+
+
+def search_text(chunk_text: str) -> str:
+    """A chunk as it is indexed: words that a line end broke are whole, white space is single.
+
+    For finding only: its offsets are not those of the page."""
+    return _SPACE.sub(" ", _WRAPPED.sub(r"\1", chunk_text).replace("\u00ad", "")).strip()
+
+
+def _units(
+    text: str, spans: Sequence[tuple[int, int]], marks: set[int], most: int
+) -> Iterator[_Unit]:
+    """The units of one page; `marks` are the offsets where headings begin."""
+    pending = sorted(marks, reverse=True)
+    for start, end in spans:
+        heading = False
+        while pending and pending[-1] < end:
+            heading = pending.pop() >= start or heading
+        cost = estimate_tokens(text[start:end])
+        if cost <= most:
+            yield _Unit(start, end, cost, heading)
+        else:
+            yield from _pieces(text, start, end, most)
+
+
+def _pieces(text: str, start: int, end: int, most: int) -> Iterator[_Unit]:
+    """A sentence too long for a chunk, cut where it has a space, or anywhere if it has none."""
+    cut, cost, cost_at_cut = start, 0.0, 0.0
+    for token in _TOKEN.finditer(text, start, end):
+        weight = _cost(token.group())
+        if token.start() > start and text[token.start() - 1].isspace():
+            cut, cost_at_cut = token.start(), cost
+        if cost + weight > most and token.start() > start:
+            if cut == start:
+                cut, cost_at_cut = token.start(), cost
+            yield _Unit(start, start + len(text[start:cut].rstrip()), cost_at_cut, False)
+            start, cost = cut, cost - cost_at_cut
+            cost_at_cut = 0.0
+        cost += weight
+    yield _Unit(start, end, cost, False)
+
+
+def _groups(units: Sequence[_Unit], most: int) -> list[list[_Unit]]:
+    """Units packed into chunks."""
+    groups: list[list[_Unit]] = []
+    group: list[_Unit] = []
+    filled = 0.0
+    for unit in units:
+        full = filled + unit.cost > most
+        if group and (full or (unit.heading and filled >= most / 3)):
+            carried = _orphans(group, unit, most) if full else []
+            groups.append(group[: len(group) - len(carried)])
+            group, filled = carried, _total(carried)
+        group.append(unit)
+        filled += unit.cost
+    if group:
+        groups.append(group)
+    if len(groups) > 1 and _is_scrap(groups[-1], groups[-2], most):
+        groups[-2:] = [groups[-2] + groups[-1]]
+    return groups
+
+
+def _orphans(group: list[_Unit], follows: _Unit, most: int) -> list[_Unit]:
+    """The headings at the end of a chunk that belong to what `follows`."""
+    count = 0
+    while count < len(group) - 1 and group[-1 - count].heading:
+        count += 1
+    carried = group[len(group) - count :]
+    return carried if _total(carried) + follows.cost <= most else []
+
+
+def _is_scrap(last: list[_Unit], before: list[_Unit], most: int) -> bool:
+    """Whether the last chunk of a page is too small to stand alone, and fits on the one before."""
+    tail, whole = _total(last), _total(last) + _total(before)
+    small = tail <= most / (10 if last[0].heading else 3)
+    return small and whole <= most * (1.1 if tail <= most / 10 else 1.0)
+
+
+def _total(units: Sequence[_Unit]) -> float:
+    return sum(unit.cost for unit in units)
+
+
+def _anchor(group: Sequence[_Unit], most: int) -> int:
+    """The place of a chunk that decides its section: the end of its first third."""
+    end, filled = group[0].end, group[0].cost
+    for unit in group[1:]:
+        filled += unit.cost
+        if filled - unit.cost > most / 3:
+            break
+        end = unit.end
+    return end

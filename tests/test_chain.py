@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from rag_app import chain
+from rag_app.answering.generator import Cancelled, Piece
+from rag_app.retrieval import HybridRetriever
+from rag_app.store import Store
+from rag_app.types import Delta, Draft, Finished, Passage, Sources, Span
+from tests.fakes import ListVectors, WordEmbedder
+from tests.test_store import fill
+
+
+class ScriptedGenerator:
+    """Says what it is told, and cites the first passage."""
+
+    name = "scripted"
+
+    def __init__(self, *texts: str, evidence: bool = True) -> None:
+        self.texts, self.evidence = texts, evidence
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        for text in self.texts:
+            if cancelled():
+                return
+            yield Piece(text)
+        chunk = passages[0].chunk
+        span = Span(chunk.document_id, chunk.page, chunk.start, chunk.end)
+        evidence = ((span,) if self.evidence else (),) * len(self.texts)
+        yield Piece(draft=Draft(self.texts, evidence, 0.8, "short"))
+
+
+@pytest.fixture
+def retriever(tmp_path: Path):
+    store = Store(tmp_path / "s.sqlite3")
+    fill(store, 1, ["Cats purr at night.", "Dogs bark."])
+    yield HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    store.close()
+
+
+def test_sources_come_before_the_answer_and_the_answer_last(retriever):
+    events = list(chain.ask("cats?", retriever, ScriptedGenerator("A. ", "B."), lambda: False))
+    assert [type(e) for e in events] == [Sources, Delta, Delta, Finished]
+    answer = events[-1].answer
+    assert answer.passages == events[0].passages
+    assert answer.text == "A.  [1]\n\nB. [1]"
+    assert answer.citations[0].quote == "Cats purr at night."
+    assert (answer.generator, answer.short_answer, answer.confidence) == ("scripted", "short", 0.8)
+    assert answer.seconds.retrieve > 0 and answer.seconds.answer > 0
+
+
+def test_the_chain_is_a_langchain_runnable(retriever):
+    built = chain.build_chain(retriever, ScriptedGenerator("A."), lambda: False)
+    whole = built.invoke({"question": "cats?"})
+    assert list(whole) == ["question", "passages", "answer"]
+    assert whole["answer"].text == "A." and whole["answer"].draft.short_answer == "short"
+
+
+def test_a_stop_ends_the_events_without_an_answer(retriever):
+    said: list[object] = []
+    for event in chain.ask(
+        "cats?", retriever, ScriptedGenerator("A.", "B."), lambda: len(said) > 1
+    ):
+        said.append(event)
+    assert [type(e) for e in said] == [Sources, Delta]
+
+
+def test_a_generator_that_says_nothing_counts_as_not_knowing(retriever):
+    [_, finished] = chain.ask("cats?", retriever, ScriptedGenerator(), lambda: False)
+    assert finished.answer.abstained
+    assert finished.answer.text == chain.NOT_FOUND
+    assert finished.answer.citations == ()
+    assert finished.answer.passages

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rag_app.library
+from rag_app import cli
+from tests.fakes import WordEmbedder
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command on an empty library with the word embedder; returns (status, out, err)."""
+    monkeypatch.setattr(rag_app.library, "MiniLmEmbedder", lambda threads: WordEmbedder())
+    monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
+
+    def run(*arguments: str):
+        status = cli.main([*arguments, "--data-dir", str(tmp_path / "data")])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def ferry(tmp_path):
+    file = tmp_path / "ferry.txt"
+    file.write_text("The ferry to the island costs four euros.\n\nDogs travel free of charge.\n")
+    return file
+
+
+def test_add_reports_each_file_as_the_contract_says(run, ferry, tmp_path):
+    bad = tmp_path / "bad.pdf"
+    bad.write_bytes(b"no pdf at all")
+    status, out, _ = run("add", str(ferry), str(bad), str(ferry), "--json")
+    reports = [json.loads(line) for line in out.splitlines()]
+    by_status = {r["status"]: r for r in reports}
+    assert status == 1
+    assert set(by_status) == {"ready", "failed", "duplicate"}
+    keys = {"path", "document_id", "name", "status", "pages", "chunks", "warnings", "error"}
+    assert all(set(r) == keys | {"seconds"} for r in reports)
+    assert by_status["ready"]["pages"] == 1 and by_status["ready"]["error"] is None
+    assert "not a PDF" in by_status["failed"]["error"]
+
+
+def test_a_folder_adds_what_it_holds(run, ferry, tmp_path):
+    (tmp_path / "other.bin").write_bytes(b"\x00")
+    status, out, _ = run("add", str(tmp_path))
+    assert status == 0
+    assert "ferry.txt" in out and "other.bin" not in out
+
+
+def test_documents_and_remove(run, ferry):
+    run("add", str(ferry))
+    _, out, _ = run("documents", "--json")
+    [document] = json.loads(out)
+    assert set(document) == {"document_id", "name", "status", "pages", "chunks", "added_at"}
+    assert run("remove", "ferry.txt")[0] == 0
+    assert json.loads(run("documents", "--json")[1]) == []
+    status, _, err = run("remove", "ferry.txt")
+    assert status == 1 and err.count("\n") == 1 and "ferry.txt" in err
+
+
+@pytest.mark.parametrize("retriever", ["hybrid", "dense", "bm25"])
+def test_search_gives_passages_as_the_contract_says(run, ferry, retriever):
+    run("add", str(ferry))
+    _, out, _ = run("search", "island ferry", "-k", "1", "--retriever", retriever, "--json")
+    [passage] = json.loads(out)
+    assert set(passage) == {"document_id", "name", "page", "score", "start", "end", "text"}
+
+
+def test_ask_answers_as_the_contract_says(run, ferry):
+    run("add", str(ferry))
+    _, out, _ = run("ask", "What does the ferry to the island cost?", "--json")
+    answer = json.loads(out)
+    assert {"question", "answer", "short_answer", "abstained", "confidence", "generator"} < set(
+        answer
+    )
+    assert set(answer["seconds"]) == {"retrieve", "answer"}
+    [citation, *_] = answer["citations"]
+    assert set(citation) == {
+        *("number", "document_id", "name", "page", "start", "end", "quote", "boxes")
+    }
+    assert citation["quote"] == "The ferry to the island costs four euros."
+
+
+def test_a_file_of_questions_gives_one_line_each_in_order(run, ferry, tmp_path):
+    run("add", str(ferry))
+    asked = tmp_path / "q.jsonl"
+    asked.write_text(
+        '{"id": 1, "question": "What does the ferry cost?"}\n\n'
+        '{"id": 2, "question": "", "documents": ["ferry.txt"]}\n'
+        '{"id": 3, "question": "Do dogs travel free?", "documents": ["nobody.txt"]}\n'
+        '{"id": 4, "question": "Do dogs travel free?", "documents": ["ferry.txt"]}\n'
+    )
+    status, out, _ = run("ask", "--questions", str(asked))
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["id"] for line in lines] == [1, 2, 3, 4]
+    assert status == 1
+    assert "empty" in lines[1]["error"] and "nobody.txt" in lines[2]["error"]
+    assert lines[3]["citations"][0]["quote"] == "Dogs travel free of charge."
+    _, out, _ = run("search", "--questions", str(asked))
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["ask"], 2, "question"),
+        (["ask", "x", "--questions", "q.jsonl"], 2, "question"),
+        (["ask", "--questions", "nowhere.jsonl"], 2, "nowhere.jsonl"),
+        (["add", "nowhere.pdf"], 2, "nowhere.pdf"),
+        (["search", "x", "-k", "0"], 2, "-k"),
+        (["ask", "anything"], 1, "Add a document first"),
+    ],
+)
+def test_bad_use_is_one_sentence_and_a_status(run, arguments, status, says):
+    got, out, err = run(*arguments)
+    assert (got, out) == (status, "")
+    assert says in err and err.count("\n") == 1
+
+
+def test_a_setting_that_cannot_be_used_is_named(run, monkeypatch):
+    monkeypatch.setenv("RAG_APP_TOP_K", "zero")
+    status, _, err = run("documents")
+    assert status == 1 and "RAG_APP_TOP_K cannot be 'zero'" in err
+
+
+def test_an_unknown_command_exits_with_2(run):
+    with pytest.raises(SystemExit) as stopped:
+        run("frobnicate")
+    assert stopped.value.code == 2

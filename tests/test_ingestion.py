@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from rag_app.ingestion import context
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.types import Chunk, Document, Status
+from tests.fakes import WordEmbedder
+
+PARAGRAPHS = "\n\n".join(
+    f"Paragraph {n} tells of lighthouse number {n}, which was built long ago on a cliff by the sea "
+    f"and shines every {n % 7 + 3} seconds into the night." * 3
+    for n in range(400)
+)
+
+# A process of its own, slow at the step that is to be killed.
+VICTIM = textwrap.dedent("""
+    import sys, time
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[3])
+    from tests.fakes import WordEmbedder
+    from rag_app import library as module
+    from rag_app.settings import Settings
+
+    class Slow(WordEmbedder):
+        def embed_documents(self, texts):
+            time.sleep(0.2)
+            return super().embed_documents(texts)
+
+    library = module.Library(Settings.load(data_dir=Path(sys.argv[1])), embedder=Slow())
+    library.add("long.txt", Path(sys.argv[2]))
+    print("accepted", flush=True)
+    time.sleep(60)
+""")
+
+
+def status(folder: Path) -> str | None:
+    try:
+        with sqlite3.connect(f"file:{folder}/library.sqlite3?mode=ro", uri=True) as db:
+            row = db.execute("SELECT status FROM documents").fetchone()
+        db.close()
+    except sqlite3.OperationalError:  # not made yet
+        return None
+    return row[0] if row else None
+
+
+@pytest.mark.parametrize("killed_at", ["received", "searchable", "half embedded"])
+def test_a_killed_worker_goes_on_and_the_document_appears_once(tmp_path, killed_at):
+    file, data = tmp_path / "long.txt", tmp_path / "data"
+    file.write_text(PARAGRAPHS)
+    root = str(Path(__file__).parent.parent)
+    victim = subprocess.Popen(
+        [sys.executable, "-c", VICTIM, str(data), str(file), root], stdout=subprocess.PIPE, cwd=root
+    )
+    assert victim.stdout is not None
+    assert victim.stdout.readline().strip() == b"accepted"
+    if killed_at != "received":
+        while status(data) != "searchable":
+            time.sleep(0.01)
+    if killed_at == "half embedded":
+        time.sleep(0.5)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    victim.stdout.close()
+
+    with Library(Settings.load(data_dir=data), embedder=WordEmbedder()) as library:
+        [document] = library.wait([d.id for d in library.documents()], timeout=60)
+        assert (document.status, document.name) == (Status.READY, "long.txt")
+        found = library.search('"lighthouse number 399"')
+        assert "lighthouse number 399" in found[0].chunk.text
+        assert len({p.chunk.id for p in found}) == len(found)
+        assert library._vectors.count() == document.chunks > 50
+
+
+def test_what_was_embedded_before_is_not_embedded_again(tmp_path):
+    embedder = WordEmbedder()
+    with Library(Settings.load(data_dir=tmp_path), embedder=embedder) as library:
+        added = library.add("long.txt", PARAGRAPHS.encode())
+        library.wait([added.document.id], timeout=60)
+        before = len(embedder.embedded)
+        library.retry(added.document.id)
+        library.wait([added.document.id], timeout=60)
+        assert len(embedder.embedded) == before
+
+
+class BrokenEmbedder(WordEmbedder):
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if any("poison" in text for text in texts):
+            raise ZeroDivisionError
+        return super().embed_documents(texts)
+
+
+def test_a_fault_in_one_file_does_not_stop_the_others(tmp_path):
+    with Library(Settings.load(data_dir=tmp_path), embedder=BrokenEmbedder()) as library:
+        ids = [
+            library.add(f"{n}.txt", text).document.id
+            for n, text in enumerate([b"one good file", b"the poison file", b"another good file"])
+        ]
+        done = {d.id: d for d in library.wait(ids, timeout=60)}
+        assert [done[i].status for i in ids] == [Status.READY, Status.FAILED, Status.READY]
+        assert "you can try this one again" in (done[ids[1]].error or "")
+
+
+def test_two_hundred_files_in_one_drop_are_all_there(tmp_path):
+    with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as library:
+        ids = [
+            library.add(f"{n}.txt", f"This is note number {n}.".encode()).document.id
+            for n in range(200)
+        ]
+        done = library.wait(ids, timeout=120)
+        assert [d.status for d in done] == [Status.READY] * 200
+        assert library.search('"note number 137"')[0].name == "137.txt"
+
+
+def test_a_chunk_is_embedded_with_its_title_and_heading():
+    document = Document("d", "ACME_2018_10K.pdf", ".pdf", 1, Status.READ, "now")
+    chunk = Chunk("d", 1, 0, 0, 4, "text", "Part I > Item 1")
+    assert context(document, chunk) == "ACME 2018 10K > Part I > Item 1"

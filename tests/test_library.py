@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from rag_app.errors import (
+    DamagedFile,
+    EmptyFile,
+    LibraryInUse,
+    LimitReached,
+    QuestionError,
+    UnknownDocument,
+    UnsupportedFormat,
+)
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.types import Finished, RetrieverKind, Sources, Status
+from tests.fakes import WordEmbedder
+
+FERRY = b"The ferry to the island costs four euros.\n\nDogs travel free of charge.\n"
+MUSEUM = b"The museum is closed on Mondays.\n\nEntry is free for children.\n"
+
+
+def open_library(folder: Path, **given) -> Library:
+    embedder = given.pop("embedder", None) or WordEmbedder()
+    return Library(Settings.load(data_dir=folder, caution=0.2, **given), embedder=embedder)
+
+
+@pytest.fixture
+def library(tmp_path: Path):
+    with open_library(tmp_path / "data") as opened:
+        yield opened
+
+
+def add(library: Library, name: str, data: bytes) -> str:
+    added = library.add(name, data)
+    library.wait([added.document.id], timeout=30)
+    return added.document.id
+
+
+def ask(library: Library, question: str, **given):
+    [*_, last] = library.ask(question, **given)
+    assert isinstance(last, Finished)
+    return last.answer
+
+
+def test_a_file_is_added_and_answers_with_a_verbatim_quote(library):
+    ferry = add(library, "ferry.txt", FERRY)
+    document = library.document(ferry)
+    assert (document.status, document.pages, document.name) == (Status.READY, 1, "ferry.txt")
+    answer = ask(library, "What does the ferry to the island cost?")
+    [citation, *_] = answer.citations
+    assert citation.quote == "The ferry to the island costs four euros."
+    page = library.page(citation.document_id, citation.page)
+    assert page.text[citation.start : citation.end] == citation.quote
+    assert not answer.abstained and answer.notes == ()
+
+
+def test_sources_come_first(library):
+    add(library, "ferry.txt", FERRY)
+    assert isinstance(next(iter(library.ask("ferry"))), Sources)
+
+
+def test_what_is_not_there_is_not_answered(library):
+    add(library, "ferry.txt", FERRY)
+    answer = ask(library, "Who discovered the moons of Jupiter?")
+    assert answer.abstained and answer.citations == ()
+
+
+def test_the_same_bytes_again_cost_nothing(library):
+    first = add(library, "ferry.txt", FERRY)
+    again = library.add("copy.txt", FERRY)
+    assert again.duplicate and again.document.id == first
+    assert again.warnings == ("Already in your library as “ferry.txt”.",)
+    assert len(library.documents()) == 1
+
+
+def test_another_file_of_the_same_name_gets_a_name_of_its_own(library):
+    add(library, "a.txt", FERRY)
+    added = library.add("a.txt", MUSEUM)
+    assert added.document.name == "a (2).txt"
+    assert "“a.txt”" in added.warnings[0] and "“a (2).txt”" in added.warnings[0]
+
+
+def test_a_replaced_document_no_longer_answers(library):
+    old = add(library, "a.txt", FERRY)
+    new = library.add("a.txt", MUSEUM, replace=True)
+    library.wait([new.document.id], timeout=30)
+    assert [d.name for d in library.documents()] == ["a.txt"]
+    assert library.document("a.txt").id == new.document.id != old
+    assert all(p.chunk.document_id != old for p in library.search("ferry island euros"))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "error"),
+    [
+        ("a.pdf", b"this is no pdf", DamagedFile),
+        ("a.txt", b"", EmptyFile),
+        ("a.png", b"\x89PNG\r\n\x1a\n" + b"\x00" * 99, UnsupportedFormat),
+        ("a.txt", b"x" * (1 << 20) + b"x", LimitReached),
+    ],
+)
+def test_a_refused_file_says_why_and_leaves_the_others_alone(tmp_path, name, data, error):
+    with open_library(tmp_path / "data", max_file_mb=1) as library:
+        kept = add(library, "ferry.txt", FERRY)
+        with pytest.raises(error):
+            library.add(name, data)
+        assert [d.id for d in library.documents()] == [kept]
+        assert len(list((tmp_path / "data" / "files").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [("", "empty"), ("  \n", "empty"), ("x" * 20_000, "20,000 characters; the limit is 4,000")],
+)
+def test_an_unfit_question_gets_one_sentence(library, question, says):
+    add(library, "ferry.txt", FERRY)
+    with pytest.raises(QuestionError, match=says):
+        next(iter(library.ask(question)))
+
+
+def test_a_question_before_any_document_gets_one_sentence(library):
+    with pytest.raises(QuestionError, match="Add a document first"):
+        next(iter(library.ask("Is anybody there?")))
+
+
+def test_a_question_goes_to_the_chosen_documents_only(library):
+    add(library, "ferry.txt", FERRY)
+    museum = add(library, "museum.txt", MUSEUM)
+    answer = ask(library, "What does the ferry cost?", documents=[museum])
+    assert {p.chunk.document_id for p in answer.passages} == {museum}
+
+
+def test_words_are_found_before_meaning_is_there_and_the_answer_says_so(tmp_path):
+    embedder = WordEmbedder()
+    embedder.gate.clear()
+    with open_library(tmp_path / "data", embedder=embedder) as library:
+        added = library.add("ferry.txt", FERRY)
+        library.wait([added.document.id], timeout=0.0)
+        while library.document(added.document.id).status is not Status.SEARCHABLE:
+            library.wait([added.document.id], timeout=0.01)
+        found = library.search("ferry island", retriever=RetrieverKind.BM25)
+        assert found[0].chunk.document_id == added.document.id
+        assert library.progress()[added.document.id].stage == "embedding"
+        embedder.gate.set()
+        library.wait([added.document.id], timeout=30)
+        assert library.progress() == {}
+
+
+def test_a_second_owner_of_the_folder_is_told_so(library):
+    with pytest.raises(LibraryInUse, match="open in another rag-app"):
+        open_library(library.settings.data_dir)
+
+
+def test_a_removed_document_is_gone_from_search_and_from_disk(library, tmp_path):
+    ferry = add(library, "ferry.txt", FERRY)
+    add(library, "museum.txt", MUSEUM)
+    library.remove(ferry)
+    assert [d.name for d in library.documents()] == ["museum.txt"]
+    assert all(p.chunk.document_id != ferry for p in library.search("ferry island"))
+    assert not any(ferry in path.name for path in (tmp_path / "data").rglob("*"))
+    with pytest.raises(UnknownDocument):
+        library.page(ferry, 1)
+    with pytest.raises(UnknownDocument):
+        library.remove(ferry)
+
+
+def test_a_document_can_be_removed_while_it_is_worked_on(tmp_path):
+    embedder = WordEmbedder()
+    embedder.gate.clear()
+    with open_library(tmp_path / "data", embedder=embedder) as library:
+        added = library.add("ferry.txt", FERRY)
+        while library.document(added.document.id).status is not Status.SEARCHABLE:
+            library.wait([added.document.id], timeout=0.01)
+        remover = threading.Thread(target=library.remove, args=(added.document.id,))
+        remover.start()
+        embedder.gate.set()
+        remover.join(timeout=30)
+        assert library.documents() == [] and library.progress() == {}
+
+
+def test_lost_vectors_are_made_again(tmp_path):
+    with open_library(tmp_path / "data") as library:
+        ferry = add(library, "ferry.txt", FERRY)
+    (tmp_path / "data" / "vectors" / "chroma.sqlite3").write_bytes(b"torn")
+    with open_library(tmp_path / "data") as library:
+        library.wait([ferry], timeout=30)
+        found = library.search("island ferry", retriever=RetrieverKind.DENSE)
+        assert found[0].chunk.document_id == ferry
+
+
+class AddRemoveReplace(RuleBasedStateMachine):
+    """The library holds exactly what a dictionary would hold, whatever is done to it."""
+
+    folder: Path  # set by the test below, one per run
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).runs = getattr(type(self), "runs", 0) + 1
+        self.library = open_library(self.folder / str(type(self).runs))
+        self.model: dict[str, int] = {}  # name -> number of its text
+
+    @rule(name=st.sampled_from(["a.txt", "b.txt"]), number=st.integers(0, 3))
+    def replace(self, name: str, number: int) -> None:
+        if number in self.model.values():  # a duplicate changes nothing
+            assert self.library.add(name, self.text(number), replace=True).duplicate
+            return
+        self.library.add(name, self.text(number), replace=True)
+        self.model[name] = number
+
+    @rule(name=st.sampled_from(["a.txt", "b.txt"]))
+    def remove(self, name: str) -> None:
+        if name in self.model:
+            self.library.remove(self.library.document(name).id)
+            del self.model[name]
+
+    @rule()
+    def reopen(self) -> None:
+        self.library.close()
+        self.library = open_library(self.library.settings.data_dir)
+
+    @invariant()
+    def it_answers_from_what_it_holds(self) -> None:
+        self.library.wait([d.id for d in self.library.documents()], timeout=30)
+        assert {d.name for d in self.library.documents()} == set(self.model)
+        for number in range(4):
+            found = [] if not self.model else self.library.search(f'"marker{number}"')
+            held = number in self.model.values()
+            text = any(f"marker{number}" in p.chunk.text for p in found)
+            assert text == held
+
+    def teardown(self) -> None:
+        self.library.close()
+
+    @staticmethod
+    def text(number: int) -> bytes:
+        return f"The word marker{number} stands in this small text.".encode()
+
+
+def test_adding_removing_and_replacing_follow_the_model(tmp_path):
+    machine = type("Machine", (AddRemoveReplace,), {"folder": tmp_path})
+    case = machine.TestCase
+    case.settings = settings(
+        max_examples=12,
+        stateful_step_count=10,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    case().runTest()
