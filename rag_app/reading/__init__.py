@@ -1,0 +1,7 @@
+"""From a file's bytes to pages: one reader per family of formats, run in a child process.
+
+Importing this package is cheap: a parser is loaded by the process that uses it."""
+
+from rag_app.reading.formats import READERS, detect
+
+__all__ = ["READERS", "detect"]

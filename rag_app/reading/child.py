@@ -1,0 +1,117 @@
+"""The child process that parses other people's files: `python -m rag_app.reading.child MEMORY_MB`.
+
+Requests come in over standard input and answers go out over standard output, as frames. When the
+parent goes away, so does the child, whatever it is doing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import BinaryIO
+
+from rag_app.errors import RagAppError
+from rag_app.reading.formats import reader
+from rag_app.reading.frames import Header, pack, pack_boxes, read_frame, write_frame
+from rag_app.reading.limits import Limits
+
+_PROGRESS_EVERY = 0.1  # seconds
+_MIB = 1 << 20
+
+
+def main() -> None:
+    """Serve requests until standard input ends."""
+    out = _claim_stdout()
+    logging.disable(logging.CRITICAL)
+    _limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else Limits().memory_mb)
+    requests: queue.SimpleQueue[Header] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    while True:
+        _serve(requests.get(), out)
+
+
+def _claim_stdout() -> BinaryIO:
+    """Standard output for frames alone: what libraries print goes to standard error."""
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return os.fdopen(ours, "wb")
+
+
+def _limit_memory(mebibytes: int) -> None:
+    """Let the process grow by so much and no more, where the system can see to that."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    statm = Path("/proc/self/statm")
+    pages = int(statm.read_text().split()[0]) if statm.exists() else 0
+    most = pages * resource.getpagesize() + mebibytes * _MIB
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    if statm.exists():  # elsewhere the limit counts what is mapped and never used
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _listen(requests: queue.SimpleQueue[Header]) -> None:
+    """Take requests in; at the end of input the parent is gone, so go as well."""
+    while frame := read_frame(sys.stdin.buffer):
+        requests.put(frame[0])
+    os._exit(0)
+
+
+def _serve(request: Header, out: BinaryIO) -> None:
+    try:
+        _answer(request, out)
+    except RagAppError as error:
+        write_frame(out, {"error": error.code, "message": str(error)})
+    except MemoryError:
+        write_frame(out, {"error": "memory"})
+    except Exception:  # noqa: BLE001  # the edge of the process: the parent decides what it means
+        write_frame(out, {"error": "crash", "message": traceback.format_exc()})
+
+
+def _answer(request: Header, out: BinaryIO) -> None:
+    task, path = request["task"], Path(request["path"])
+    if task == "read":
+        _read(request, path, out)
+        return
+    from rag_app.reading import pdf_file, pdf_page
+
+    if task == "render":
+        picture = pdf_page.render(path, request["number"], request["scale"])
+        size = [picture.width, picture.height]
+        write_frame(out, {"done": True, "size": size}, picture.webp)
+    elif task == "boxes":
+        found = pdf_page.boxes(path, request["number"], request["start"], request["end"])
+        write_frame(out, {"done": True, "boxes": pack_boxes(found)})
+    elif task == "unlock":
+        pdf_file.unlock(path, request["password"], Path(request["target"]))
+        write_frame(out, {"done": True})
+
+
+def _read(request: Header, path: Path, out: BinaryIO) -> None:
+    told = 0.0
+
+    def on_page(done: int, total: int) -> None:
+        nonlocal told
+        if done == total or time.monotonic() - told > _PROGRESS_EVERY:
+            told = time.monotonic()
+            write_frame(out, {"progress": [done, total]})
+
+    read = reader(request["suffix"])
+    limits = Limits(*request["limits"])
+    reading = read(path, limits=limits, password=request["password"], on_page=on_page)
+    for header in pack(reading):
+        write_frame(out, header)
+
+
+if __name__ == "__main__":
+    main()

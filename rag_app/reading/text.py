@@ -1,0 +1,197 @@
+"""Reads plain text and Markdown.
+
+A long text has no pages of its own: it is cut at headings and paragraphs into sections of about
+3,000 characters. Joined, the pages are the whole text, newlines as they were."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from rag_app.errors import LimitReached, NoText
+from rag_app.reading.limits import Limits
+from rag_app.types import Heading, Page, Reading
+
+_SECTION = 3_000  # characters
+_LEAST = _SECTION // 2
+_MOST = _SECTION * 6 // 5
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_PARAGRAPH = re.compile(r"(?>\r\n|\r|\n)[ \t]*(?>\r\n|\r|\n)\s*|\f")
+_SPACE = re.compile(r"\s")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*\Z")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
+_NO_TITLE = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])|\s*\Z")
+
+
+def read_text(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """The sections of a plain text. Raises NoText or LimitReached."""
+    text, warnings = _load(path, limits)
+    return Reading(_pages(text, [], on_page), warnings=warnings)
+
+
+def read_markdown(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
+    text, warnings = _load(path, limits)
+    found = list(_markdown_headings(text))
+    pages = _pages(text, [start for start, _, _ in found], on_page)
+    begins = [0]
+    for page in pages:
+        begins.append(begins[-1] + len(page.text))
+    headings = []
+    for start, level, title in found:
+        number = bisect_right(begins, start)
+        headings.append(Heading(number, start - begins[number - 1], level, title))
+    title = next((title for _, level, title in found if level == 1), "")
+    return Reading(pages, title, tuple(headings), warnings)
+
+
+def is_text(head: bytes, *, whole: bool) -> bool:
+    """Whether the first bytes of a file (or the whole of it) can be text."""
+    if any(head.startswith(bom) for bom, _ in _BOMS):
+        return True
+    if _utf16(head):
+        return True
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    if controls > len(head) / 100 or b"\0" in head:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
+    except UnicodeDecodeError:
+        # some other encoding, if most of it is still letters and spaces
+        plain = sum(1 for byte in head if 32 <= byte < 127 or byte >= 0xA0 or byte in b"\t\r\n")
+        return plain >= len(head) * 0.9 and sum(byte in b" \r\n\t" for byte in head) * 40 >= len(
+            head
+        )
+    return True
+
+
+def _utf16(head: bytes) -> str:
+    """The byte order of UTF-16 without a mark, empty if it is not that."""
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    half = max(1, len(head) // 2)
+    if odd > half * 0.4 and even < half * 0.02:
+        return "utf-16-le"
+    return "utf-16-be" if even > half * 0.4 and odd < half * 0.02 else ""
+
+
+def _load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
+    text, warnings = _decode(path.read_bytes())
+    text = text.replace("\0", "\ufffd")
+    if not text.strip():
+        raise NoText("There is no text in this file: it holds only spaces and line breaks.")
+    if len(text) > limits.max_characters:
+        raise LimitReached(
+            f"This text has {len(text):,} characters, more than the {limits.max_characters:,} "
+            "set by RAG_APP_MAX_CHARACTERS. Split it, or raise the limit."
+        )
+    return text, warnings
+
+
+def _decode(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text, and a warning where its encoding had to be guessed."""
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(encoding, errors="replace"), ()
+    wide = _utf16(data[:65_536])
+    if wide:
+        return data.decode(wide, errors="replace"), ()
+    try:
+        return data.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        encoding = _guess_encoding(data)
+    text = data.decode(encoding, errors="replace")
+    return text, (f"This file does not say its encoding; it was read as {encoding}.",)
+
+
+def _guess_encoding(data: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:200_000]).best()
+    return best.encoding if best else "cp1252"
+
+
+def _markdown_headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, level, title) of each heading outside code."""
+    fence, before, before_start = "", "", 0
+    for match in _LINE.finditer(text):
+        line = match.group().rstrip("\r\n")
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark.group(1).startswith(fence) and not line.strip(" `~"):
+                fence = ""
+            continue
+        if mark:
+            fence = mark.group(1)
+            continue
+        atx, underline = _ATX.match(line), _UNDERLINE.match(line)
+        if atx:
+            yield match.start() + atx.start(1), len(atx.group(1)), atx.group(2)
+        elif underline and before and not _NO_TITLE.match(before):
+            yield before_start, 1 if underline.group(1)[0] == "=" else 2, before.strip()
+        before, before_start = ("" if atx or underline else line), match.start()
+
+
+def _pages(
+    text: str, headings: list[int], on_page: Callable[[int, int], None] | None
+) -> tuple[Page, ...]:
+    cuts = _cuts(text, headings)
+    pages = tuple(
+        Page(number, text[start:end]) for number, (start, end) in enumerate(pairwise(cuts), 1)
+    )
+    if on_page:
+        on_page(len(pages), len(pages))
+    return pages
+
+
+def _cuts(text: str, headings: list[int]) -> list[int]:
+    """Where sections begin and end: before a heading if one is near, else at a paragraph."""
+    paragraphs = [match.end() for match in _PARAGRAPH.finditer(text)]
+    cuts = [0]
+    while len(text) - cuts[-1] > _MOST:
+        least, most = cuts[-1] + _LEAST, cuts[-1] + _MOST
+        cuts.append(
+            _last(headings, least, most)
+            or _last(paragraphs, least, most)
+            or _gap(text, least, most)
+        )
+    return [*cuts, len(text)]
+
+
+def _last(places: list[int], least: int, most: int) -> int:
+    """The last of the sorted `places` in the range, 0 if there is none."""
+    index = bisect_right(places, most)
+    return places[index - 1] if index and places[index - 1] >= least else 0
+
+
+def _gap(text: str, least: int, most: int) -> int:
+    """The last line end in the range, else the last space, else its end."""
+    line = max(text.rfind("\n", least, most), text.rfind("\r", least, most - 1))
+    if line >= 0:
+        return line + (2 if text[line : line + 2] == "\r\n" else 1)
+    spaces = [match.end() for match in _SPACE.finditer(text, least, most)]
+    return spaces[-1] if spaces else most - (text[most - 1] == "\r")

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.chunking import chunk_pages, estimate_tokens, search_text
+from rag_app.types import Heading, Page
+
+ID = "d" * 64
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def prose(count: int, word: str = "harbour") -> str:
+    return " ".join(f"Sentence {n} tells of the {word} and its cranes." for n in range(count))
+
+
+PIECES = st.sampled_from(
+    [
+        "Word. ",
+        "NOTE 1 HEADING\n",
+        "a b c 12.5 7\n",
+        "• item\n",
+        "x" * 40,
+        "漢字",
+        "\r\n\r\n",
+        " ",
+        "\u00a0",
+        "# T\n",
+    ]
+)
+TEXTS = st.one_of(st.text(max_size=300), st.lists(PIECES, max_size=60).map("".join))
+
+
+@given(st.lists(TEXTS, max_size=4), st.integers(20, 60), st.lists(st.integers(0, 200), max_size=3))
+def test_chunks_are_slices_that_cover_every_page_once(texts, most, starts):
+    pages = [Page(number, text) for number, text in enumerate(texts, 1)]
+    headings = [Heading(1, start, 1, f"At {start}") for start in starts] if pages else []
+    chunks = chunk_pages(ID, pages, headings, max_tokens=most)
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    for page in pages:
+        own = [chunk for chunk in chunks if chunk.page == page.number]
+        assert all(chunk.text == page.text[chunk.start : chunk.end] for chunk in own)
+        assert all(a.end <= b.start for a, b in pairwise(own))
+        assert "".join(squeezed(chunk.text) for chunk in own) == squeezed(page.text)
+    assert all(estimate_tokens(chunk.text) <= most * 1.1 + 1e-6 for chunk in chunks)
+
+
+def test_whole_sentences_fill_a_chunk():
+    chunks = chunk_pages(ID, [Page(1, prose(60))], max_tokens=100)
+    assert all(chunk.text.endswith("cranes.") for chunk in chunks)
+    assert all(estimate_tokens(chunk.text) > 60 for chunk in chunks)
+
+
+def test_a_chunk_never_crosses_a_page():
+    chunks = chunk_pages(ID, [Page(1, "One."), Page(2, "Two.")])
+    assert [(chunk.page, chunk.text) for chunk in chunks] == [(1, "One."), (2, "Two.")]
+
+
+def test_a_heading_begins_a_chunk():
+    text = f"{prose(8)}\n\nPUMPS AND PIPES\n{prose(6, 'pump')}"
+    chunks = chunk_pages(ID, [Page(1, text)])
+    assert [chunk.text.startswith("PUMPS") for chunk in chunks] == [False, True]
+    assert [chunk.heading for chunk in chunks] == ["", "PUMPS AND PIPES"]
+
+
+def test_a_heading_is_not_left_behind_at_the_end_of_a_chunk():
+    text = f"{prose(3)}\n\nPUMPS AND PIPES\n{prose(5, 'pump')}"
+    full = int(estimate_tokens(prose(3) + " PUMPS AND PIPES")) + 2
+    chunks = chunk_pages(ID, [Page(1, text)], max_tokens=full)
+    assert chunks[1].text.startswith("PUMPS")
+
+
+def test_the_readers_headings_give_the_section_path():
+    pages = [
+        Page(1, "Part I\nItem 1. Business\n" + prose(3)),
+        Page(2, prose(2)),
+        Page(3, "Part II\n" + prose(2)),
+    ]
+    headings = [
+        Heading(1, 0, 1, "Part I"),
+        Heading(1, 7, 2, "Item 1. Business"),
+        Heading(3, 0, 1, "Part II"),
+    ]
+    chunks = chunk_pages(ID, pages, headings)
+    assert [chunk.heading for chunk in chunks] == ["Part I > Item 1. Business"] * 2 + ["Part II"]
+
+
+def test_headings_are_guessed_where_the_reader_found_none():
+    pages = [
+        Page(1, "PART I\r\nItem 1. Business\r\n" + prose(2)),
+        Page(2, "NOTE 2 — INVENTORIES\r\n" + prose(2)),
+        Page(3, "# Pumps\n## Old Pumps\n" + prose(2)),
+    ]
+    assert [chunk.heading for chunk in chunk_pages(ID, pages)] == [
+        "PART I > Item 1. Business",
+        "PART I > Item 1. Business > NOTE 2 — INVENTORIES",
+        "Pumps > Old Pumps",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Revenues $ 44,538 $ 37,403", "We sold pumps.", "Products 12", "Yes ☒ No ☐", "and of Pumps"],
+)
+def test_rows_and_sentences_are_no_headings(line):
+    assert chunk_pages(ID, [Page(1, f"{line}\r\n{prose(2)}")])[0].heading == ""
+
+
+def test_a_running_title_is_no_heading():
+    pages = [Page(n, f"ANNUAL REPORT PAGE {n}\r\n{prose(2)}") for n in range(1, 9)]
+    assert {chunk.heading for chunk in chunk_pages(ID, pages)} == {""}
+
+
+def test_a_monster_is_cut_at_spaces_or_anywhere():
+    spaced, solid = "word " * 900, "字" * 900
+    for text in (spaced, solid):
+        chunks = chunk_pages(ID, [Page(1, text)])
+        assert all(150 < estimate_tokens(chunk.text) <= 220 for chunk in chunks[:-1])
+    assert all(chunk.text.split()[-1] == "word" for chunk in chunk_pages(ID, [Page(1, spaced)]))
+
+
+def test_a_scrap_at_the_end_of_a_page_joins_the_chunk_before():
+    text = f"{prose(9)}\n\n71"
+    assert len(chunk_pages(ID, [Page(1, text)], max_tokens=int(estimate_tokens(prose(9))) + 1)) == 1
+
+
+def test_nothing_makes_no_chunk():
+    assert chunk_pages(ID, []) == chunk_pages(ID, [Page(1, " \r\n")]) == []
+
+
+def test_many_pages_take_linear_time():
+    assert (
+        len(chunk_pages(ID, [Page(n, f"PART {n} OF IT\n{prose(2)}") for n in range(1, 4_001)]))
+        == 4_000
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("infor-\r\nmation  and\tmore ", "information and more"),
+        ("infor\u00admation", "information"),
+        ("COVID-\n19 and non-\nGAAP", "COVID- 19 and non- GAAP"),
+        ("well-known", "well-known"),
+    ],
+)
+def test_words_broken_at_a_line_end_are_whole_for_searching(text, expected):
+    assert search_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "real"),
+    [  # counted with the tokenizer of all-MiniLM-L6-v2
+        ("The following table summarizes our consolidated results of operations for the year.", 15),
+        ("Revenues $ 44,538 $ 37,403 $ 39,117", 14),
+        ("東京都の人口", 6),
+    ],
+)
+def test_the_estimate_is_near_the_tokenizer(text, real):
+    assert estimate_tokens(text) == pytest.approx(real, rel=0.15)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.sentences import sentences
+
+
+def parts(text: str) -> list[str]:
+    return [" ".join(text[start:end].split()) for start, end in sentences(text)]
+
+
+TEXTS = st.text(
+    st.sampled_from("aB3. .,!?\r\n\n\t\u00a0\"')(-•·1234.0|#。！漢字éß—$%\x0b\x85\u2028…”"),
+    max_size=200,
+)
+
+
+@given(st.one_of(TEXTS, st.text(max_size=200)))
+def test_every_visible_character_is_in_exactly_one_trimmed_span(text):
+    spans = sentences(text)
+    assert all(start < end for start, end in spans)
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    assert all(text[start:end] == text[start:end].strip() for start, end in spans)
+    assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "NIKE, Inc. was founded by Mr. P. Knight and Dr. W. Bowerman.",
+        "Sales in the U.S. were $1.5 billion, i.e. 3.2 percent of approx. 47 billion.",
+        "See No. 5 and Fig. 3 on p. 12 of vol. 2, as of Jan. 3.",
+        "Refer to Item 1A. Risk Factors for more.",
+        "He read example.com/a.html and version 2.0.1 of it.",
+        "J. K. Rowling, et al. Wrote it.",
+        "Did the U.K. Parliament sit at 9 a.m. Monday?",
+    ],
+)
+def test_a_full_stop_inside_a_sentence_does_not_end_it(sentence):
+    assert parts(sentence) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("We sold Acme Inc. The price was low.", ["We sold Acme Inc.", "The price was low."]),
+        ("It grew in 2021. In 2022 it fell.", ["It grew in 2021.", "In 2022 it fell."]),
+        ("He said “Stop.” She went.", ["He said “Stop.”", "She went."]),
+        ("They answered (no. Really.) Fine.", ["They answered (no.", "Really.)", "Fine."]),
+        ("Sales rose.1 The rest fell.", ["Sales rose.1", "The rest fell."]),
+        ("Wait... What? Yes.", ["Wait...", "What?", "Yes."]),
+        (
+            "今日は雨です。明日は晴れ！本当？はい",
+            ["今日は雨です。", "明日は晴れ！", "本当？", "はい"],
+        ),
+    ],
+)
+def test_a_sentence_ends_where_it_should(text, expected):
+    assert parts(text) == expected
+
+
+@pytest.mark.parametrize("end", ["\r\n", " \r\n", " \n", "\n"])
+def test_a_line_end_in_a_sentence_is_no_boundary(end):
+    text = end.join(
+        [
+            "The harbour opened in 1931 and has",
+            "been widened twice since then. Its",
+            "cranes lift forty tonnes.",
+        ]
+    )
+    assert len(sentences(text)) == 2
+
+
+def test_a_blank_line_ends_a_sentence():
+    assert parts("no full stop here\n\nand none here") == ["no full stop here", "and none here"]
+
+
+def test_a_heading_stands_alone():
+    text = (
+        "SALES AND MARKETING\r\nWe experience moderate fluctuations in volume during the year.\r\n"
+        "Item 1A. Risk Factors\r\nThe following risks are those that we know of and fear.\r\n"
+        "Credit card\r\nTotal card loans increased from December because of spending in shops."
+    )
+    assert parts(text)[0::2] == ["SALES AND MARKETING", "Item 1A. Risk Factors", "Credit card"]
+
+
+@pytest.mark.parametrize("bullet", ["•", "-", "*", "1.", "(a)", "ii)"])
+def test_every_item_of_a_list_is_a_unit(bullet):
+    text = f"We need:\n{bullet} a pump\n{bullet} two pipes that are new\n  and long\n"
+    assert parts(text) == [
+        "We need:",
+        f"{bullet} a pump",
+        f"{bullet} two pipes that are new and long",
+    ]
+
+
+def test_a_bullet_on_a_line_of_its_own_belongs_to_its_item():
+    assert parts("•\r\nPumps run.\r\n•\r\nPipes leak.") == ["• Pumps run.", "• Pipes leak."]
+
+
+def test_every_row_of_a_table_is_a_unit():
+    rows = [
+        "(In millions, except per share data) 2021 2020 2019",
+        "Revenues $ 44,538 $ 37,403 $ 39,117",
+        "Other (income) expense, net 14 139 (78)",
+        "Net loss — — (154,093)",
+        "Total property, plant and equipment, gross 10,061 9,661",
+        "Return on equity 24 % 44 %",
+    ]
+    assert parts(" \r\n".join(rows)) == rows
+
+
+def test_rows_with_rules_or_tabs_are_units():
+    rows = ["| Year | Sales |", "| ten | eleven |", "a\tb\tc", "d\te\tf"]
+    assert parts("\n".join(rows)) == [row.replace("\t", " ") for row in rows]
+
+
+def test_a_line_of_a_table_of_contents_is_a_unit():
+    rows = ["ITEM 1. Business 1", "Products 2", "ITEM 9B. Other Information 94"]
+    assert parts("\r\n".join(rows)) == rows
+
+
+def test_a_year_at_a_line_end_is_no_row():
+    text = (
+        "Results for the years ended December 31, 2021 and 2020\r\nare shown in the tables below."
+    )
+    assert len(sentences(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ". " * 200_000,
+        "." * 400_000,
+        " " * 400_000,
+        "a" * 400_000,
+        "1. " * 100_000,
+        "Ab.\n" * 50_000,
+    ],
+)
+def test_odd_texts_take_linear_time(text):
+    began = time.perf_counter()
+    sentences(text)
+    assert time.perf_counter() - began < 8  # about 0.3 s on an idle machine
