@@ -1,0 +1,32 @@
+# Two commands: `make run` starts the app, `make test` checks it. Each sets up what it needs first.
+# Where there is no make: python scripts/install.py, then .venv\Scripts\rag-app.
+
+PYTHON ?= $(shell command -v python3 || command -v python || echo python3)
+BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
+
+.PHONY: run test lint bench install install-dev pins
+
+run: install
+	$(BIN)/rag-app
+
+test: install-dev
+	$(BIN)/python -m pytest
+
+lint: install-dev
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+bench: install-dev
+	$(BIN)/python -m benchmarks.bench
+
+install:
+	@$(PYTHON) scripts/install.py
+
+install-dev:
+	@$(PYTHON) scripts/install.py --dev
+
+# Writes down what is installed, as versions only: no addresses, no build suffixes, no CUDA.
+pins:
+	$(BIN)/python -m pip freeze --all --exclude-editable \
+		| grep -v -i -E '^(pip|nvidia-.*|cuda-.*|triton)==' | sed 's/+cpu$$//' > constraints.txt
