@@ -130,8 +130,9 @@ class Library:
         documents = self._store.documents()
         for known in documents:
             if known.id == incoming.sha256:
-                if known.status is Status.FAILED:
+                if known.status is Status.FAILED:  # handed in again to be tried again
                     self._store.set_status(known.id, Status.RECEIVED)
+                    return Added(self._store.document(known.id))
                 return Added(known, True, (f"Already in your library as “{known.name}”.",))
         warnings: tuple[str, ...] = ()
         older = next((d for d in documents if d.name == shown), None)

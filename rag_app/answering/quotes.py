@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_app.answering.generator import Cancelled, Piece
+from rag_app.chunking import search_text
 from rag_app.embedding import Embedder
 from rag_app.retrieval import query_words
 from rag_app.sentences import sentences
@@ -108,7 +109,7 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
     for passage in passages:
         chunk = passage.chunk
         for start, end in sentences(chunk.text):
-            text = " ".join(chunk.text[start:end].split())
+            text = search_text(chunk.text[start:end])
             if len(_TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
                 span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
                 found[text] = Candidate(span, text)
