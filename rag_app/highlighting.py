@@ -146,6 +146,7 @@ _MARKED_UP = re.compile(
     | \\(?P<escaped> [!-/:-@\[-`{-~] )
     | \[(?P<number> [1-9]\d{0,2} )\]
     | (?P<address> https?(?=://)|www(?=\.) )
+    | (?P<sign> :(?=streamlit:) )
     | (?P<special> [<$\[`\\:] | !(?=\[) | ~(?=~~) )
     """,
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
@@ -155,6 +156,7 @@ _PLAIN = re.compile(
       \[(?P<number> [1-9]\d{0,2} )\]
     | (?P<address> https?(?=://)|www(?=\.) )
     | (?P<indent> (?:^|(?<=\n))[ \t]+ )
+    | (?P<sign> [-<>=~:](?=[-<>=]|streamlit:) )
     | (?P<special> [!-/:-@\[-`{-~] )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -212,8 +214,9 @@ def _safe(token: re.Match[str], known: Mapping[int, Citation], message_id: str) 
         return token.group()
     if groups.get("indent"):
         return ""
-    character = groups.get("escaped") or groups["special"]
-    return _ENTITIES.get(character, "\\" + character)
+    character = groups.get("escaped") or groups["sign"] or groups["special"]
+    # a word joiner keeps Streamlit from drawing arrows, dashes and its logo for what stands here
+    return _ENTITIES.get(character, "\\" + character) + ("\u2060" if groups["sign"] else "")
 
 
 def _link(citation: Citation, message_id: str) -> str:

@@ -1,0 +1,36 @@
+"""The web app: settings, one shared library, the page.
+
+Start it with `streamlit run app.py -- --data-dir DIR`; without --data-dir the settings decide."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import streamlit as st
+
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.ui import page, texts
+from rag_app.ui.boundary import caught
+
+
+def settings() -> Settings:
+    """Settings from the environment, and what was given after `--` before them."""
+    parser = argparse.ArgumentParser(prog="rag-app", add_help=False)
+    parser.add_argument("--data-dir")
+    given, _ = parser.parse_known_args(sys.argv[1:])
+    return Settings.load(data_dir=given.data_dir)
+
+
+@st.cache_resource(show_spinner=texts.OPENING, on_release=lambda library: library.close())
+def open_library(chosen: Settings) -> Library:
+    """The one library of this process, shared by all browser sessions."""
+    library = Library(chosen)
+    library.warm()
+    return library
+
+
+page.prepare()
+with caught(page.show_error):
+    page.draw(open_library(settings()))

@@ -1,0 +1,155 @@
+"""The documents panel: drop files in, see how far each is, tick which to ask, remove."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from rag_app.highlighting import escape_markdown
+from rag_app.library import Library
+from rag_app.reading import READERS
+from rag_app.types import Document, Progress, Status
+from rag_app.ui import adding, row, texts
+from rag_app.ui.boundary import caught
+from rag_app.ui.state import ASKABLE, Replaceable, Session, current, say
+
+_SHOWN = 30
+_FILTER_FROM = 8
+_WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE)
+
+
+def draw(library: Library) -> None:
+    """The whole panel, in the sidebar."""
+    with st.sidebar:
+        st.html(f"<h1 class='brand'>{texts.APP}</h1>")
+        _drop_zone(library, current())
+        if current().receipt:
+            _receipt(library, current())
+        # It polls only while there is work, so an idle page is still.
+        st.fragment(_list, run_every=0.7 if _working(library) else None)(library)
+
+
+def _working(library: Library) -> bool:
+    return bool(library.progress()) or any(d.status in _WORK_LEFT for d in library.documents())
+
+
+def _drop_zone(library: Library, session: Session) -> None:
+    files = st.file_uploader(
+        texts.DROP,
+        accept_multiple_files=True,
+        key=f"drop-{session.drops}",
+        label_visibility="hidden",
+    )
+    limits = texts.limits(list(READERS), library.settings.max_file_mb)
+    st.html(f"<p class='limits'>{escape(limits)}</p>")
+    if files:
+        bar = st.progress(0.0, texts.ADDING)
+        adding.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
+        session.drops += 1
+        st.rerun()
+
+
+def _receipt(library: Library, session: Session) -> None:
+    receipt = session.receipt
+    if receipt is None or not (receipt.refused or receipt.notes or receipt.total > 1):
+        return
+    with st.container(key="receipt"):
+        line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
+        items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
+        st.html(f"<p><b>{escape(line)}</b></p><ul>{items}</ul>")
+        for choice in receipt.replaceable:
+            st.button(
+                f"{texts.REPLACE}: {escape_markdown(choice.name)}",
+                key=f"replace-{choice.document_id}",
+                on_click=_replace,
+                args=(library, choice),
+            )
+        st.button(texts.DISMISS, key="receipt_ok", on_click=_dismiss)
+
+
+def _list(library: Library) -> None:
+    with caught(lambda sentence: st.error(escape_markdown(sentence))):
+        session, documents, progress = current(), library.documents(), library.progress()
+        _rerun_if_changed(documents, session, _working(library))
+        _heading(documents, session)
+        if not documents:
+            st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
+        ready = sum(d.status is Status.READY for d in documents)
+        if len(progress) > 3:
+            share = ready / len(documents)
+            st.progress(share, texts.overall(ready, len(documents)))
+        rows = _shown(documents, progress, session)
+        for document in rows if session.show_all else rows[:_SHOWN]:
+            with st.container(key=f"doc-{document.id[:16]}"):
+                row.draw(library, document, progress.get(document.id), session)
+        if len(rows) > _SHOWN and not session.show_all:
+            label = f"{texts.SHOW_ALL} ({len(rows):,})"
+            st.button(label, key="show_all", type="tertiary", on_click=_show_all)
+
+
+def _rerun_if_changed(documents: list[Document], session: Session, working: bool) -> None:
+    """What can be asked decides what the rest of the page says."""
+    state = (
+        working,
+        *(session.chosen(documents) or ()),
+        *((d.id, d.status in ASKABLE, d.status is Status.FAILED) for d in documents),
+    )
+    before, session.documents_seen = session.documents_seen, state
+    if before is not None and before != state:
+        st.rerun()
+
+
+def _heading(documents: list[Document], session: Session) -> None:
+    with st.container(key="documents_head", horizontal=True, vertical_alignment="center"):
+        st.html(f"<h2>{texts.DOCUMENTS} <span>{len(documents) or ''}</span></h2>")
+        if len(documents) > 1:
+            st.button(texts.ALL, key="tick_all", type="tertiary", on_click=session.unticked.clear)
+            ids = [d.id for d in documents]
+            st.button(
+                texts.NONE,
+                key="tick_none",
+                type="tertiary",
+                on_click=session.unticked.update,
+                args=(ids,),
+            )
+
+
+def _shown(
+    documents: list[Document], progress: dict[str, Progress], session: Session
+) -> list[Document]:
+    """The rows to draw: those that need attention first, then the newest."""
+    wanted = documents
+    if len(documents) > _FILTER_FROM:
+        typed = st.text_input(
+            texts.FILTER, key="filter", placeholder=texts.FILTER, label_visibility="collapsed"
+        )
+        wanted = [d for d in documents if (typed or "").casefold() in d.name.casefold()]
+        if not wanted:
+            st.html(f"<p class='note'>{texts.NO_MATCH}</p>")
+    return sorted(reversed(wanted), key=lambda d: _urgency(d, progress.get(d.id)))
+
+
+def _urgency(document: Document, work: Progress | None) -> int:
+    if document.status is Status.FAILED:
+        return 0
+    if work is None:
+        return 2
+    return 3 if work.stage == "waiting" else 1
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+@caught(say)
+def _replace(library: Library, choice: Replaceable) -> None:
+    adding.replace(library, choice)
+    current().receipt = None
+
+
+def _dismiss() -> None:
+    current().receipt = None
+
+
+def _show_all() -> None:
+    current().show_all = True

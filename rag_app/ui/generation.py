@@ -1,0 +1,96 @@
+"""One question being answered in a thread of its own, so that no click can kill the answer.
+
+The page looks at `now()` as often as it likes; knows nothing of Streamlit."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_app.library import Library
+from rag_app.types import Answer, Delta, Event, Finished, Passage, Sources, Status
+from rag_app.ui.boundary import caught
+
+_WORK_LEFT = (Status.RECEIVED, Status.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How far an answer is: text so far, and at the end the answer or what went wrong."""
+
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    answer: Answer | None = None
+    error: str | None = None
+    done: bool = False
+    stopped: bool = False
+
+
+class Generation:
+    """Runs `events` to its end in the background and remembers what it said."""
+
+    def __init__(self, events: Callable[[threading.Event], Iterator[Event]]) -> None:
+        self._events = events
+        self._cancelled = threading.Event()
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._moment = Moment()
+        self._pieces: list[str] = []
+        threading.Thread(target=self._run, name="rag-app-answer", daemon=True).start()
+
+    def now(self) -> Moment:
+        """The answer as far as it is."""
+        with self._lock:
+            return dataclasses.replace(self._moment, text="".join(self._pieces))
+
+    def stop(self) -> None:
+        """Ask it to stop; what has been said stays."""
+        self._cancelled.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it ended within the time."""
+        return self._done.wait(timeout)
+
+    def _run(self) -> None:
+        with caught(lambda sentence: self._change(error=sentence)):
+            for event in self._events(self._cancelled):
+                self._take(event)
+        unfinished = self.now().answer is None and self.now().error is None
+        self._change(done=True, stopped=unfinished)
+        self._done.set()
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Sources(passages):
+                self._change(passages=passages)
+            case Delta(text):
+                with self._lock:
+                    self._pieces.append(text)
+            case Finished(answer):
+                self._change(answer=answer, passages=answer.passages)
+
+    def _change(self, **changes: object) -> None:
+        with self._lock:
+            self._moment = dataclasses.replace(self._moment, **changes)  # type: ignore[arg-type]
+
+
+def ask(
+    library: Library, question: str, documents: Sequence[str] | None, first: Sequence[str]
+) -> Generation:
+    """Ask the library, as soon as the documents `first` can be searched (or have failed)."""
+
+    def events(cancelled: threading.Event) -> Iterator[Event]:
+        while _unread(library, first) and not cancelled.wait(0.1):
+            pass
+        if not cancelled.is_set():
+            yield from library.ask(question, documents=documents, cancelled=cancelled)
+
+    return Generation(events)
+
+
+def _unread(library: Library, documents: Sequence[str]) -> bool:
+    if not documents:
+        return False
+    return any(d.id in documents and d.status in _WORK_LEFT for d in library.documents())

@@ -1,0 +1,166 @@
+"""How the page looks beyond what the theme in .streamlit/config.toml can say.
+
+Colours are `light-dark(…)` pairs, which follow the theme at once. Hooks are our own keys
+(`.st-key-…`) and Streamlit's test ids, never its generated class names."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from PIL import Image, ImageDraw
+
+from rag_app.ui import texts
+
+_LAYOUT = """
+:root { --panel: min(46vw, 48rem); --soft: light-dark(#5b6272, #a4abba);
+  --line: light-dark(#e3e6ed, #2f343f); --tint: light-dark(#f5f6f9, #1d2027);
+  --accent: light-dark(#2f5bd0, #9db5ff); --wash: light-dark(#e8eefc, #263150); }
+.stMainBlockContainer, [data-testid="stBottomBlockContainer"] { max-width: 50rem;
+  margin-inline: auto; padding-inline: 1.5rem; }
+[data-testid="stBottomBlockContainer"] { padding-block: .75rem 1.5rem; }
+.stMainBlockContainer { padding-top: 2.5rem; }
+[data-testid="stSidebar"][aria-expanded="true"] { min-width: 20rem; max-width: 20rem; }
+[data-testid="stSidebarHeader"] { height: 2.75rem; padding-top: .75rem; margin-bottom: -1.5rem; }
+[data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: .6rem; }
+.st-key-source { position: fixed; inset: 0 0 0 auto; width: var(--panel); z-index: 99;
+  overflow-y: auto; overscroll-behavior: contain; padding: 1.1rem 1.5rem 3rem; gap: .9rem;
+  background: var(--tint); border-left: 1px solid var(--line); }
+.st-key-source:not(:has(.st-key-source_close)) { display: none; }
+@media (min-width: 1000px) {
+  .stApp:has(.st-key-source_close) .stMain { padding-right: var(--panel); } }
+@media (min-width: 1000px) and (max-width: 1320px) {
+  .stApp:has(.st-key-source_close) [data-testid="stSidebar"],
+  .stApp:has(.st-key-source_close) [data-testid="stExpandSidebarButton"] { display: none; } }
+@media (max-width: 999px) {
+  .st-key-source { width: 100vw; z-index: 1000000; border: 0; padding: 1rem 1rem 3rem; }
+  .stMainBlockContainer, [data-testid="stBottomBlockContainer"] { padding-inline: 1rem; } }
+"""
+
+_DOCUMENTS = """
+.brand { font-size: 1.15rem; font-weight: 650; margin: 0; padding: 0; letter-spacing: -.01em; }
+.limits, .facts, .note { color: var(--soft); font-size: .8rem; line-height: 1.45; margin: 0; }
+.failed { color: light-dark(#a3341f, #ffa893); font-size: .8rem; line-height: 1.45; margin: 0;
+  overflow-wrap: anywhere; }
+[data-testid="stSidebar"] [data-testid="stFileUploader"] > label,
+[data-testid="stSidebar"] [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
+[data-testid="stSidebar"] [data-testid="stFileUploaderDropzone"] {
+  flex-direction: column !important; align-items: center !important;
+  gap: .45rem; padding: 1.1rem 1rem;
+  border: 1.5px dashed light-dark(#b9c0cf, #4b5364) !important; }
+[data-testid="stFileUploaderDropzone"]::after { content: "DROP_HERE"; color: var(--soft);
+  font-size: .8rem; }
+.limits { text-align: center; }
+.st-key-documents_head { margin-top: 1rem; }
+.st-key-documents_head h2 { font-size: .95rem; font-weight: 600; margin: 0; padding: 0; }
+.st-key-documents_head h2 span { color: var(--soft); font-weight: 400; }
+.st-key-documents_head [data-testid="stHtml"] { flex: 1; }
+[class*="st-key-doc-"] { gap: .15rem !important; padding: .35rem 0 .6rem;
+  border-bottom: 1px solid var(--line); }
+[class*="st-key-row-"] { flex-wrap: nowrap !important; gap: .25rem !important; }
+[class*="st-key-row-"] > :first-child { flex: 1 1 auto; min-width: 0; }
+[class*="st-key-row-"] label { width: 100%; min-width: 0; }
+[class*="st-key-row-"] label p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
+  font-weight: 500; }
+[class*="st-key-menu-"] button { padding: .1rem .2rem; min-height: 2rem; color: var(--soft); }
+[class*="st-key-menu-"] button p { font-size: 0; }
+[class*="st-key-menu-"] button > div > div[aria-hidden] { display: none; }
+[class*="st-key-doc-"] .facts, [class*="st-key-doc-"] .failed { padding-left: 1.6rem; }
+[class*="st-key-doc-"] [data-testid="stProgress"], [class*="st-key-doc-"] [data-testid="stForm"],
+[class*="st-key-confirm-"] { padding-left: 1.6rem; }
+.st-key-receipt { padding: .75rem .9rem; border-radius: .75rem; background: var(--wash);
+  gap: .4rem !important; }
+.st-key-receipt p { margin: 0; font-size: .875rem; }
+.st-key-receipt ul { margin: .3rem 0 0; padding-left: 1.1rem; font-size: .8rem;
+  max-height: 14rem; overflow-y: auto; }
+.st-key-receipt li { margin: 0 0 .2rem; overflow-wrap: anywhere; font-size: .8rem; }
+"""
+
+_CHAT = """
+[data-testid="stChatMessage"] { background: transparent; padding: 0; gap: 0; }
+[data-testid="stChatMessage"] > [data-testid^="stChatMessageAvatar"] { display: none; }
+[data-testid="stChatMessage"]:has([data-testid="stChatMessageAvatarUser"]) {
+  justify-content: flex-end; margin-top: 1.25rem; }
+[data-testid="stChatMessage"]:has([data-testid="stChatMessageAvatarUser"])
+  > [data-testid="stChatMessageContent"] { flex: 0 1 auto; width: auto; max-width: 85%; margin: 0;
+  background: var(--wash); border-radius: 1.1rem 1.1rem .3rem 1.1rem; padding: .7rem 1.05rem; }
+.question { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5; }
+.question:empty { display: none; }
+.attached { margin-top: .25rem; font-size: .85rem; overflow-wrap: anywhere; }
+.attached::before { content: "↥ "; color: var(--soft); }
+[data-testid="stChatMessage"] [data-testid="stMarkdownContainer"] { line-height: 1.65;
+  overflow-wrap: anywhere; }
+a[href^="#cite:"] { text-decoration: none !important; font-weight: 600; color: var(--accent); }
+[data-testid="stMarkdownContainer"] a[href^="#cite:"] { display: inline-block; min-width: 1.5em;
+  margin: 0 .1em; padding: 0 .35em; border-radius: .5em; background: var(--wash);
+  font-size: .75em; line-height: 1.55; text-align: center; vertical-align: .12em; }
+a[href^="#cite:"]:hover { text-decoration: underline !important; }
+a[href^="#cite:"]:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.how { color: var(--soft); font-size: .8rem; margin: 0 0 .15rem; }
+.card { border: 1px solid var(--line); border-radius: .75rem; padding: .8rem 1rem;
+  margin: 0 0 .7rem; }
+.card:last-child { margin-bottom: 0; }
+.card header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .2rem .6rem;
+  font-size: .85rem; margin-bottom: .45rem; }
+.card header b { font-weight: 600; overflow-wrap: anywhere; }
+.card header span { color: var(--soft); }
+.card header .badge { background: var(--wash); color: var(--accent); font-weight: 600;
+  border-radius: .5em; padding: 0 .45em; }
+.card header a { margin-left: auto; }
+.passage { overflow-wrap: anywhere; margin: 0; font-size: .9rem;
+  line-height: 1.6; max-height: 16rem; overflow-y: auto; unicode-bidi: plaintext; }
+mark { background: light-dark(#ffe58a, #6a5613); color: inherit; border-radius: .2em;
+  padding: .05em .1em; box-decoration-break: clone; -webkit-box-decoration-break: clone; }
+.st-key-working > [data-testid="stElementContainer"]:has(.working) { width: auto !important;
+  flex: 0 0 auto; }
+.working { color: var(--soft); margin: 0; }
+.working:empty { display: none; }
+.sorry { margin: 0; padding: .65rem .95rem; border-radius: .75rem; background: var(--tint);
+  border: 1px solid var(--line); overflow-wrap: anywhere; }
+.working:not(:empty)::before { content: ""; display: inline-block; width: .55em; height: .55em;
+  margin-right: .6em; border-radius: 50%; background: var(--accent);
+  animation: breathe 1.2s ease-in-out infinite alternate; }
+@keyframes breathe { from { opacity: .25; } to { opacity: 1; } }
+@media (prefers-reduced-motion: reduce) { .working::before { animation: none !important; } }
+"""
+
+_REST = """
+.st-key-welcome { align-items: center; text-align: center; padding-top: 14vh; gap: 1rem; }
+.stMain:has([data-testid="stChatMessage"]) .st-key-welcome { padding-top: 3rem; }
+.st-key-welcome h2 { font-size: clamp(1.6rem, 4vw, 2.1rem); font-weight: 650; padding: 0;
+  letter-spacing: -.02em; margin: 0 0 .75rem; }
+.st-key-welcome [data-testid="stHtml"] p { color: var(--soft); max-width: 34rem; margin: 0 auto;
+  font-size: 1.05rem; line-height: 1.6; text-wrap: balance; }
+.st-key-welcome [data-testid="stHtml"] p.private, .st-key-welcome [data-testid="stHtml"] p.example {
+  font-size: .85rem; margin-top: .5rem; }
+.st-key-source > :has(.st-key-source_top) { position: sticky; top: -1.1rem; z-index: 2;
+  margin: -1.1rem -.5rem 0; padding: 1.1rem .5rem .6rem; background: var(--tint);
+  width: calc(100% + 1rem) !important; max-width: none !important; }
+.st-key-source_top { gap: .6rem !important; }
+.st-key-source_head { flex-wrap: nowrap !important; }
+.st-key-source_head [data-testid="stHtml"] { flex: 1; min-width: 0; }
+.st-key-source_head h2 { font-size: 1.05rem; font-weight: 600; margin: 0; padding: 0;
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.st-key-source_close button p, .st-key-source_previous button p, .st-key-source_next button p {
+  font-size: 0; }
+.st-key-source_tools > [data-testid="stElementContainer"]:has(.where) { width: auto !important;
+  flex: 0 0 auto; }
+.st-key-source_tools .where { margin: 0; font-size: .875rem; color: var(--soft);
+  font-variant-numeric: tabular-nums; }
+.st-key-source_download { margin-left: auto; }
+.st-key-source blockquote { margin: 0; padding: .1rem 0 .1rem .9rem; color: inherit;
+  border-left: 3px solid light-dark(#e5b800, #b8951a); font-size: .9rem; line-height: 1.55;
+  overflow-wrap: anywhere; max-height: 9rem; overflow-y: auto; }
+"""
+
+CSS = f"<style>{_LAYOUT}{_DOCUMENTS}{_CHAT}{_REST}</style>".replace("DROP_HERE", texts.DROP_HERE)
+
+
+@cache
+def icon() -> Image.Image:
+    """The page's icon, drawn here: a sheet with one line marked (a named one would be fetched)."""
+    image = Image.new("RGBA", (64, 64))
+    pen = ImageDraw.Draw(image)
+    pen.rounded_rectangle((10, 4, 54, 60), 8, fill="#2f5bd0")
+    for top, colour in ((16, "#ffffff"), (28, "#ffd84d"), (40, "#ffffff")):
+        pen.rounded_rectangle((18, top, 46, top + 6), 3, fill=colour)
+    return image

@@ -1,0 +1,211 @@
+"""Every English word of the page, in one place, so that a translation is one more file.
+
+Pure: words and numbers in, a sentence out. What comes from documents is escaped by who shows it."""
+
+from __future__ import annotations
+
+from rag_app.types import Answer, Document, Progress, Status
+
+APP = "Ask your documents"
+OPENING = "Opening your library…"
+UNEXPECTED = "Something went wrong on our side. Nothing you added is lost; please try that again."
+PRIVATE = "Everything stays on this computer."
+
+EMPTY_TITLE = "Ask your documents"
+EMPTY = (
+    "Drop PDF, text or Markdown files here, then ask about them in your own words. "
+    "Every answer shows you the exact lines it came from."
+)
+SAMPLE = "Try it with a sample document"
+READY_TITLE = "What would you like to know?"
+READING_TITLE = "Getting your documents ready"
+READING = "You can ask as soon as the first one can be searched; most take a few seconds."
+TRY_ASKING = "For example:"
+
+DOCUMENTS = "Documents"
+DROP = "Add documents"
+DROP_HERE = "or drop files here"
+ADDING = "Adding your files…"
+NO_DOCUMENTS = "Nothing here yet."
+FILTER = "Filter by name"
+NO_MATCH = "No document has this in its name."
+ALL, NONE = "All", "None"
+SHOW_ALL = "Show all"
+OPEN, ONLY_THIS, REMOVE, RETRY = "Open", "Ask only this one", "Remove…", "Try again"
+CANCEL = "Cancel and remove…"  # of a document that is still being worked on
+REMOVE_NOW, KEEP = "Remove", "Keep"
+REPLACE = "Replace the older one"
+DISMISS = "OK"
+PASSWORD = "Password"
+UNLOCK = "Unlock"
+NOT_STORED = "It is used once to open the file and not kept."
+
+ASK_NOTHING_YET = "Drop documents here to begin"
+ASK = "Ask about your documents…"
+NONE_CHOSEN = "No document is ticked. Tick at least one on the left, then ask again."
+ATTACHED = "Added to your documents."
+STOP = "Stop"
+STOPPED = "Stopped."
+SEARCHING = "Looking through your documents…"
+WARMING = "Waking up for your first question…"
+READING_FIRST = "Reading your new documents first…"
+ABSTAINED = "I could not find this in your documents. The closest passages:"
+ABSTAINED_EMPTY = (
+    "I could not find this in your documents. Try other words, or tick more documents on the left."
+)
+EARLIER = "Show earlier questions"
+YOU, ANSWER = "You", "Answer"
+
+SOURCE = "Source"
+CLOSE = "Close the source"
+PREVIOUS, NEXT = "Previous page", "Next page"
+DOWNLOAD = "Download"
+GONE = "This document has been removed from your library. The quote is kept with the answer:"
+NOT_PLACED = "This quote could not be placed on the picture of its page. Here is the page’s text:"
+OPEN_SOURCE = "Open the page"
+
+QUOTING = frozenset({"quotes", "reader"})  # generators whose words are the documents' own
+
+_STAGES = {
+    "waiting": "Waiting",
+    "reading": "Reading",
+    "indexing": "Making it searchable",
+    "embedding": "Learning what it means",
+}
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """The number with its noun: 1 page, 1,200 pages."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(number: int) -> str:
+    """A number of bytes as people say it."""
+    amount = float(number)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit != "MB" else f"{amount:.1f} MB"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def time_left(seconds: float) -> str:
+    """How long a wait will be, no more exact than it can be known."""
+    if seconds < 3:
+        return "almost done"
+    if seconds < 90:
+        return f"about {5 * round(seconds / 5) or 5} s left"
+    return f"about {round(seconds / 60)} min left"
+
+
+def progress(work: Progress) -> str:
+    """What is being done with a document: stage, share, time left."""
+    parts = [_STAGES.get(work.stage, work.stage.capitalize())]
+    if work.stage == "waiting":
+        return parts[0]
+    if work.total:
+        parts.append(f"{100 * min(work.done, work.total) // work.total} %")
+    if work.seconds_left is not None:
+        parts.append(time_left(work.seconds_left))
+    return " · ".join(parts)
+
+
+def facts(document: Document) -> str:
+    """Pages and size of a document."""
+    pages = [count(document.pages, "page")] if document.pages else []
+    return " · ".join([*pages, size(document.size)])
+
+
+def status(document: Document) -> str:
+    """How far a document is, when no work on it is going on."""
+    return {
+        Status.RECEIVED: "Waiting",
+        Status.READ: "Waiting",
+        Status.SEARCHABLE: "Can be asked; still learning what it means",
+        Status.READY: "Ready",
+        Status.FAILED: "Could not be read",
+    }[document.status]
+
+
+def overall(done: int, total: int) -> str:
+    """How many of many files are done."""
+    return f"{done:,} of {total:,} documents ready"
+
+
+def waiting_more(number: int) -> str:
+    """What is not listed."""
+    return f"and {count(number, 'more', 'more')}"
+
+
+def receipt(added: int, known: int, refused: int) -> str:
+    """What became of the files of one drop, in one line."""
+    parts = [f"{added:,} added"] if added or not (known or refused) else []
+    parts += [f"{known:,} already there"] if known else []
+    parts += [f"{refused:,} refused"] if refused else []
+    return ", ".join(parts)
+
+
+def menu(name: str) -> str:
+    """The label of a document's menu; it is read aloud, what is seen is an icon."""
+    return f"More: {name}"
+
+
+def confirm_removal(name: str) -> str:
+    """The question before a document is removed."""
+    return f"Remove “{name}”? Its file, its text and everything made from it will be deleted."
+
+
+def limits(suffixes: list[str], megabytes: int) -> str:
+    """What can be dropped."""
+    names = {".pdf": "PDF", ".txt": "text", ".md": "Markdown", ".markdown": "Markdown"}
+    kinds = list(dict.fromkeys(names.get(s, s.removeprefix(".").upper()) for s in suffixes))
+    listed = ", ".join(kinds[:-1]) + (" or " if kinds[:-1] else "") + kinds[-1]
+    return f"{listed}, up to {megabytes:,} MB each"
+
+
+def ask_some(chosen: int, of: int) -> str:
+    """The hint in the question's field when some documents are left out."""
+    return f"Ask {chosen:,} of your {of:,} documents…"
+
+
+def library_size(ready: int) -> str:
+    """What can be asked."""
+    return f"{count(ready, 'document is', 'documents are')} ready to be asked."
+
+
+def sureness(confidence: float) -> str:
+    """Confidence in words."""
+    if confidence >= 0.85:
+        return "very sure"
+    return "fairly sure" if confidence >= 0.65 else "not very sure"
+
+
+def how_made(answer: Answer) -> str:
+    """How an answer was made, how sure it is, how long it took."""
+    taken = f"{max(answer.seconds.retrieve + answer.seconds.answer, 0.1):.1f} s"
+    if answer.abstained:
+        return f"Looked through your documents · {taken}"
+    made = "Quoted from your documents" if answer.generator in QUOTING else ""
+    made = made or f"Written by {answer.generator} from your documents"
+    return f"{made} · {sureness(answer.confidence)} · {taken}"
+
+
+def sources(number: int) -> str:
+    """The label over the sources of an answer."""
+    return f"Sources ({number})"
+
+
+def page_of(number: int, total: int, label: str = "") -> str:
+    """Which page of how many, and what the document itself calls it."""
+    printed = f" (“{label}”)" if label and label != str(number) else ""
+    return f"Page {number:,} of {total:,}{printed}"
+
+
+def page(number: int) -> str:
+    """Which page."""
+    return f"Page {number:,}"
+
+
+def picture(name: str, number: int) -> str:
+    """What a screen reader says of the picture of a page."""
+    return f"Page {number} of {name}"

@@ -1,0 +1,116 @@
+"""The real app in a process of its own, and a real Chromium to look at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WAIT = 120  # seconds; a cold start on a busy machine imports a lot
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the app, started as a user starts it, on an empty data directory."""
+    if shutil.which("chromium") is None:
+        pytest.skip("there is no chromium on this machine (Debian: apt install chromium)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("browser")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [*command, "--", "--data-dir", str(folder / "data")],
+            cwd=ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _until_it_answers(address, server)
+        yield address
+    finally:
+        server.terminate()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _until_it_answers(address: str, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + WAIT
+    while time.monotonic() < deadline:
+        assert server.poll() is None, "the app ended by itself"
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail("the app did not start in time")
+
+
+class Browser:
+    """A Chromium that notes every complaint on the console and every request that leaves."""
+
+    def __init__(self, chromium, address: str) -> None:
+        self._chromium = chromium
+        self._address = address
+        self.complaints: list[str] = []
+
+    def open(self, width: int = 1440, height: int = 900, scheme: str = "light"):
+        """A fresh session, as another visitor would have."""
+        context = self._chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        context.set_default_timeout(WAIT * 1000)
+        page = context.new_page()
+        page.on("console", lambda m: self._note(m.type == "error", f"console: {m.text}"))
+        page.on("pageerror", lambda error: self._note(True, f"page: {error}"))
+        page.on("request", lambda r: self._note(not self._local(r.url), f"request: {r.url}"))
+        page.goto(self._address)
+        page.get_by_test_id("stChatInputTextArea").wait_for()
+        return page
+
+    def _note(self, bad: bool, what: str) -> None:
+        if bad:
+            self.complaints.append(what)
+
+    def _local(self, url: str) -> bool:
+        parts = urlsplit(url)
+        return parts.scheme in ("data", "blob") or parts.hostname == "127.0.0.1"
+
+
+@pytest.fixture
+def browser(served: str) -> Iterator[Browser]:
+    """A browser; at the end it must have had nothing to complain about."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        path = shutil.which("chromium")
+        chromium = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        opened = Browser(chromium, served)
+        yield opened
+        chromium.close()
+    assert opened.complaints == []

@@ -1,0 +1,255 @@
+"""What is shown is what was read: no markup of a document or a model survives, no text is lost."""
+
+from __future__ import annotations
+
+import html
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.highlighting import (
+    areas,
+    escape_markdown,
+    excerpt,
+    link_citations,
+    mark,
+    merge_boxes,
+    merge_spans,
+)
+from rag_app.types import Box, Citation, Page, PagePicture
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "</mark><mark>",
+    "![x](http://evil.example/a.png)",
+    '[1](#cite:m-1 "forged")',
+    "[ref]: #cite:m-1",
+    "[ref]",
+    ":red[alarm]",
+    ":material/home:",
+    ":::warn\n",
+    "$$x^2$$",
+    "`",
+    "```\n",
+    "   ```\n",
+    "~~~\n",
+    "\\",
+    "`[x](http://evil.example)`",
+    "http://evil.example",
+    "www.evil.example",
+    "[1]",
+    "[2]",
+    "[9]",
+    "!",
+    "[",
+    "&lt;b&gt;",
+    "\r",
+    "\n",
+    "\n\n",
+    "- ",
+    "> ",
+    "# ",
+    "| a | b |\n|---|---|\n| ",
+    " | ",
+    "    ",
+    "word",
+    "*em*",
+)
+hostile_texts = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=6), max_size=14).map("".join)
+spans = st.lists(st.tuples(st.integers(-5, 80), st.integers(-5, 80)), max_size=6)
+CITATIONS = (
+    Citation(1, "d", "Annual report.pdf", 3, 0, 5, "Costs"),
+    Citation(2, "d", 'a "b" `c` <i>$x$</i>.pdf', 4, 0, 5, 'He said "no" [1] \\ `x` <b>\n\n$5$'),
+)
+
+
+def visible(markup: str) -> str:
+    return html.unescape(re.sub(r"</?mark>", "", markup))
+
+
+@given(hostile_texts, spans)
+def test_marked_text_reads_exactly_as_the_text(text, marked):
+    shown = mark(text, marked)
+    assert visible(shown) == text
+    assert set(re.findall(r"<[^>]*>", shown)) <= {"<mark>", "</mark>"}
+
+
+@given(hostile_texts, spans)
+def test_marks_cover_what_was_asked_for_and_never_nest(text, marked):
+    shown = mark(text, marked)
+    asked = {i for a, b in marked for i in range(max(0, a), min(len(text), b))}
+    pieces = re.split(r"(</?mark>)", shown)
+    covered, position, inside = set(), 0, False
+    for piece in pieces:
+        if piece in ("<mark>", "</mark>"):
+            assert inside == (piece == "</mark>")
+            inside = not inside
+            continue
+        length = len(html.unescape(piece))
+        covered |= set(range(position, position + length)) if inside else set()
+        position += length
+    assert covered == asked
+
+
+@given(spans, st.integers(0, 60))
+def test_merged_spans_are_sorted_and_apart(marked, length):
+    merged = merge_spans(marked, length)
+    assert all(a < b for a, b in merged)
+    assert all(first[1] < second[0] for first, second in pairwise(merged))
+
+
+@given(st.text("ab \n", max_size=300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 40))
+def test_an_excerpt_holds_the_same_span(text, a, b, around):
+    start, end = sorted((min(a, len(text)), min(b, len(text))))
+    cut, new_start, new_end = excerpt(Page(1, text), start, end, around)
+    assert cut[new_start:new_end] == text[start:end]
+    assert cut in text
+    assert len(cut) <= end - start + 2 * around
+
+
+def test_an_excerpt_is_cut_between_words():
+    page = Page(1, "alpha beta gamma delta epsilon")
+    start = page.text.index("gamma")
+    cut, *_ = excerpt(page, start, start + 5, around=8)
+    assert cut.split() == ["beta", "gamma", "delta"]
+
+
+coordinates = st.floats(0, 500, allow_nan=False)
+boxes = st.builds(
+    lambda x, y, w, h: Box(x, y, x + w, y + h),
+    coordinates,
+    coordinates,
+    st.floats(1, 100),
+    st.floats(1, 30),
+)
+
+
+@given(st.lists(boxes, max_size=8))
+def test_every_box_lies_inside_a_merged_one(given_boxes):
+    merged = merge_boxes(given_boxes)
+    for box in given_boxes:
+        assert any(
+            m.x0 <= box.x0 and m.y0 <= box.y0 and m.x1 >= box.x1 and m.y1 >= box.y1 for m in merged
+        )
+    assert len(merged) <= len(given_boxes)
+
+
+def test_boxes_of_one_line_become_one_and_columns_stay_apart():
+    left = (Box(50, 100, 90, 112), Box(93, 101, 150, 111))
+    right = (Box(300, 100, 400, 112),)
+    assert merge_boxes(left + right) == (Box(50, 100, 150, 112), Box(300, 100, 400, 112))
+
+
+def test_areas_are_percentages_of_the_picture():
+    (area,) = areas([Box(100, 200, 300, 220)], PagePicture(b"", 600, 800), pad=0)
+    assert (area.left, area.top) == pytest.approx((100 / 6, 25))
+    assert (area.width, area.height) == pytest.approx((100 / 3, 2.5))
+
+
+@given(st.lists(boxes, max_size=5))
+def test_areas_stay_on_the_picture(given_boxes):
+    for area in areas(given_boxes, PagePicture(b"", 300, 200)):
+        assert area.left >= 0
+        assert area.top >= 0
+        assert area.left + area.width <= 100.001
+        assert area.top + area.height <= 100.001
+
+
+def test_a_marker_becomes_a_link_with_document_page_and_quote():
+    assert link_citations("Costs rose [1].", CITATIONS, "m") == (
+        'Costs rose [1](#cite:m-1 "Annual report&#46;pdf · p. 3 — Costs").'
+    ).replace("&#46;", ".")
+
+
+def test_a_marker_without_a_citation_is_dropped():
+    assert link_citations("Costs rose [7]. So [9] it is", CITATIONS, "m") == (
+        "Costs rose. So  it is"
+    )
+
+
+def test_emphasis_lists_and_code_survive_and_code_is_left_alone():
+    text = "**Bold**\n\n- one\n- two `a[1] < $b`\n\n```python\nx = [1][0]\n```\n"
+    assert link_citations(text, CITATIONS, "m") == text
+
+
+def test_signs_of_plain_text_are_not_turned_into_others():
+    shown = link_citations("a -> b -- c :streamlit:", (), "m", plain=True)
+    assert "->" not in shown.replace("\\", "") and "--" not in shown.replace("\\", "")
+    assert shown.replace("\\", "").replace("\u2060", "") == "a -> b -- c &#58;streamlit&#58;"
+
+
+def test_plain_text_means_nothing():
+    shown = link_citations("# 5 * 3 * 2 = _x_\n    - 1. and $2 [1]", CITATIONS[:1], "m", plain=True)
+    assert shown.startswith("\\# 5 \\* 3 \\* 2 \\= \\_x\\_\n\\- 1\\. and \\$2 [1](#cite:m-1 ")
+
+
+def parse(markdown: str) -> list:
+    """Every token that a CommonMark parser (with tables) finds, flat."""
+    parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
+    tokens = parser.parse(markdown)
+    return tokens + [child for token in tokens for child in token.children or []]
+
+
+def assert_harmless(markdown: str, ids: set[str]) -> None:
+    tokens = parse(markdown)
+    assert not {t.type for t in tokens} & {"image", "html_inline", "html_block"}
+    for link in (t for t in tokens if t.type == "link_open"):
+        number = link.attrs["href"].removeprefix("#cite:m-")
+        assert number in ids
+        assert "forged" not in link.attrs["title"]
+    texts = [t.content for t in tokens if t.type == "text"]
+    assert not any(re.search(r"https?://|www\.", text, re.IGNORECASE) for text in texts)
+
+
+@given(hostile_texts, st.booleans())
+def test_no_link_image_or_html_of_the_text_survives(text, plain):
+    assert_harmless(link_citations(text, CITATIONS, "m", plain=plain), {"1", "2"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n   ```\n[x](http://evil.example)\n```",
+        " ~~~\n```\n~~~\n[x](http://evil.example)\n```",
+        "`a\r# [x](http://evil.example)`",
+        "| `a | [x](http://evil.example)` |\n|---|---|",
+        "\\`[x](http://evil.example)`",
+        "- ```\n  x\n[x](http://evil.example)\n```",
+        "![9][1](http://evil.example)",
+        "![1]",
+        "http[9]://evil.example",
+        "[[9]1]",
+        "[1]: http://evil.example",
+        "``[x](http://evil.example)`",
+        "````\n```\n[x](http://evil.example)\n````",
+    ],
+)
+def test_known_tricks_do_not_work(text):
+    assert_harmless(link_citations(text, CITATIONS, "m"), {"1", "2"})
+
+
+def test_the_title_of_a_link_arrives_as_it_was_written():
+    (link,) = [t for t in parse(link_citations("x [2]", CITATIONS, "m")) if t.type == "link_open"]
+    assert link.attrs["title"] == (
+        'a "b" `c` <i>$x$</i>.pdf · p. 4 — He said "no" [1] \\ `x` <b> $5$'
+    )
+
+
+@given(hostile_texts)
+def test_an_escaped_name_is_one_line_of_plain_text(text):
+    tokens = parse(escape_markdown(text))
+    assert {t.type for t in tokens} <= {"paragraph_open", "paragraph_close", "inline", "text"}, (
+        escape_markdown(text)
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["<img src=x onerror=alert(1)>.pdf", ":red[x].pdf", "$a$ *b* _c_.pdf", "../../x.pdf"]
+)
+def test_an_escaped_name_shows_every_character(name):
+    inline = next(t for t in parse(escape_markdown(name)) if t.type == "inline")
+    assert "".join(child.content for child in inline.children) == name

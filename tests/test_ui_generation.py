@@ -1,0 +1,101 @@
+"""An answer in a thread of its own: what is seen of it at any moment, and how it ends."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from rag_app.errors import QuestionError
+from rag_app.types import Answer, Delta, Document, Finished, Sources, Status, Timing
+from rag_app.ui import generation, texts
+from rag_app.ui.generation import Generation
+
+ANSWER = Answer("q", "All [1]", "", False, 0.9, "quotes", (), (), Timing(0.1, 0.1))
+
+
+def ended(events) -> generation.Moment:
+    running = Generation(events)
+    assert running.wait(5)
+    return running.now()
+
+
+def test_the_answer_is_there_at_the_end():
+    moment = ended(lambda cancelled: iter([Sources(()), Delta("All"), Finished(ANSWER)]))
+    assert moment.done and not moment.stopped and moment.error is None
+    assert (moment.text, moment.answer) == ("All", ANSWER)
+
+
+def test_text_can_be_seen_before_the_end():
+    gate, told = threading.Event(), threading.Event()
+
+    def events(cancelled):
+        yield Delta("So ")
+        yield Delta("far")
+        told.set()
+        gate.wait(5)
+        yield Finished(ANSWER)
+
+    running = Generation(events)
+    assert told.wait(5)
+    assert running.now().text == "So far" and not running.now().done
+    gate.set()
+    assert running.wait(5) and running.now().answer == ANSWER
+
+
+def test_stopping_keeps_what_was_said():
+    def events(cancelled):
+        yield Delta("Half")
+        cancelled.wait(5)
+
+    running = Generation(events)
+    running.stop()
+    assert running.wait(5)
+    moment = running.now()
+    assert moment.stopped and moment.done and moment.answer is None and moment.error is None
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [(QuestionError("Ask less."), "Ask less."), (KeyError("secret"), texts.UNEXPECTED)],
+)
+def test_what_goes_wrong_becomes_a_sentence(error, sentence, caplog):
+    def events(cancelled):
+        yield Delta("Half")
+        raise error
+
+    moment = ended(events)
+    assert moment.error == sentence and moment.done and not moment.stopped
+    assert ("secret" in caplog.text) == (sentence == texts.UNEXPECTED)
+
+
+class Reading:
+    """A library whose one document is read after a few looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+        self.asked_after: int | None = None
+
+    def documents(self) -> list[Document]:
+        self.looks -= 1
+        status = Status.READ if self.looks > 0 else Status.SEARCHABLE
+        return [Document("d", "a.txt", ".txt", 1, status, "")]
+
+    def ask(self, question, *, documents, cancelled):
+        self.asked_after = self.looks
+        yield Finished(ANSWER)
+
+
+def test_a_question_waits_for_the_documents_that_came_with_it():
+    library = Reading(looks=3)
+    running = generation.ask(library, "q", None, ["d"])
+    assert running.wait(5)
+    assert library.asked_after == 0
+
+
+def test_a_question_that_waits_can_be_stopped():
+    library = Reading(looks=10_000)
+    running = generation.ask(library, "q", None, ["d"])
+    running.stop()
+    assert running.wait(5)
+    assert library.asked_after is None and running.now().stopped

@@ -1,0 +1,62 @@
+"""Numbers in words that a person would use."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.types import Answer, Document, Progress, Status, Timing
+from rag_app.ui import texts
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, "0 bytes"), (999, "999 bytes"), (28_400, "28 KB"), (3_400_000, "3.4 MB"), (5e9, "5.0 GB")],
+)
+def test_sizes(number, said):
+    assert texts.size(number) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1, "almost done"), (12, "about 10 s left"), (4, "about 5 s left"), (150, "about 2 min left")],
+)
+def test_times_are_no_more_exact_than_they_can_be(seconds, said):
+    assert texts.time_left(seconds) == said
+
+
+def test_progress_says_stage_share_and_time():
+    work = Progress("d", "reading", 45, 100, "pages", 21.0)
+    assert texts.progress(work) == "Reading · 45 % · about 20 s left"
+    assert texts.progress(Progress("d", "waiting", 0, 9, "pages", 2.0)) == "Waiting"
+    assert texts.progress(Progress("d", "embedding", 9, 7)).endswith("100 %")
+
+
+def test_every_status_has_words():
+    for status in Status:
+        assert texts.status(Document("d", "n", ".txt", 1, status, ""))
+
+
+def test_a_receipt_is_one_line():
+    assert texts.receipt(198, 0, 1) == "198 added, 1 refused"
+    assert texts.receipt(1, 2, 3) == "1 added, 2 already there, 3 refused"
+    assert texts.receipt(0, 0, 2) == "2 refused"
+
+
+def test_limits_name_each_kind_once():
+    assert texts.limits([".pdf", ".txt", ".md", ".markdown"], 200) == (
+        "PDF, text or Markdown, up to 200 MB each"
+    )
+    assert texts.limits([".pdf"], 5) == "PDF, up to 5 MB each"
+
+
+@pytest.mark.parametrize(
+    ("generator", "confidence", "said"),
+    [
+        ("quotes", 0.9, "Quoted from your documents · very sure · 0.5 s"),
+        ("reader", 0.7, "Quoted from your documents · fairly sure · 0.5 s"),
+        ("llama", 0.2, "Written by llama from your documents · not very sure · 0.5 s"),
+    ],
+)
+def test_an_answer_says_how_it_was_made_and_how_sure_it_is(generator, confidence, said):
+    answer = Answer("q", "t", "", False, confidence, generator, (), (), Timing(0.2, 0.3))
+    assert texts.how_made(answer) == said
