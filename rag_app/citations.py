@@ -4,9 +4,12 @@ Pure. A citation is a verbatim slice of a passage, or it is dropped."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rag_app.types import Citation, Draft, Passage, Span
+
+_LIKE_A_MARKER = re.compile(r"\[(?=\d+\])")
 
 
 def cite(draft: Draft, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
@@ -24,8 +27,13 @@ def cite(draft: Draft, passages: Sequence[Passage]) -> tuple[str, tuple[Citation
                     continue
                 citations[span] = made
             markers += f"[{citations[span].number}]"
-        parts.append(f"{sentence} {markers}".rstrip())
+        parts.append(f"{_without_markers(sentence)} {markers}".rstrip())
     return "\n\n".join(parts), tuple(citations.values())
+
+
+def _without_markers(sentence: str) -> str:
+    """A quoted "[1]" must not pass for one of our markers: an invisible joiner tells them apart."""
+    return _LIKE_A_MARKER.sub("[\u2060", sentence)
 
 
 def _citation(span: Span, number: int, passages: Sequence[Passage]) -> Citation | None:

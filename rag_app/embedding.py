@@ -9,6 +9,7 @@ import hashlib
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ class MiniLmEmbedder(Embedder):
         self._model: SentenceTransformer | None = None
         self._loading = threading.Lock()
         self._computing = threading.Lock()
+        self._next = threading.Lock()
 
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
@@ -66,14 +68,13 @@ class MiniLmEmbedder(Embedder):
         if not texts:
             return []
         model = self._loaded()
-        with self._computing:  # a tokenizer must not be entered twice
+        with self._turn():  # a tokenizer must not be entered twice
             tokens: list[list[int]] = model.tokenizer(texts, truncation=True, max_length=_LONGEST)[
                 "input_ids"
             ]
         vectors: list[list[float]] = [[]] * len(texts)
         for batch, length in batches([len(ids) for ids in tokens]):
-            # The lock is let go between batches, so a question never waits for a whole document.
-            with self._computing:
+            with self._turn():
                 encoded = _encode(model, [tokens[i] for i in batch], length)
             for position, vector in zip(batch, encoded, strict=True):
                 vectors[position] = vector
@@ -82,6 +83,18 @@ class MiniLmEmbedder(Embedder):
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question: MiniLM uses one encoder for both sides."""
         return self.embed_documents([text])[0]
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The model, for one batch: whoever waits is next, so a question waits for one batch only.
+
+        With one lock alone, a thread that embeds a whole document would take it again at once."""
+        with self._next:
+            self._computing.acquire()
+        try:
+            yield
+        finally:
+            self._computing.release()
 
     def _loaded(self) -> SentenceTransformer:
         self.warm()

@@ -118,15 +118,18 @@ class Library:
         try:
             suffix = detect(incoming.path, shown)
             with self._adding:
-                added = self._accept(incoming, shown, suffix, replace)
+                older = self._store.document_named(shown)
+                added = self._accept(incoming, shown, suffix)
         finally:
             incoming.path.unlink(missing_ok=True)
+        if replace and older and not added.duplicate and older.id != added.document.id:
+            added = Added(self.replace(older.id, added.document.id))
         if password and not added.duplicate:
             added = dataclasses.replace(added, document=self._try(added.document, password))
         self._ingestion.wake()
         return added
 
-    def _accept(self, incoming: Incoming, shown: str, suffix: str, replace: bool) -> Added:
+    def _accept(self, incoming: Incoming, shown: str, suffix: str) -> Added:
         documents = self._store.documents()
         for known in documents:
             if known.id == incoming.sha256:
@@ -134,15 +137,8 @@ class Library:
                     self._store.set_status(known.id, Status.RECEIVED)
                     return Added(self._store.document(known.id))
                 return Added(known, True, (f"Already in your library as “{known.name}”.",))
-        warnings: tuple[str, ...] = ()
-        older = next((d for d in documents if d.name == shown), None)
-        if older and replace:
-            self.remove(older.id)
-        name = free_name(shown, (d.name for d in documents if not (replace and d is older)))
-        if name != shown:
-            warnings = (
-                f"You already have another document called “{shown}”; this one is now “{name}”.",
-            )
+        name = free_name(shown, (d.name for d in documents))
+        warning = f"You already have another document called “{shown}”; this one is now “{name}”."
         self._originals.keep(incoming, suffix)
         document = Document(
             id=incoming.sha256,
@@ -153,7 +149,15 @@ class Library:
             added_at=datetime.now(UTC).isoformat(timespec="microseconds"),
         )
         self._store.add_document(document)
-        return Added(document, warnings=warnings)
+        return Added(document, warnings=(warning,) if name != shown else ())
+
+    def replace(self, older_id: str, newer_id: str) -> Document:
+        """Let a document take the name of an older one, which goes. Raises UnknownDocument."""
+        name = self._store.document(older_id).name
+        self._store.document(newer_id)
+        self.remove(older_id)
+        self._store.rename(newer_id, name)
+        return self._store.document(newer_id)
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +39,13 @@ def test_the_same_span_is_cited_once():
     text, citations = cite(draft((span,), (span, Span("d", 3, 111, 121))), [PASSAGE])
     assert text == "Sentence 0. [1]\n\nSentence 1. [1][2]"
     assert [c.number for c in citations] == [1, 2]
+
+
+def test_a_bracketed_number_in_a_quote_is_no_marker():
+    said = Draft(("As shown in [1] and [x].",), ((Span("d", 3, 100, 110),),), 0.9)
+    text, _ = cite(said, [PASSAGE])
+    assert re.findall(r"\[\d+\]", text) == ["[1]"] and text.endswith("[1]")
+    assert text.replace("\u2060", "") == "As shown in [1] and [x]. [1]"
 
 
 spans = st.builds(

@@ -67,6 +67,4 @@ def _replaceable(library: Library, added: Added, offered: str) -> list[Replaceab
 
 def replace(library: Library, choice: Replaceable) -> None:
     """Let the new document take the name and the place of the older one."""
-    data = library.original(choice.document_id).read_bytes()
-    library.remove(choice.document_id)
-    library.add(choice.name, data, replace=True)
+    library.replace(choice.older_id, choice.document_id)
