@@ -131,8 +131,12 @@ def _serve(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     command = [sys.executable, "-m", "streamlit", "run", str(_APP)]
     command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
-    command += ["--", "--data-dir", str(settings.data_dir)]
-    return subprocess.call(command, cwd=_APP.parent)
+    command += ["--", "--data-dir", str(settings.data_dir.expanduser().resolve())]
+    os.chdir(_APP.parent)  # where Streamlit looks for .streamlit/config.toml
+    if os.name == "posix":
+        # In place of this process, so that a signal to it stops the server and nothing is orphaned.
+        os.execv(sys.executable, command)
+    return subprocess.call(command)
 
 
 # Documents

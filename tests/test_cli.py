@@ -1,6 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -125,6 +133,38 @@ def test_a_setting_that_cannot_be_used_is_named(run, monkeypatch):
     monkeypatch.setenv("RAG_APP_TOP_K", "zero")
     status, _, err = run("documents")
     assert status == 1 and "RAG_APP_TOP_K cannot be 'zero'" in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_without_a_command_the_web_app_is_served_until_it_is_told_to_stop(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "rag_app.cli", "--port", str(port), "--data-dir", "data"]
+    serving = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health")
+    finally:
+        serving.terminate()
+        serving.wait(timeout=20)
+
+
+def wait_for(address: str) -> None:
+    """Until the address answers "ok"; a minute at most."""
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:
+                assert answer.read() == b"ok"
+                return
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    raise AssertionError("the web app did not start within a minute")
 
 
 def test_an_unknown_command_exits_with_2(run):
