@@ -1,0 +1,52 @@
+"""Weights for shipping: `python -m training.export --checkpoint FILE --out rag_app/models/reader`.
+
+Writes the averaged weights as fp16 safetensors with configuration and tokenizer, and prints the
+hash that the app checks.
+"""
+
+import argparse
+import hashlib
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from training import model as network
+from training.evaluate import reader_from
+
+LIMIT = 50_000_000
+"""Bytes that the shipped weights may take."""
+
+
+def export(checkpoint: Path, out: Path) -> str:
+    """Write the folder; the SHA-256 of the weights."""
+    reader = reader_from(checkpoint)
+    out.mkdir(parents=True, exist_ok=True)
+    weights = {
+        name: tensor.to(torch.float16).contiguous() for name, tensor in reader.state_dict().items()
+    }
+    file = out / "model.safetensors"
+    save_file(weights, file, metadata={"format": "pt"})
+    if file.stat().st_size > LIMIT:
+        raise ValueError(f"{file.name} has {file.stat().st_size:,} bytes, {LIMIT:,} are allowed")
+    reader.config.dtype = "float16"
+    reader.config.save_pretrained(out)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        source = network.encoder_folder() / name
+        if source.exists():
+            shutil.copyfile(source, out / name)
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def main() -> None:
+    """Export as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    print(export(given.checkpoint, given.out))
+
+
+if __name__ == "__main__":
+    main()
