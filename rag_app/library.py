@@ -25,7 +25,7 @@ from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
 from rag_app.retrieval import HybridRetriever
-from rag_app.settings import Settings
+from rag_app.settings import Settings, quiet_dependencies
 from rag_app.store import Store
 from rag_app.types import (
     Added,
@@ -62,6 +62,7 @@ class Library:
         embedder: Embedder | None = None,
         generator: Generator | None = None,
     ) -> None:
+        quiet_dependencies()
         self.settings = settings
         folder = settings.data_dir.expanduser().resolve()
         self._lock = _own(folder)

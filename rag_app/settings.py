@@ -13,6 +13,25 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_app.errors import SettingsError
 
+# What the packages under us read from the environment when they are first imported.
+_DEPENDENCIES = {
+    "HF_HUB_OFFLINE": "1",  # no look-up of a newer model
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "ANONYMIZED_TELEMETRY": "False",  # Chroma
+    "LANGSMITH_TRACING": "false",  # LangChain would send questions and documents to a server
+    "LANGCHAIN_TRACING_V2": "false",
+    "TOKENIZERS_PARALLELISM": "false",
+    # Threads that wait by spinning make everything beside them 3 times as slow (benchmarks/LOG.md).
+    "OMP_WAIT_POLICY": "passive",
+}
+
+
+def quiet_dependencies() -> None:
+    """Keep the packages under us from calling home and from spinning.
+
+    To be called before torch is imported; whatever the environment said gives way."""
+    os.environ.update(_DEPENDENCIES)
+
 
 def _default_data_dir() -> Path:
     """The user's own data folder for programs, as the XDG base directory specification names it."""

@@ -1,4 +1,4 @@
-"""A passage, questions about it and a small world of training data, shared by the training tests."""
+"""A passage, questions about it and a small world of training data, for the training tests."""
 
 import gzip
 import json

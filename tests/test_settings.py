@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rag_app.errors import SettingsError
+from rag_app.settings import Settings, quiet_dependencies
+
+
+def test_the_environment_is_read_and_arguments_go_before_it(monkeypatch):
+    monkeypatch.setenv("RAG_APP_TOP_K", "3")
+    assert Settings.load().top_k == 3
+    assert Settings.load(top_k=5).top_k == 5
+    assert Settings.load(top_k=None).top_k == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("TOP_K", "zero"), ("TOP_K", "0"), ("CAUTION", "2"), ("MAX_FILE_MB", "-1")],
+)
+def test_a_value_that_cannot_be_used_is_named(monkeypatch, name, value):
+    monkeypatch.setenv(f"RAG_APP_{name}", value)
+    with pytest.raises(SettingsError, match=f"RAG_APP_{name} cannot be '{value}'"):
+        Settings.load()
+
+
+def test_the_data_directory_is_where_the_system_wants_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("RAG_APP_DATA_DIR", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert Settings.load().data_dir == tmp_path / "rag-app"
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert Settings.load().data_dir == Path.home() / ".local" / "share" / "rag-app"
+
+
+def test_tracing_and_telemetry_are_off_whatever_the_environment_says(monkeypatch):
+    for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "ANONYMIZED_TELEMETRY"):
+        monkeypatch.setenv(name, "true")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    quiet_dependencies()
+    assert os.environ["LANGSMITH_TRACING"] == os.environ["LANGCHAIN_TRACING_V2"] == "false"
+    assert os.environ["ANONYMIZED_TELEMETRY"] == "False"
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
