@@ -7,7 +7,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY scripts/install.py scripts/
 COPY rag_app rag_app/
 # A build machine has no graphics card, so this takes the CPU build of torch. Same as `make install`.
-RUN --mount=type=cache,target=/root/.cache/pip python scripts/install.py
+RUN --mount=type=cache,target=/pip PIP_CACHE_DIR=/pip python scripts/install.py
 
 FROM python:3.12-slim
 RUN useradd --create-home --uid 10001 app && install --directory --owner=app --mode=700 /data

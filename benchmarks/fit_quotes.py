@@ -24,15 +24,17 @@ from sklearn.metrics import roc_auc_score
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.embedding import MiniLmEmbedder
 from rag_app.retrieval import HybridRetriever
+from rag_app.settings import quiet_dependencies
 from rag_app.store import Indexed, Store
 from rag_app.types import Chunk, Document, Page, Reading, Status
 from rag_app.vectors import ChromaVectors
 
-QUESTIONS = 1_600
+QUESTIONS = 1_000
 
 
 def main() -> None:
     """Fit, and print what was found."""
+    quiet_dependencies()
     with gzip.open(sys.argv[1], "rt", encoding="utf-8") as file:
         examples = [json.loads(line) for line in file]
     contexts = list(dict.fromkeys(example["context"] for example in examples))

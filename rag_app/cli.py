@@ -131,6 +131,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     command = [sys.executable, "-m", "streamlit", "run", str(_APP)]
     command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
+    if arguments.host in ("0.0.0.0", "::"):
+        # Else Streamlit asks a server on the internet what its own address is.
+        command += ["--browser.serverAddress", "localhost"]
     command += ["--", "--data-dir", str(settings.data_dir.expanduser().resolve())]
     os.chdir(_APP.parent)  # where Streamlit looks for .streamlit/config.toml
     if os.name == "posix":

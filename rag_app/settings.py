@@ -21,7 +21,7 @@ _DEPENDENCIES = {
     "LANGSMITH_TRACING": "false",  # LangChain would send questions and documents to a server
     "LANGCHAIN_TRACING_V2": "false",
     "TOKENIZERS_PARALLELISM": "false",
-    # Threads that wait by spinning make everything beside them 3 times as slow (benchmarks/LOG.md).
+    # Threads that wait by spinning take the CPU from whatever runs beside them (benchmarks/LOG.md).
     "OMP_WAIT_POLICY": "passive",
 }
 

@@ -14,7 +14,7 @@ import pytest
 from rag_app.ingestion import context
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Chunk, Document, Status
+from rag_app.types import Chunk, Document, RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
 PARAGRAPHS = "\n\n".join(
@@ -76,7 +76,7 @@ def test_a_killed_worker_goes_on_and_the_document_appears_once(tmp_path, killed_
     with Library(Settings.load(data_dir=data), embedder=WordEmbedder()) as library:
         [document] = library.wait([d.id for d in library.documents()], timeout=60)
         assert (document.status, document.name) == (Status.READY, "long.txt")
-        found = library.search('"lighthouse number 399"')
+        found = library.search('"lighthouse number 399"', retriever=RetrieverKind.BM25)
         assert "lighthouse number 399" in found[0].chunk.text
         assert len({p.chunk.id for p in found}) == len(found)
         assert library._vectors.count() == document.chunks > 50
@@ -119,7 +119,8 @@ def test_two_hundred_files_in_one_drop_are_all_there(tmp_path):
         ]
         done = library.wait(ids, timeout=120)
         assert [d.status for d in done] == [Status.READY] * 200
-        assert library.search('"note number 137"')[0].name == "137.txt"
+        found = library.search('"note number 137"', retriever=RetrieverKind.BM25)
+        assert found[0].name == "137.txt"
 
 
 def test_a_chunk_is_embedded_with_its_title_and_heading():

@@ -57,5 +57,3 @@ def tiny_source(seed: int = 3) -> Source:
     contexts = [RIVER, "Pisa lies by the sea and knows nothing of bridges or of Florence."]
     found = {row.id: [1] for row in rows}
     return Source(Mixture((plan,), rates), {"tiny": rows}, contexts, found, seed)
-
-
