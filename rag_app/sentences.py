@@ -31,6 +31,8 @@ _HEADING = re.compile(
 )
 _VALUE = re.compile(r"[(\[$€£¥+\-–—~<>]*\d(?:[\d.,/:]*\d)?[)\]%*x]*|N/?[AM]|nm")
 _FILLER = re.compile(r"[-–—]+|[$€£¥%]|\([a-z0-9]\)|[$€£¥][-–—]+")
+# A row of a price list: "Day pass €6.00 any number of rides"
+_PRICED = re.compile(r"[A-Z]\S*(?: \S+){0,3} [€$£¥]\s?\d[\d.,]*(?=\s|\Z)")
 _RULED = re.compile(r"\t.*\t|\|.*\||\S {3,}\S.* {3,}\S")
 
 
@@ -43,6 +45,7 @@ _BEFORE_NAME = _words(
     "approx al ca resp incl excl est dept univ assn bros mme mlle jan feb mar apr jun jul aug sep "
     "sept oct nov dec"
 )
+_MONTHS = _words("jan feb mar apr may jun jul aug sep oct nov dec")
 _BEFORE_NUMBER = _words(
     "no nos fig figs sec secs art arts vol vols p pp ch chap eq eqs ref refs app item items note "
     "notes section part ser para pt ex tbl rule rules reg"
@@ -115,6 +118,10 @@ def _breaks(text: str, lines: list[tuple[int, int]], index: int, width: int) -> 
         return True
     if line[0].islower() or _goes_on(before):
         return short and index == 1  # a running title over a sentence from the page before
+    if _PRICED.match(before) and line[0].isupper():
+        return True
+    if _PAGE_NUMBER.match(before) and word.lower()[:3] in _MONTHS:
+        return False  # "on 31 / December 2025"
     if _PAGE_NUMBER.match(before) or (before[0] == "(" and before[-1] == ")"):
         return True
     return short or (_is_capitals(before) and not line.isupper())

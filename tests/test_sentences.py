@@ -148,3 +148,17 @@ def test_odd_texts_take_linear_time(text):
     began = time.perf_counter()
     sentences(text)
     assert time.perf_counter() - began < 8  # about 0.3 s on an idle machine
+
+
+def test_the_rows_of_a_price_list_stay_apart_and_apart_from_the_text_under_them():
+    text = (
+        "Day pass €6.00 any number of rides of up to 45 minutes\r\n"
+        "Student, annual €58.00 as annual, with a valid student card\r\n"
+        "An annual membership costs €96 and can be paid in twelve parts.\r\n"
+    )
+    assert [text[a:b] for a, b in sentences(text)] == text.split("\r\n")[:3]
+
+
+def test_a_date_that_a_line_end_cuts_is_one_sentence():
+    text = "The reserve of the scheme stood at €203,000 on 31\r\nDecember 2025 and has grown since."
+    assert sentences(text) == [(0, len(text))]
