@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from rag_app import chain
 from rag_app.answering.generator import Generator
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.embedding import Embedder, MiniLmEmbedder
-from rag_app.errors import LibraryInUse, QuestionError, RagAppError, UnknownDocument
+from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
 from rag_app.originals import Incoming, Originals, display_name, free_name
+from rag_app.ownership import own
+from rag_app.questions import checked, coverage
 from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
@@ -46,9 +46,6 @@ from rag_app.vectors import ChromaVectors
 
 log = logging.getLogger(__name__)
 
-_WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE)
-_ASKABLE = (Status.SEARCHABLE, Status.READY)
-
 
 class Library:
     """Documents, and what can be asked of them.
@@ -65,7 +62,7 @@ class Library:
         quiet_dependencies()
         self.settings = settings
         folder = settings.data_dir.expanduser().resolve()
-        self._lock = _own(folder)
+        self._lock = own(folder)
         self._embedder = embedder or MiniLmEmbedder(settings.threads)
         self._generator = generator or QuoteGenerator(self._embedder, settings.caution)
         self._store = Store(folder / "library.sqlite3")
@@ -247,7 +244,7 @@ class Library:
     ) -> list[Passage]:
         """The k best passages for a query. Raises QuestionError."""
         return self._retriever(k or self.settings.top_k, documents, retriever).passages(
-            self._checked(query, documents)
+            checked(query, self._chosen(documents), self.settings.max_question_characters)
         )
 
     def ask(
@@ -257,7 +254,7 @@ class Library:
         cancelled: threading.Event | None = None,
     ) -> Iterator[Event]:
         """Sources, then Deltas, then Finished. Raises QuestionError."""
-        asked = self._checked(question, documents)
+        asked = checked(question, self._chosen(documents), self.settings.max_question_characters)
         stop = cancelled or threading.Event()
         retriever = self._retriever(self.settings.top_k, documents)
         for event in chain.ask(asked, retriever, self._generator, stop.is_set):
@@ -265,27 +262,6 @@ class Library:
                 yield Finished(self._located(event.answer, documents))
             else:
                 yield event
-
-    def _checked(self, question: str, documents: Sequence[str] | None) -> str:
-        asked = question.strip()
-        most = self.settings.max_question_characters
-        if not asked:
-            raise QuestionError("The question is empty. Type what you want to know.")
-        if len(asked) > most:
-            raise QuestionError(
-                f"The question has {len(asked):,} characters; the limit is {most:,}. Shorten it, "
-                "or add the long text as a document and ask about that."
-            )
-        chosen = self._chosen(documents)
-        if not chosen:
-            raise QuestionError("There is nothing to ask yet. Add a document first.")
-        if not any(d.status in _ASKABLE for d in chosen):
-            if any(d.status in _WORK_LEFT for d in chosen):
-                raise QuestionError("Your documents are still being read. Ask again in a moment.")
-            raise QuestionError(
-                "None of the chosen documents could be read. Add another document first."
-            )
-        return asked
 
     def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:
@@ -311,7 +287,7 @@ class Library:
         return dataclasses.replace(
             answer,
             citations=tuple(self._with_boxes(citation) for citation in answer.citations),
-            notes=answer.notes + self._notes(documents),
+            notes=answer.notes + coverage(self._chosen(documents)),
         )
 
     def _with_boxes(self, citation: Citation) -> Citation:
@@ -321,15 +297,6 @@ class Library:
             log.warning("no boxes for a citation: %s", error)
             return citation
         return dataclasses.replace(citation, boxes=boxes)
-
-    def _notes(self, documents: Sequence[str] | None) -> tuple[str, ...]:
-        chosen = self._chosen(documents)
-        notes = []
-        if by_words := sum(d.status is Status.SEARCHABLE for d in chosen):
-            notes.append(f"{_count(by_words)} could so far be searched by words only.")
-        if unread := sum(d.status in (Status.RECEIVED, Status.READ) for d in chosen):
-            notes.append(f"{_count(unread)} had not been read yet.")
-        return tuple(notes)
 
     # Models
 
@@ -377,25 +344,3 @@ class Library:
 
     def _file(self, document: Document) -> Path:
         return self._originals.readable(document.id, document.suffix)
-
-
-def _own(folder: Path) -> FileLock:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock")
-        lock.acquire(blocking=False)
-    except Timeout as error:
-        raise LibraryInUse(
-            f"The library in {folder} is open in another rag-app. "
-            "Close that one first, or choose another folder with --data-dir."
-        ) from error
-    except OSError as error:
-        raise LibraryInUse(
-            f"The library folder {folder} cannot be used: {error.strerror or error}. "
-            "Choose another folder with --data-dir."
-        ) from error
-    return lock
-
-
-def _count(documents: int) -> str:
-    return "1 document" if documents == 1 else f"{documents} documents"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -88,3 +88,15 @@ def own_house(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("RAG_APP_DATA_DIR", str(data_dir))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
     return data_dir
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[bytes], Path]:
+    """Writes bytes to a file as the library keeps them, under a name that says nothing."""
+
+    def write(data: bytes) -> Path:
+        path = tmp_path / "stored.pdf"
+        path.write_bytes(data)
+        return path
+
+    return write

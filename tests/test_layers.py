@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     ("errors",),
     ("settings",),
-    ("headings", "sentences"),
+    ("headings", "ownership", "questions", "sentences"),
     ("chunking", "originals", "reading"),
     ("embedding", "store", "vectors"),
     ("ingestion", "retrieval"),

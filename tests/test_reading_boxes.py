@@ -21,16 +21,6 @@ from rag_app.types import Box
 NEAR = 2.6  # points between a line's tight box and its font's
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(data: bytes):
-        path = tmp_path / "stored.pdf"
-        path.write_bytes(data)
-        return path
-
-    return write
-
-
 def found(path, quote: str, number: int = 1) -> list[Box]:
     text = read_pdf(path, limits=Limits()).pages[number - 1].text
     start = text.index(quote)

@@ -14,16 +14,6 @@ TEXT = "\r\n".join(PARAGRAPH)
 
 
 @pytest.fixture
-def file(tmp_path):
-    def write(data: bytes):
-        path = tmp_path / "stored.pdf"
-        path.write_bytes(data)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def read(file):
     return lambda data, limits=None, **more: read_pdf(file(data), limits=limits or Limits(), **more)
 

@@ -26,9 +26,9 @@ def test_times_are_no_more_exact_than_they_can_be(seconds, said):
 
 def test_progress_says_stage_share_and_time():
     work = Progress("d", "reading", 45, 100, "pages", 21.0)
-    assert texts.progress(work) == "Reading · 45 % · about 20 s left"
+    assert texts.progress(work) == "Reading · 45 of 100 pages · about 20 s left"
     assert texts.progress(Progress("d", "waiting", 0, 9, "pages", 2.0)) == "Waiting"
-    assert texts.progress(Progress("d", "embedding", 9, 7)).endswith("100 %")
+    assert texts.progress(Progress("d", "embedding", 9, 7, "passages")).endswith("100 %")
 
 
 def test_every_status_has_words():

@@ -99,12 +99,14 @@ def time_left(seconds: float) -> str:
 
 
 def progress(work: Progress) -> str:
-    """What is being done with a document: stage, share, time left."""
+    """What is being done with a document: stage, pages or share done, time left."""
     parts = [_STAGES.get(work.stage, work.stage.capitalize())]
     if work.stage == "waiting":
         return parts[0]
     if work.total:
-        parts.append(f"{100 * min(work.done, work.total) // work.total} %")
+        done = min(work.done, work.total)
+        in_pages = f"{done:,} of {count(work.total, 'page')}"
+        parts.append(in_pages if work.unit == "pages" else f"{100 * done // work.total} %")
     if work.seconds_left is not None:
         parts.append(time_left(work.seconds_left))
     return " · ".join(parts)

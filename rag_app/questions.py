@@ -1,0 +1,46 @@
+"""What can be asked of which documents: unfit questions get one sentence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_app.errors import QuestionError
+from rag_app.types import Document, Status
+
+_UNREAD = (Status.RECEIVED, Status.READ)
+_ASKABLE = (Status.SEARCHABLE, Status.READY)
+
+
+def checked(question: str, chosen: Sequence[Document], most: int) -> str:
+    """The question, trimmed; at most `most` characters. Raises QuestionError."""
+    asked = question.strip()
+    if not asked:
+        raise QuestionError("The question is empty. Type what you want to know.")
+    if len(asked) > most:
+        raise QuestionError(
+            f"The question has {len(asked):,} characters; the limit is {most:,}. Shorten it, "
+            "or add the long text as a document and ask about that."
+        )
+    if not chosen:
+        raise QuestionError("There is nothing to ask yet. Add a document first.")
+    if not any(d.status in _ASKABLE for d in chosen):
+        if any(d.status in _UNREAD for d in chosen):
+            raise QuestionError("Your documents are still being read. Ask again in a moment.")
+        raise QuestionError(
+            "None of the chosen documents could be read. Add another document first."
+        )
+    return asked
+
+
+def coverage(chosen: Sequence[Document]) -> tuple[str, ...]:
+    """What of the chosen documents could not be searched in full, a sentence each."""
+    notes = []
+    if by_words := sum(d.status is Status.SEARCHABLE for d in chosen):
+        notes.append(f"{_count(by_words)} could so far be searched by words only.")
+    if unread := sum(d.status in _UNREAD for d in chosen):
+        notes.append(f"{_count(unread)} had not been read yet.")
+    return tuple(notes)
+
+
+def _count(documents: int) -> str:
+    return "1 document" if documents == 1 else f"{documents} documents"
