@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rag_app.chunking import chunk_pages, search_text
 from rag_app.embedding import Embedder
-from rag_app.errors import RagAppError
+from rag_app.errors import ModelUnavailable, RagAppError
 from rag_app.reading.sandbox import Cancelled, Sandbox
 from rag_app.store import Indexed, Store
 from rag_app.types import Chunk, Document, Page, Progress, Reading, Status
@@ -71,6 +71,7 @@ class Ingestion:
         self._changed = threading.Condition()
         self._tasks: dict[str, _Task] = {}
         self._held: set[str] = set()  # being removed: not to be picked up
+        self._to_do = dict(_STAGES)  # states that work is done on
         self._stopping = False
         self._threads = [
             threading.Thread(target=self._run, args=(statuses, step), name=name, daemon=True)
@@ -123,7 +124,7 @@ class Ingestion:
         return {
             d.id: running.get(d.id) or Progress(d.id, "waiting", 0, d.pages)
             for d in self._store.documents()
-            if d.status in _STAGES
+            if d.status in self._to_do
         }
 
     def wait(self, ids: Iterable[str], timeout: float | None = None) -> bool:
@@ -132,7 +133,7 @@ class Ingestion:
 
         def finished() -> bool:
             return self._stopping or not any(
-                d.id in wanted and d.status in _STAGES for d in self._store.documents()
+                d.id in wanted and d.status in self._to_do for d in self._store.documents()
             )
 
         with self._changed:
@@ -145,6 +146,11 @@ class Ingestion:
                 step(document, task)
             except Cancelled:
                 pass
+            except ModelUnavailable as error:
+                # No fault of the document: it can still be searched by words.
+                log.error("documents are searched by words only: %s", error)
+                self._to_do.pop(Status.SEARCHABLE, None)
+                return
             except RagAppError as error:
                 self._store.set_failed(document.id, str(error), error.code)
             except Exception:  # a fault of ours in one file must not stop the others

@@ -13,6 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
 from rag_app.embedding import Embedder
+from rag_app.errors import ModelUnavailable
 from rag_app.store import Store
 from rag_app.types import Chunk, Passage, RetrieverKind
 from rag_app.vectors import VectorIndex
@@ -46,12 +47,18 @@ class HybridRetriever(BaseRetriever):
     documents: tuple[str, ...] | None = None
 
     def passages(self, question: str) -> list[Passage]:
-        """The k best passages, best first, their scores adding up to 1."""
+        """The k best passages, best first, their scores adding up to 1.
+
+        Raises ModelUnavailable if only meaning may be searched and the model is not there."""
         if self.documents == () or self.k < 1:
             return []
         rankings = []
         if self.kind is not RetrieverKind.BM25:
-            rankings.append(self._by_meaning(question))
+            try:
+                rankings.append(self._by_meaning(question))
+            except ModelUnavailable:  # words are better than nothing, where they were asked for
+                if self.kind is RetrieverKind.DENSE:
+                    raise
         if self.kind is not RetrieverKind.DENSE:
             rankings.append(self._by_words(question))
         scores = fuse(rankings)

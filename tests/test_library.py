@@ -13,6 +13,7 @@ from rag_app.errors import (
     EmptyFile,
     LibraryInUse,
     LimitReached,
+    ModelUnavailable,
     QuestionError,
     UnknownDocument,
     UnsupportedFormat,
@@ -192,6 +193,34 @@ def test_lost_vectors_are_made_again(tmp_path):
         library.wait([ferry], timeout=30)
         found = library.search("island ferry", retriever=RetrieverKind.DENSE)
         assert found[0].chunk.document_id == ferry
+
+
+class TornEmbedder(WordEmbedder):
+    def warm(self) -> None:
+        raise ModelUnavailable("The model file is torn.")
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.warm()
+        return []
+
+    def embed_query(self, text: str) -> list[float]:
+        self.warm()
+        return []
+
+
+def test_without_its_model_it_still_finds_and_shows_passages(tmp_path):
+    with open_library(tmp_path / "data", embedder=TornEmbedder()) as library:
+        ferry = add(library, "ferry.txt", FERRY)
+        assert library.document(ferry).status is Status.SEARCHABLE
+        answer = ask(library, "What does the ferry cost?")
+        assert answer.abstained and "ferry" in answer.passages[0].chunk.text
+        assert answer.notes == ("1 document could so far be searched by words only.",)
+        with pytest.raises(ModelUnavailable):
+            library.search("ferry", retriever=RetrieverKind.DENSE)
+        library.warm()
+        while library.warm_state == "warming":
+            pass
+        assert library.warm_state == "The model file is torn."
 
 
 class AddRemoveReplace(RuleBasedStateMachine):

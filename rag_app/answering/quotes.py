@@ -16,6 +16,7 @@ import numpy as np
 from rag_app.answering.generator import Cancelled, Piece
 from rag_app.chunking import search_text
 from rag_app.embedding import Embedder
+from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import query_words
 from rag_app.sentences import sentences
 from rag_app.types import Draft, Passage, Span
@@ -61,7 +62,10 @@ class QuoteGenerator:
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Iterator[Piece]:
         """Yield the answer's sentences, then the draft."""
-        ranked = self.rank(question, passages)
+        try:
+            ranked = self.rank(question, passages)
+        except ModelUnavailable:  # then nothing can be said, and the passages speak for themselves
+            ranked = []
         if cancelled():
             return
         draft = self._draft(ranked)
