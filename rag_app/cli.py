@@ -162,8 +162,12 @@ def _add(arguments: argparse.Namespace) -> int:
             else:
                 waiting.append((path, began, added))
         for path, began, added in waiting:
-            [document] = library.wait([added.document.id])
-            report = _report(path, document, added, time.perf_counter() - began)
+            documents = library.wait([added.document.id])
+            seconds = time.perf_counter() - began
+            if documents:
+                report = _report(path, documents[0], added, seconds)
+            else:
+                report = _refused(path, "A later file of the same name took its place.", seconds)
             failed |= report["status"] == "failed"
             _print_added(arguments, report)
     return 1 if failed else 0
@@ -300,7 +304,7 @@ def _answer_all(
         for asked in questions:
             said: dict[str, Any] = {"id": asked.get("id"), "question": asked["question"]}
             try:
-                ids = _ids(library, asked.get("documents") or arguments.documents)
+                ids = _ids(library, asked.get("documents", arguments.documents))
                 said |= line(answer(library, asked["question"], ids))
             except RagAppError as error:
                 failed = True
@@ -317,7 +321,11 @@ def _questions(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise BadUse(f"There is no file {path}.")
     questions = []
-    for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise BadUse(f"{path} is not a text in UTF-8.") from error
+    for number, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         try:
@@ -326,6 +334,8 @@ def _questions(path: Path) -> list[dict[str, Any]]:
             raise BadUse(f"Line {number} of {path} is not JSON: {error}.") from error
         if not isinstance(asked, dict) or not isinstance(asked.get("question"), str):
             raise BadUse(f'Line {number} of {path} is not an object with a "question".')
+        if not isinstance(asked.get("documents", []), list):
+            raise BadUse(f'The "documents" in line {number} of {path} are not a list.')
         questions.append(asked)
     return questions
 

@@ -61,7 +61,13 @@ class MiniLmEmbedder(Embedder):
         """Load the model now. Raises ModelUnavailable."""
         with self._loading:
             if self._model is None:
-                self._model = _load_minilm(self._threads)
+                try:
+                    self._model = _load_minilm(self._threads)
+                except (ImportError, OSError, RuntimeError, ValueError, MemoryError) as error:
+                    raise ModelUnavailable(
+                        f"The embedding model could not be loaded: {error}. "
+                        "Install the app again with: make install"
+                    ) from error
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector of 384 floats a text, in the order of `texts`."""

@@ -3,6 +3,7 @@
     RagAppError              every message may be shown to a user and says what to do next
     ├── SettingsError        a setting has a value that cannot be used
     ├── LibraryInUse         another process owns the data directory
+    ├── LibraryDamaged       the library's own file cannot be used
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     ├── DocumentError        a file cannot be added
     │   ├── UnsupportedFormat
@@ -36,6 +37,12 @@ class LibraryInUse(RagAppError):
     """Another process owns the data directory."""
 
     code = "library_in_use"
+
+
+class LibraryDamaged(RagAppError):
+    """The library's own file cannot be used."""
+
+    code = "library_damaged"
 
 
 class ModelUnavailable(RagAppError):

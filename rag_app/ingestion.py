@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ from rag_app.vectors import VectorIndex
 log = logging.getLogger(__name__)
 
 _TEXTS_PER_STEP = 128  # embedded and written at once: a kill loses at most these
+_PAUSE = 1.0  # seconds before what could not be written down is tried again
+_OUR_FAULT = (
+    "Something went wrong inside the app while working on this file. "
+    "The other files are not affected; you can try this one again."
+)
 _STAGES: dict[Status, str] = {
     Status.RECEIVED: "reading",
     Status.READ: "indexing",
@@ -55,7 +61,8 @@ class _Task:
 class Ingestion:
     """Works through the documents that the store says are not finished.
 
-    `file_of` gives the file to read for a document."""
+    `file_of` gives the file to read for a document; `after_reading` is called, with nothing held,
+    whenever one more document can be searched."""
 
     def __init__(
         self,
@@ -65,12 +72,15 @@ class Ingestion:
         sandbox: Sandbox,
         file_of: Callable[[Document], Path],
         chunk_tokens: int,
+        after_reading: Callable[[], None] = lambda: None,
     ) -> None:
+        self._after_reading = after_reading
         self._store, self._vectors, self._embedder = store, vectors, embedder
         self._sandbox, self._file_of, self._chunk_tokens = sandbox, file_of, chunk_tokens
         self._changed = threading.Condition()
         self._tasks: dict[str, _Task] = {}
-        self._held: set[str] = set()  # being removed: not to be picked up
+        self._held = Counter[str]()  # being removed or read anew: not to be picked up
+        self._given_up: set[str] = set()  # failed to be embedded: searched by words until a retry
         self._to_do = dict(_STAGES)  # states that work is done on
         self._stopping = False
         self._threads = [
@@ -106,7 +116,8 @@ class Ingestion:
     def hold(self, document_id: str) -> Iterator[None]:
         """Nothing works on this document inside the block; work under way is cancelled."""
         with self._changed:
-            self._held.add(document_id)
+            self._held[document_id] += 1
+            self._given_up.discard(document_id)
             if task := self._tasks.get(document_id):
                 task.cancelled.set()
             self._changed.wait_for(lambda: document_id not in self._tasks)
@@ -114,7 +125,7 @@ class Ingestion:
             yield
         finally:
             with self._changed:
-                self._held.discard(document_id)
+                self._held[document_id] -= 1
                 self._changed.notify_all()
 
     def progress(self) -> dict[str, Progress]:
@@ -124,7 +135,7 @@ class Ingestion:
         return {
             d.id: running.get(d.id) or Progress(d.id, "waiting", 0, d.pages)
             for d in self._store.documents()
-            if d.status in self._to_do
+            if self._unfinished(d)
         }
 
     def wait(self, ids: Iterable[str], timeout: float | None = None) -> bool:
@@ -133,7 +144,7 @@ class Ingestion:
 
         def finished() -> bool:
             return self._stopping or not any(
-                d.id in wanted and d.status in self._to_do for d in self._store.documents()
+                d.id in wanted and self._unfinished(d) for d in self._store.documents()
             )
 
         with self._changed:
@@ -152,32 +163,57 @@ class Ingestion:
                 self._to_do.pop(Status.SEARCHABLE, None)
                 return
             except RagAppError as error:
-                self._store.set_failed(document.id, str(error), error.code)
+                self._give_up(document, str(error), error.code)
             except Exception:  # a fault of ours in one file must not stop the others
                 log.exception("could not work on document %s", document.id)
-                self._store.set_failed(
-                    document.id,
-                    "Something went wrong inside the app while working on this file. "
-                    "The other files are not affected; you can try this one again.",
-                    RagAppError.code,
-                )
+                self._give_up(document, _OUR_FAULT, RagAppError.code)
             finally:
                 with self._changed:
                     del self._tasks[document.id]
                     self._changed.notify_all()
+            self._tell()
+
+    def _tell(self) -> None:
+        try:
+            self._after_reading()
+        except Exception:  # a full disk, say: it is called again after the next document
+            log.exception("could not finish what was to follow")
+
+    def _give_up(self, document: Document, message: str, code: str) -> None:
+        """Record a failure; a document that can be searched by words stays so."""
+        if document.status is Status.SEARCHABLE:
+            self._given_up.add(document.id)
+            return
+        try:
+            self._store.set_failed(document.id, message, code)
+        except Exception:  # a full disk: nothing can be written down, so try again by and by
+            log.exception("could not record a failure")
+            with self._changed:
+                self._changed.wait(_PAUSE)
+
+    def _unfinished(self, document: Document) -> bool:
+        return document.status in self._to_do and document.id not in self._given_up
 
     def _pick(self, statuses: tuple[Status, ...]) -> tuple[Document, _Task] | None:
         """The next document in one of `statuses`; None when stopping."""
         with self._changed:
             while not self._stopping:
-                for document in self._store.documents():
-                    busy = document.id in self._tasks or document.id in self._held
-                    if document.status in statuses and not busy:
+                for document in self._documents():
+                    busy = document.id in self._tasks or self._held[document.id]
+                    if document.status in statuses and self._unfinished(document) and not busy:
                         task = _Task(document.id, _STAGES[document.status])
                         self._tasks[document.id] = task
                         return document, task
                 self._changed.wait()
         return None
+
+    def _documents(self) -> list[Document]:
+        try:
+            return self._store.documents()
+        except Exception:  # a worker must not end because the disk is full for a while
+            log.exception("could not look for work")
+            self._changed.wait(_PAUSE)
+            return []
 
     def _read(self, document: Document, task: _Task) -> None:
         if document.status is Status.RECEIVED:
@@ -198,6 +234,8 @@ class Ingestion:
         if task.cancelled.is_set():
             raise Cancelled
         chunks = index(document, reading.pages, reading, self._chunk_tokens)
+        if self._vectors.ids(document.id):  # of an earlier reading, whose texts may differ
+            self._vectors.delete(document.id)
         self._store.save_chunks(document.id, chunks)
 
     def _embed(self, document: Document, task: _Task) -> None:

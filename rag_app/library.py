@@ -65,7 +65,11 @@ class Library:
         self._lock = own(folder)
         self._embedder = embedder or MiniLmEmbedder(settings.threads)
         self._generator = generator or QuoteGenerator(self._embedder, settings.caution)
-        self._store = Store(folder / "library.sqlite3")
+        try:
+            self._store = Store(folder / "library.sqlite3")
+        except RagAppError:
+            self._lock.release()
+            raise
         self._vectors = ChromaVectors(folder / "vectors", self._embedder.fingerprint)
         self._originals = Originals(folder / "files", settings.max_file_mb << 20)
         limits = Limits.from_settings(settings)
@@ -78,6 +82,7 @@ class Library:
             self._reader,
             self._file,
             settings.chunk_tokens,
+            self._carry_out_replacements,
         )
         self._adding = threading.Lock()
         self._warming: threading.Thread | None = None
@@ -122,7 +127,7 @@ class Library:
             incoming.path.unlink(missing_ok=True)
         if replace and older and not added.duplicate and older.id != added.document.id:
             added = Added(self.replace(older.id, added.document.id))
-        if password and not added.duplicate:
+        if password and suffix == ".pdf" and not added.duplicate:
             added = dataclasses.replace(added, document=self._try(added.document, password))
         self._ingestion.wake()
         return added
@@ -131,7 +136,9 @@ class Library:
         documents = self._store.documents()
         for known in documents:
             if known.id == incoming.sha256:
-                if known.status is Status.FAILED:  # handed in again to be tried again
+                kept = self._originals.path(known.id, known.suffix).is_file()
+                if known.status is Status.FAILED or not kept:  # handed in to be tried again
+                    self._originals.keep(incoming, known.suffix)
                     self._store.set_status(known.id, Status.RECEIVED)
                     return Added(self._store.document(known.id))
                 return Added(known, True, (f"Already in your library as “{known.name}”.",))
@@ -150,12 +157,19 @@ class Library:
         return Added(document, warnings=(warning,) if name != shown else ())
 
     def replace(self, older_id: str, newer_id: str) -> Document:
-        """Let a document take the name of an older one, which goes. Raises UnknownDocument."""
-        name = self._store.document(older_id).name
-        self._store.document(newer_id)
-        self.remove(older_id)
-        self._store.rename(newer_id, name)
+        """Let a document take the name of an older one, which goes. Raises UnknownDocument.
+
+        That happens once the newer one can be searched; if it cannot be read, the older stays."""
+        self._store.document(older_id)
+        self._store.want_replacement(newer_id, older_id)
+        self._carry_out_replacements()
         return self._store.document(newer_id)
+
+    def _carry_out_replacements(self) -> None:
+        for newer, older in self._store.replacements():
+            with self._adding, self._ingestion.hold(older):
+                self._store.replace(newer, older)
+                self._sweep_away()
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""
@@ -176,6 +190,7 @@ class Library:
         """The documents once no work on them is left, or as they are when the time is over."""
         ids = list(document_ids)
         self._ingestion.wait(ids, timeout)
+        self._carry_out_replacements()
         return [d for d in self._store.documents() if d.id in ids]
 
     def unlock(self, document_id: str, password: str) -> None:
@@ -183,12 +198,13 @@ class Library:
 
         An unlocked copy is kept beside the original until the document is removed."""
         document = self._store.document(document_id)
-        self._viewer.unlock(
-            self._originals.path(document.id, document.suffix),
-            password,
-            self._originals.unlocked(document.id, document.suffix),
-        )
-        self.retry(document_id)
+        with self._ingestion.hold(document_id):
+            self._viewer.unlock(
+                self._originals.path(document.id, document.suffix),
+                password,
+                self._originals.unlocked(document.id, document.suffix),
+            )
+            self._store.set_status(document_id, Status.RECEIVED)
 
     def _try(self, document: Document, password: str) -> Document:
         try:
@@ -204,11 +220,10 @@ class Library:
 
     def remove(self, document_id: str) -> None:
         """Forget a document and cancel work on it. Raises UnknownDocument."""
-        document = self._store.document(document_id)
-        with self._ingestion.hold(document_id):
+        self._store.document(document_id)
+        with self._adding, self._ingestion.hold(document_id):
             self._store.remove(document_id)
-            self._sweep_away(document.id, document.suffix)
-        self._store.shred()
+            self._sweep_away()
 
     def original(self, document_id: str) -> Path:
         """The file as it was handed in. Raises UnknownDocument."""
@@ -327,20 +342,26 @@ class Library:
 
     def _recover(self) -> None:
         """Finish what a killed process left half done."""
-        for document_id, suffix in self._store.removals():
-            self._sweep_away(document_id, suffix)
+        self._sweep_away()
+        self._originals.sweep()
+        self._carry_out_replacements()
         documents = self._store.documents()
-        self._originals.sweep(d.id for d in documents)
         if self._vectors.count() < sum(d.chunks for d in documents if d.status is Status.READY):
             log.warning("the vectors are incomplete and are being made again")
             for document in documents:
                 if document.status is Status.READY:
                     self._store.set_status(document.id, Status.SEARCHABLE)
 
-    def _sweep_away(self, document_id: str, suffix: str) -> None:
-        self._vectors.delete(document_id)
-        self._originals.forget(document_id, suffix)
-        self._store.finish_removal(document_id)
+    def _sweep_away(self) -> None:
+        """Finish removals: vectors, files, and what is left of the text on disk."""
+        removals = self._store.removals()
+        for document_id, suffix in removals:
+            self._vectors.delete(document_id)
+            self._originals.forget(document_id, suffix)
+        if removals:
+            self._store.shred()
+        for document_id, _ in removals:
+            self._store.finish_removal(document_id)
 
     def _file(self, document: Document) -> Path:
         return self._originals.readable(document.id, document.suffix)

@@ -17,6 +17,7 @@ from rag_app.errors import EmptyFile, LimitReached
 _BLOCK = 1 << 20
 _LONGEST_NAME = 160
 _UNLOCKED = ".unlocked"
+_INCOMING = "incoming-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Originals:
 
     def receive(self, name: str, data: bytes | Path) -> Incoming:
         """Write the bytes down. Raises EmptyFile or LimitReached; then nothing is left behind."""
-        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix="incoming-")
+        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
         path = Path(temporary)
         digest, size = hashlib.sha256(), 0
         try:
@@ -87,16 +88,15 @@ class Originals:
         return unlocked if unlocked.is_file() else self.path(document_id, suffix)
 
     def forget(self, document_id: str, suffix: str) -> None:
-        """Delete the original and its unlocked copy."""
+        """Delete the original and its unlocked copy, finished or not."""
         self.path(document_id, suffix).unlink(missing_ok=True)
-        self.unlocked(document_id, suffix).unlink(missing_ok=True)
+        for copy in self._folder.glob(f"{document_id}{_UNLOCKED}*"):
+            copy.unlink(missing_ok=True)
 
-    def sweep(self, documents: Iterable[str]) -> None:
-        """Delete what belongs to no document: files whose arrival was cut off."""
-        known = set(documents)
-        for path in self._folder.iterdir():
-            if path.name.partition(".")[0] not in known:
-                path.unlink(missing_ok=True)
+    def sweep(self) -> None:
+        """Delete what a killed process left half written; nothing else, whoever put it here."""
+        for path in [*self._folder.glob(f"{_INCOMING}*"), *self._folder.glob("*.part")]:
+            path.unlink(missing_ok=True)
 
 
 def display_name(name: str) -> str:

@@ -4,7 +4,8 @@ CREATE TABLE documents (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, suffix TEXT NOT NULL, size INTEGER NOT NULL,
   status TEXT NOT NULL, added_at TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',
   pages INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0,
-  warnings TEXT NOT NULL DEFAULT '[]', error TEXT, error_code TEXT);
+  warnings TEXT NOT NULL DEFAULT '[]', error TEXT, error_code TEXT,
+  replaces TEXT);
 
 CREATE TABLE pages (
   document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, number INTEGER NOT NULL,

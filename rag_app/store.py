@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_app.errors import UnknownDocument
+from rag_app.errors import LibraryDamaged, UnknownDocument
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
 # Words of the title and headings count less than words of the text itself.
@@ -50,6 +50,16 @@ class Store:
         self._pool = threading.Lock()
         self._closed = False
         path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise LibraryDamaged(
+                f"The library file {path} cannot be used: {error}. Put a copy of it back, or "
+                "choose another folder with --data-dir and add the files in files/ again."
+            ) from error
+
+    def _prepare(self) -> None:
         with self._connection() as db:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect on a new file only
             db.execute("PRAGMA journal_mode = WAL")
@@ -120,22 +130,35 @@ class Store:
                 (Status.FAILED, message, code, document_id),
             )
 
-    def rename(self, document_id: str, name: str) -> None:
-        """Call a document something else."""
-        with self._write() as db:
-            db.execute("UPDATE documents SET name = ? WHERE id = ?", (name, document_id))
-
     def remove(self, document_id: str) -> None:
         """Forget a document's text and words, and note that its file and vectors are to go too."""
         with self._write() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO removals SELECT id, suffix FROM documents WHERE id = ?",
-                (document_id,),
+            _remove(db, document_id)
+
+    def want_replacement(self, newer: str, older: str) -> None:
+        """Note that a document is to take the place of another as soon as it can be searched."""
+        with self._write() as db:
+            db.execute("UPDATE documents SET replaces = ? WHERE id = ?", (older, newer))
+
+    def replacements(self) -> list[tuple[str, str]]:
+        """(newer id, older id) of the replacements that can be carried out now."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT n.id, o.id FROM documents n JOIN documents o ON o.id = n.replaces "
+                "WHERE n.status IN (?, ?)",
+                (Status.SEARCHABLE, Status.READY),
             )
-            # By hand, not by cascade: SQLite fires triggers for it either way, but chunks must go
-            # while their pages are still there for nothing to be looked up in vain.
-            db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
-            db.execute("DELETE FROM documents WHERE id = ?", (document_id,))
+            return [tuple(row) for row in rows]
+
+    def replace(self, newer: str, older: str) -> None:
+        """Let a document take the name of another, which is removed, in one step."""
+        with self._write() as db:
+            row = db.execute("SELECT name FROM documents WHERE id = ?", (older,)).fetchone()
+            if row is not None:
+                _remove(db, older)
+                db.execute(
+                    "UPDATE documents SET name = ?, replaces = NULL WHERE id = ?", (row[0], newer)
+                )
 
     def removals(self) -> list[tuple[str, str]]:
         """(document id, suffix) of the removed whose file and vectors may still be there."""
@@ -265,12 +288,6 @@ class Store:
             ).fetchall()
         return {row[0]: Chunk(*row[1:]) for row in rows}
 
-    def chunk_count(self) -> int:
-        """How many chunks there are in all."""
-        with self._read() as db:
-            count: int = db.execute("SELECT count(*) FROM chunks").fetchone()[0]
-        return count
-
     def search_words(
         self,
         words: Sequence[str],
@@ -326,10 +343,20 @@ class Store:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk makes SQLite roll back by itself
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
+
+
+def _remove(db: sqlite3.Connection, document_id: str) -> None:
+    db.execute(
+        "INSERT OR IGNORE INTO removals SELECT id, suffix FROM documents WHERE id = ?",
+        (document_id,),
+    )
+    db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
+    db.execute("DELETE FROM documents WHERE id = ?", (document_id,))
 
 
 def _match(words: Sequence[str], phrases: Sequence[str]) -> str:
@@ -345,7 +372,8 @@ def _quoted(text: str) -> str:
 
 
 def _document(row: Any) -> Document:
-    (id_, name, suffix, size, status, added_at, title, pages, chunks, warnings, error, code) = row
+    id_, name, suffix, size, status, added_at, title, pages, chunks, *rest = row
+    warnings, error, code, _ = rest
     return Document(
         id=id_,
         name=name,

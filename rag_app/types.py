@@ -201,14 +201,6 @@ Event = Sources | Delta | Finished
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """One earlier question of a conversation, and what was answered."""
-
-    question: str
-    answer: str
-
-
-@dataclass(frozen=True, slots=True)
 class Added:
     """What became of a file that was handed in."""
 

@@ -52,6 +52,16 @@ def test_add_reports_each_file_as_the_contract_says(run, ferry, tmp_path):
     assert "not a PDF" in by_status["failed"]["error"]
 
 
+def test_two_files_of_one_name_with_replace_leave_the_later(run, tmp_path):
+    for folder, text in (("a", "An older text."), ("b", "A newer text.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(text)
+    _, out, _ = run("add", "--replace", "--json", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert len(out.splitlines()) == 2
+    [document] = json.loads(run("documents", "--json")[1])
+    assert document["name"] == "x.txt"
+
+
 def test_a_folder_adds_what_it_holds(run, ferry, tmp_path):
     (tmp_path / "other.bin").write_bytes(b"\x00")
     status, out, _ = run("add", str(tmp_path))
@@ -118,6 +128,7 @@ def test_a_file_of_questions_gives_one_line_each_in_order(run, ferry, tmp_path):
         (["ask"], 2, "question"),
         (["ask", "x", "--questions", "q.jsonl"], 2, "question"),
         (["ask", "--questions", "nowhere.jsonl"], 2, "nowhere.jsonl"),
+        (["ask", "--questions", "README.md"], 2, "not JSON"),
         (["add", "nowhere.pdf"], 2, "nowhere.pdf"),
         (["search", "x", "-k", "0"], 2, "-k"),
         (["ask", "anything"], 1, "Add a document first"),

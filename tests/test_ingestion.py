@@ -14,7 +14,7 @@ import pytest
 from rag_app.ingestion import context
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Chunk, Document, RetrieverKind, Status
+from rag_app.types import Chunk, Document, Reading, RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
 PARAGRAPHS = "\n\n".join(
@@ -82,15 +82,14 @@ def test_a_killed_worker_goes_on_and_the_document_appears_once(tmp_path, killed_
         assert library._vectors.count() == document.chunks > 50
 
 
-def test_what_was_embedded_before_is_not_embedded_again(tmp_path):
+def test_a_document_that_is_read_again_is_embedded_again(tmp_path):
     embedder = WordEmbedder()
     with Library(Settings.load(data_dir=tmp_path), embedder=embedder) as library:
         added = library.add("long.txt", PARAGRAPHS.encode())
-        library.wait([added.document.id], timeout=60)
-        before = len(embedder.embedded)
+        [document] = library.wait([added.document.id], timeout=60)
         library.retry(added.document.id)
         library.wait([added.document.id], timeout=60)
-        assert len(embedder.embedded) == before
+        assert len(embedder.embedded) == 2 * document.chunks == 2 * library._vectors.count()
 
 
 class BrokenEmbedder(WordEmbedder):
@@ -107,8 +106,30 @@ def test_a_fault_in_one_file_does_not_stop_the_others(tmp_path):
             for n, text in enumerate([b"one good file", b"the poison file", b"another good file"])
         ]
         done = {d.id: d for d in library.wait(ids, timeout=60)}
-        assert [done[i].status for i in ids] == [Status.READY, Status.FAILED, Status.READY]
-        assert "you can try this one again" in (done[ids[1]].error or "")
+        assert [done[i].status for i in ids] == [Status.READY, Status.SEARCHABLE, Status.READY]
+        assert library.progress() == {}
+        found = library.search("poison", retriever=RetrieverKind.BM25)
+        assert found[0].chunk.document_id == ids[1]  # words still find it
+
+
+def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):
+    with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as library:
+        store, left = library._store, [3]
+        real = store.save_reading
+
+        def full(*_: object) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        def full_for_a_while(document_id: str, reading: Reading) -> None:
+            left[0] -= 1
+            (full if left[0] >= 0 else real)(document_id, reading)
+
+        monkeypatch.setattr(store, "save_reading", full_for_a_while)
+        monkeypatch.setattr(store, "set_failed", full)
+        monkeypatch.setattr("rag_app.ingestion._PAUSE", 0.01)
+        added = library.add("a.txt", b"one good file")
+        [document] = library.wait([added.document.id], timeout=60)
+        assert document.status is Status.READY
 
 
 def test_two_hundred_files_in_one_drop_are_all_there(tmp_path):

@@ -97,6 +97,46 @@ def test_a_replaced_document_no_longer_answers(library):
     assert all(p.chunk.document_id != old for p in library.search("ferry island euros"))
 
 
+def test_a_newer_version_that_cannot_be_read_does_not_cost_the_older(library):
+    old = add(library, "a.txt", FERRY)
+    new = library.add("a.txt", b"%PDF-1.7\nhalf a file", replace=True)
+    [document] = library.wait([new.document.id], timeout=30)
+    assert document.status is Status.FAILED
+    assert library.document("a.txt").id == old
+    assert library.search("ferry island")[0].chunk.document_id == old
+
+
+def test_the_same_file_can_be_added_right_after_it_was_removed(library):
+    ferry = add(library, "ferry.txt", FERRY)
+    adder = threading.Thread(target=lambda: library.add("ferry.txt", FERRY))
+    delete = library._vectors.delete
+
+    def slow_delete(document_id: str) -> None:
+        adder.start()
+        adder.join(timeout=0.2)
+        delete(document_id)
+
+    library._vectors.delete = slow_delete
+    library.remove(ferry)
+    library._vectors.delete = delete
+    adder.join()
+    [document] = library.wait([ferry], timeout=30)
+    assert document.status is Status.READY and library.original(ferry).read_bytes() == FERRY
+
+
+def test_a_password_is_for_what_is_locked(library):
+    added = library.add("ferry.txt", FERRY, password="not needed")
+    [document] = library.wait([added.document.id], timeout=30)
+    assert document.status is Status.READY
+
+
+def test_a_lost_original_comes_back_when_the_file_is_handed_in_again(library):
+    ferry = add(library, "ferry.txt", FERRY)
+    library.original(ferry).unlink()
+    assert add(library, "ferry.txt", FERRY) == ferry
+    assert library.original(ferry).read_bytes() == FERRY
+
+
 @pytest.mark.parametrize(
     ("name", "data", "error"),
     [

@@ -46,18 +46,21 @@ def test_a_disk_that_takes_no_more_is_said_in_one_sentence(originals, tmp_path):
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_sweeping_deletes_only_what_belongs_to_no_document(originals, tmp_path):
+def test_sweeping_deletes_only_what_was_half_written(originals, tmp_path):
+    folder = tmp_path / "files"
     kept = originals.receive("a.txt", b"hello")
     originals.keep(kept, ".txt")
     originals.unlocked(kept.sha256, ".txt").write_bytes(b"u")
+    (folder / f"{kept.sha256}.unlocked.txt.part").write_bytes(b"half")
+    (folder / "thesis.docx").write_bytes(b"somebody else's")
     originals.receive("cut-off.txt", b"half")
-    originals.sweep([kept.sha256])
-    assert sorted(p.name for p in (tmp_path / "files").iterdir()) == sorted(
-        [f"{kept.sha256}.txt", f"{kept.sha256}.unlocked.txt"]
+    originals.sweep()
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        [f"{kept.sha256}.txt", f"{kept.sha256}.unlocked.txt", "thesis.docx"]
     )
     assert originals.readable(kept.sha256, ".txt").name.endswith(".unlocked.txt")
     originals.forget(kept.sha256, ".txt")
-    assert list((tmp_path / "files").iterdir()) == []
+    assert [p.name for p in folder.iterdir()] == ["thesis.docx"]
 
 
 @pytest.mark.parametrize(

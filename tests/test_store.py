@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.errors import UnknownDocument
+from rag_app.errors import LibraryDamaged, UnknownDocument
 from rag_app.store import Indexed, Store
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
@@ -85,7 +85,7 @@ def test_saving_twice_is_saving_once(store):
     store.add_document(document(1))
     assert len(store.documents()) == 1
     assert len(store.search_words(["purr"], [], 5)) == 1
-    assert store.chunk_count() == 1
+    assert len(store.indexed(kept)) == 1
 
 
 def test_words_are_found_by_their_stem_and_without_accents(store):
@@ -104,10 +104,10 @@ def test_a_phrase_must_be_there_word_for_word(store):
     "hostile", ['"', "NEAR(a b)", "a AND", "*", "col:x", "-", "'; DROP", "\x00"]
 )
 def test_query_syntax_in_a_question_is_only_text(store, hostile):
-    fill(store, 1, ["plain text"])
+    kept = fill(store, 1, ["plain text"])
     store.search_words([hostile, "plain"], [], 5)
     store.search_words([], [hostile], 5)
-    assert store.chunk_count() == 1
+    assert len(store.indexed(kept)) == 1
 
 
 def test_search_keeps_to_the_chosen_documents(store):
@@ -159,3 +159,23 @@ def test_a_chunk_comes_back_as_the_slice_of_its_page(tmp_path_factory, page, dat
     assert opened.chunks([chunk.id]) == {chunk.id: chunk}
     assert opened.indexed(d.id) == [Indexed(chunk, "c", "w")]
     opened.close()
+
+
+def test_a_file_that_is_no_library_is_one_sentence(tmp_path):
+    (tmp_path / "s.sqlite3").write_bytes(b"this is no database at all" * 99)
+    with pytest.raises(LibraryDamaged, match="Put a copy of it back"):
+        Store(tmp_path / "s.sqlite3")
+
+
+def test_a_replacement_waits_until_the_newer_can_be_searched(store):
+    older = fill(store, 1, ["old"])
+    store.add_document(document(2))
+    newer = document(2).id
+    store.want_replacement(newer, older)
+    assert store.replacements() == []
+    store.save_reading(newer, Reading((Page(1, "new"),)))
+    store.save_chunks(newer, whole_page_chunks(newer, ["new"]))
+    assert store.replacements() == [(newer, older)]
+    store.replace(newer, older)
+    assert [(d.id, d.name) for d in store.documents()] == [(newer, "1.txt")]
+    assert store.removals() == [(older, ".txt")] and store.replacements() == []

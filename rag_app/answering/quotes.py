@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_app.answering.generator import Cancelled, Piece
-from rag_app.chunking import search_text
 from rag_app.embedding import Embedder
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import query_words
@@ -113,7 +112,7 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
     for passage in passages:
         chunk = passage.chunk
         for start, end in sentences(chunk.text):
-            text = search_text(chunk.text[start:end])
+            text = " ".join(chunk.text[start:end].replace("\u00ad", "").split())
             if len(_TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
                 span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
                 found[text] = Candidate(span, text)

@@ -114,8 +114,8 @@ def _remove(library: Library, document_id: str) -> None:
     session.removing = None
     if session.opened and session.opened.place.document_id == document_id:
         session.opened = None
-    source.forget_pictures()
     library.remove(document_id)
+    source.forget_pictures()
 
 
 @caught(say)
