@@ -83,7 +83,8 @@ _CHAT = """
 [data-testid="stChatMessage"]:has([data-testid="stChatMessageAvatarUser"])
   > [data-testid="stChatMessageContent"] { flex: 0 1 auto; width: auto; max-width: 85%; margin: 0;
   background: var(--wash); border-radius: 1.1rem 1.1rem .3rem 1.1rem; padding: .7rem 1.05rem; }
-.question { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5; }
+.question { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5;
+  max-height: 40vh; overflow-y: auto; }
 .question:empty { display: none; }
 .attached { margin-top: .25rem; font-size: .85rem; overflow-wrap: anywhere; }
 .attached::before { content: "↥ "; color: var(--soft); }

@@ -38,7 +38,10 @@ REPLACE = "Replace the older one"
 DISMISS = "OK"
 PASSWORD = "Password"
 UNLOCK = "Unlock"
-NOT_STORED = "It is used once to open the file and not kept."
+NOT_STORED = (
+    "The password is not kept. A copy that opens without it is, on this computer, until you remove "
+    "the document."
+)
 
 ASK_NOTHING_YET = "Drop documents here to begin"
 ASK = "Ask about your documents…"
