@@ -86,12 +86,7 @@ def merge_boxes(boxes: Sequence[Box]) -> tuple[Box, ...]:
     for box in sorted(boxes, key=lambda b: (b.y0, b.x0)):
         while near := next((other for other in merged if _one_line(other, box)), None):
             merged.remove(near)
-            box = Box(
-                min(near.x0, box.x0),
-                min(near.y0, box.y0),
-                max(near.x1, box.x1),
-                max(near.y1, box.y1),
-            )
+            box = box.union(near)
         merged.append(box)
     return tuple(sorted(merged, key=lambda b: (b.y0, b.x0)))
 

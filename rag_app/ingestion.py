@@ -61,8 +61,8 @@ class _Task:
 class Ingestion:
     """Works through the documents that the store says are not finished.
 
-    `file_of` gives the file to read for a document; `after_reading` is called, with nothing held,
-    whenever one more document can be searched."""
+    `file_of` gives the file to read for a document; `after_step` is called, with nothing held,
+    after every step of work on a document."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class Ingestion:
         sandbox: Sandbox,
         file_of: Callable[[Document], Path],
         chunk_tokens: int,
-        after_reading: Callable[[], None] = lambda: None,
+        after_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self._after_reading = after_reading
+        self._after_step = after_step
         self._store, self._vectors, self._embedder = store, vectors, embedder
         self._sandbox, self._file_of, self._chunk_tokens = sandbox, file_of, chunk_tokens
         self._changed = threading.Condition()
@@ -175,7 +175,7 @@ class Ingestion:
 
     def _tell(self) -> None:
         try:
-            self._after_reading()
+            self._after_step()
         except Exception:  # a full disk, say: it is called again after the next document
             log.exception("could not finish what was to follow")
 
@@ -198,7 +198,13 @@ class Ingestion:
         """The next document in one of `statuses`; None when stopping."""
         with self._changed:
             while not self._stopping:
-                for document in self._documents():
+                try:
+                    documents = self._store.documents()
+                except Exception:  # a full disk, say: a worker must not end because of it
+                    log.exception("could not look for work")
+                    self._changed.wait(_PAUSE)
+                    continue
+                for document in documents:
                     busy = document.id in self._tasks or self._held[document.id]
                     if document.status in statuses and self._unfinished(document) and not busy:
                         task = _Task(document.id, _STAGES[document.status])
@@ -206,14 +212,6 @@ class Ingestion:
                         return document, task
                 self._changed.wait()
         return None
-
-    def _documents(self) -> list[Document]:
-        try:
-            return self._store.documents()
-        except Exception:  # a worker must not end because the disk is full for a while
-            log.exception("could not look for work")
-            self._changed.wait(_PAUSE)
-            return []
 
     def _read(self, document: Document, task: _Task) -> None:
         if document.status is Status.RECEIVED:

@@ -36,6 +36,15 @@ class Box:
     x1: float
     y1: float
 
+    def union(self, other: Box) -> Box:
+        """The smallest box that holds both."""
+        return Box(
+            min(self.x0, other.x0),
+            min(self.y0, other.y0),
+            max(self.x1, other.x1),
+            max(self.y1, other.y1),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:

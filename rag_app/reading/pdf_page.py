@@ -64,13 +64,7 @@ def _lines(pieces: Iterable[Box], *, on_side: bool) -> list[Box]:
     lines: list[Box] = []
     for piece in pieces:
         if lines and _same_line(lines[-1], piece, on_side):
-            last = lines.pop()
-            piece = Box(
-                min(last.x0, piece.x0),
-                min(last.y0, piece.y0),
-                max(last.x1, piece.x1),
-                max(last.y1, piece.y1),
-            )
+            piece = piece.union(lines.pop())
         lines.append(piece)
     return lines
 
