@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 
 from rag_app.answering.generator import Cancelled, Generator, Piece
 from rag_app.citations import cite
+from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import HybridRetriever
 from rag_app.types import Answer, Delta, Draft, Event, Finished, Passage, Sources, Timing
 
@@ -37,28 +38,39 @@ def build_chain(
 def ask(
     question: str, retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
 ) -> Iterator[Event]:
-    """Sources, then Deltas, then Finished; after a cancellation no Finished."""
+    """Sources, then Deltas, then Finished; after a cancellation no Finished.
+
+    A generator whose model cannot be loaded abstains, with a note that says why."""
     began = time.perf_counter()
     passages: tuple[Passage, ...] = ()
     found_at = began
     written = Piece()
-    for part in build_chain(retriever, generator, cancelled).stream({"question": question}):
-        if "passages" in part:
-            passages, found_at = tuple(part["passages"]), time.perf_counter()
-            yield Sources(passages)
-        if "answer" in part:
-            written += part["answer"]
-            if part["answer"].text:
-                yield Delta(part["answer"].text)
-        if cancelled():
-            return
+    notes: tuple[str, ...] = ()
+    try:
+        for part in build_chain(retriever, generator, cancelled).stream({"question": question}):
+            if "passages" in part:
+                passages, found_at = tuple(part["passages"]), time.perf_counter()
+                yield Sources(passages)
+            if "answer" in part:
+                written += part["answer"]
+                if part["answer"].text:
+                    yield Delta(part["answer"].text)
+            if cancelled():
+                return
+    except ModelUnavailable as error:  # what was found speaks for itself
+        written, notes = Piece(), (str(error),)
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
-    yield Finished(finish(question, draft, passages, generator.name, seconds))
+    yield Finished(finish(question, draft, passages, generator.name, seconds, notes))
 
 
 def finish(
-    question: str, draft: Draft, passages: tuple[Passage, ...], generator: str, seconds: Timing
+    question: str,
+    draft: Draft,
+    passages: tuple[Passage, ...],
+    generator: str,
+    seconds: Timing,
+    notes: tuple[str, ...] = (),
 ) -> Answer:
     """The answer that a draft makes, its citations checked against the passages."""
     text, citations = cite(draft, passages)
@@ -73,6 +85,7 @@ def finish(
         citations=() if abstained else citations,
         passages=passages,
         seconds=seconds,
+        notes=notes,
     )
 
 

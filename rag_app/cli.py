@@ -13,22 +13,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.contract import BadUse, answer_json, passage_json, read_questions, span_json
 from rag_app.errors import RagAppError
 from rag_app.settings import Settings
-from rag_app.types import Added, Answer, Document, Finished, Passage, RetrieverKind, Status
+from rag_app.types import Added, Document, Finished, RetrieverKind, Status
 
 if TYPE_CHECKING:
     from rag_app.library import Library
 
+_READ_AT_ONCE = 256  # questions to the reader between two writes
 _APP = Path(__file__).resolve().parent.parent / "app.py"
-
-
-class BadUse(RagAppError):
-    """The command line makes no sense; the message says why."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="")
     _add_parsers(commands, shared)
     _ask_parsers(commands, shared)
+    _read_parser(commands, shared)
     return parser
 
 
@@ -113,6 +111,20 @@ def _ask_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
             "--questions", type=Path, metavar="FILE.jsonl", help='lines of {"id", "question"}'
         )
         command.add_argument("--json", action="store_true", help="JSON")
+
+
+def _read_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
+    read = commands.add_parser(
+        "read", parents=[shared], help="the reader alone: what a text answers, without a library"
+    )
+    read.add_argument(
+        "--questions",
+        type=Path,
+        metavar="FILE.jsonl",
+        required=True,
+        help='lines of {"id", "question", "context"}',
+    )
+    read.set_defaults(run=_read)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -271,6 +283,8 @@ def _ask(arguments: argparse.Namespace) -> int:
         return answer_json(finished[-1].answer)
 
     def show(answer: Any) -> None:
+        if answer["short_answer"] and answer["short_answer"] != answer["answer"]:
+            print(f"{answer['short_answer']}\n")
         print(f"{answer['answer']}\n")
         for c in answer["citations"]:
             print(f"[{c['number']}] {c['name']}, page {c['page']}: “{c['quote']}”")
@@ -291,7 +305,7 @@ def _answer_all(
     """One query from the command line, or a file of them with the models loaded once."""
     if (arguments.query is None) == (arguments.questions is None):
         raise BadUse("Give either a question or --questions FILE.jsonl.")
-    questions = _questions(arguments.questions) if arguments.questions else None
+    questions = read_questions(arguments.questions) if arguments.questions else None
     with _library(arguments) as library:
         if questions is None:
             result = answer(library, arguments.query, _ids(library, arguments.documents))
@@ -313,64 +327,23 @@ def _answer_all(
         return 1 if failed else 0
 
 
+def _read(arguments: argparse.Namespace) -> int:
+    from rag_app.answering.span_model import SpanModel
+    from rag_app.settings import quiet_dependencies
+
+    quiet_dependencies()
+    asked = read_questions(arguments.questions, "context")
+    model = SpanModel()
+    for first in range(0, len(asked), _READ_AT_ONCE):
+        part = asked[first : first + _READ_AT_ONCE]
+        found = model.read_pairs([(one["question"], one["context"]) for one in part])
+        for one, spans in zip(part, found, strict=True):
+            _print_json(span_json(one, spans, model.calibration.of_passage(spans.margin)))
+    return 0
+
+
 def _ids(library: Library, documents: Sequence[str] | None) -> list[str] | None:
     return None if documents is None else [library.document(one).id for one in documents]
-
-
-def _questions(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        raise BadUse(f"There is no file {path}.")
-    questions = []
-    try:
-        lines = path.read_text("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise BadUse(f"{path} is not a text in UTF-8.") from error
-    for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        try:
-            asked = json.loads(text)
-        except ValueError as error:
-            raise BadUse(f"Line {number} of {path} is not JSON: {error}.") from error
-        if not isinstance(asked, dict) or not isinstance(asked.get("question"), str):
-            raise BadUse(f'Line {number} of {path} is not an object with a "question".')
-        if not isinstance(asked.get("documents", []), list):
-            raise BadUse(f'The "documents" in line {number} of {path} are not a list.')
-        questions.append(asked)
-    return questions
-
-
-def passage_json(passage: Passage) -> dict[str, Any]:
-    """A passage as the contract has it."""
-    chunk = passage.chunk
-    return {
-        "document_id": chunk.document_id,
-        "name": passage.name,
-        "page": chunk.page,
-        "score": passage.score,
-        "start": chunk.start,
-        "end": chunk.end,
-        "text": chunk.text,
-    }
-
-
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """An answer as the contract has it. Boxes are in PDF points, origin at the top left."""
-    citations = [asdict(citation) for citation in answer.citations]
-    for citation in citations:
-        citation["boxes"] = [[b["x0"], b["y0"], b["x1"], b["y1"]] for b in citation["boxes"]]
-    return {
-        "question": answer.question,
-        "answer": answer.text,
-        "short_answer": answer.short_answer,
-        "abstained": answer.abstained,
-        "confidence": answer.confidence,
-        "generator": answer.generator,
-        "citations": citations,
-        "passages": [passage_json(passage) for passage in answer.passages],
-        "notes": list(answer.notes),
-        "seconds": asdict(answer.seconds),
-    }
 
 
 def _print_json(value: Any) -> None:

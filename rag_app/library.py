@@ -15,6 +15,8 @@ from pathlib import Path
 from rag_app import chain
 from rag_app.answering.generator import Generator
 from rag_app.answering.quotes import QuoteGenerator
+from rag_app.answering.reader import Reader
+from rag_app.answering.span_model import SpanModel
 from rag_app.embedding import Embedder, MiniLmEmbedder
 from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
@@ -64,7 +66,8 @@ class Library:
         folder = settings.data_dir.expanduser().resolve()
         self._lock = own(folder)
         self._embedder = embedder or MiniLmEmbedder(settings.threads)
-        self._generator = generator or QuoteGenerator(self._embedder, settings.caution)
+        self._span_model = SpanModel()
+        self._generator = generator or self._default_generator()
         try:
             self._store = Store(folder / "library.sqlite3")
         except RagAppError:
@@ -89,6 +92,11 @@ class Library:
         self._warm_state = "cold"
         self._recover()
         self._ingestion.start()
+
+    def _default_generator(self) -> Generator:
+        if self.settings.generator == "quotes":
+            return QuoteGenerator(self._embedder, self.settings.caution)
+        return Reader(self._span_model, self.settings.caution)
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start."""
@@ -295,6 +303,8 @@ class Library:
             k=k,
             candidates=max(self.settings.candidates, k),
             documents=None if documents is None else tuple(documents),
+            reranker=Reader(self._span_model, 0.0).relevance if self.settings.rerank else None,
+            reranked=self.settings.rerank,
         )
 
     def _located(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
@@ -333,6 +343,7 @@ class Library:
     def _load(self) -> None:
         try:
             self._embedder.warm()
+            self._generator.warm()
         except RagAppError as error:
             self._warm_state = str(error)
         else:

@@ -4,8 +4,10 @@ A LangChain `BaseRetriever`, so that it fits into any chain; `passages` gives ou
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document as LangChainDocument
@@ -33,6 +35,10 @@ _STOPWORDS = frozenset(
 )
 
 
+Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
+"""Question and passages to log-odds that each of them answers. Raises ModelUnavailable."""
+
+
 class HybridRetriever(BaseRetriever):
     """Finds passages in the store and the vectors, in `documents` only if those are given."""
 
@@ -45,6 +51,8 @@ class HybridRetriever(BaseRetriever):
     k: int = 8
     candidates: int = 60
     documents: tuple[str, ...] | None = None
+    reranker: Reranker | None = None
+    reranked: int = 20  # of the fused passages are put in the reranker's order
 
     def passages(self, question: str) -> list[Passage]:
         """The k best passages, best first, their scores adding up to 1.
@@ -64,10 +72,13 @@ class HybridRetriever(BaseRetriever):
         scores = fuse(rankings)
         chunks = self.store.chunks(list(scores))
         ranked = sorted((i for i in scores if i in chunks), key=lambda i: -scores[i])
-        best = _distinct([chunks[i] for i in ranked], self.k)
-        total = sum(scores[c.id] for c in best)
+        most = self.k if self.reranker is None else max(self.k, self.reranked)
+        best = _distinct([chunks[i] for i in ranked], most)
         names = {d.id: d.name for d in self.store.documents()}
-        return [Passage(c, names.get(c.document_id, ""), scores[c.id] / total) for c in best]
+        found = [Passage(c, names.get(c.document_id, ""), scores[c.id]) for c in best]
+        if self.reranker is not None:
+            found = rerank(question, found, self.reranker)
+        return shares(found[: self.k])
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -109,6 +120,25 @@ def fuse(rankings: Sequence[Sequence[str]], k: int = _RRF_K) -> dict[str, float]
         for rank, item in enumerate(ranking, start=1):
             scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
     return scores
+
+
+def rerank(question: str, found: Sequence[Passage], reranker: Reranker) -> list[Passage]:
+    """The passages in the order of their log-odds of answering; scores become their chances.
+
+    A reranker whose model is not there changes nothing."""
+    try:
+        odds = reranker(question, found)
+    except ModelUnavailable:
+        return list(found)
+    chances = [1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, o)))) for o in odds]
+    scored = [replace(p, score=c) for p, c in zip(found, chances, strict=True)]
+    return sorted(scored, key=lambda passage: -passage.score)
+
+
+def shares(found: Sequence[Passage]) -> list[Passage]:
+    """The same passages with scores that add up to 1: p(z|x) over what was found."""
+    total = sum(passage.score for passage in found)
+    return [replace(passage, score=passage.score / total) for passage in found]
 
 
 def query_words(question: str) -> tuple[list[str], list[str]]:

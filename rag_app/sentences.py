@@ -71,6 +71,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return [span for start, end in _units(text) for span in _split(text, start, end)]
 
 
+def one_line(text: str) -> str:
+    """A slice of a text as it is read: on one line, without hyphens that only break lines."""
+    return " ".join(text.replace("\u00ad", "").split())
+
+
 def _units(text: str) -> Iterator[tuple[int, int]]:
     """Runs of lines that belong together: a paragraph, a heading, an item, a row."""
     lines = _lines(text)

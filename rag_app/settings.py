@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -68,6 +68,13 @@ class Settings(BaseSettings):
     )
     caution: float = Field(
         0.5, ge=0, le=1, description="confidence under which the app says that it does not know"
+    )
+    generator: Literal["reader", "quotes"] = Field(
+        "quotes",
+        description="what answers: the embedded reader, or whole sentences nearest in meaning",
+    )
+    rerank: int = Field(
+        0, ge=0, le=200, description="found passages that the reader puts in order; 0: none"
     )
     threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
 

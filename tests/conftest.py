@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from rag_app.answering.span_model import FOLDER
+
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
@@ -100,3 +102,11 @@ def file(tmp_path: Path) -> Callable[[bytes], Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """The folder of the reader's weights, which training/ makes."""
+    if not (FOLDER / "model.safetensors").is_file():
+        pytest.skip("the reader has not been trained yet")
+    return FOLDER

@@ -7,6 +7,7 @@ import pytest
 
 from rag_app import chain
 from rag_app.answering.generator import Cancelled, Piece
+from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import HybridRetriever
 from rag_app.store import Store
 from rag_app.types import Delta, Draft, Finished, Passage, Sources, Span
@@ -21,6 +22,9 @@ class ScriptedGenerator:
 
     def __init__(self, *texts: str, evidence: bool = True) -> None:
         self.texts, self.evidence = texts, evidence
+
+    def warm(self) -> None:
+        """Nothing to load."""
 
     def generate(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
@@ -76,3 +80,19 @@ def test_a_generator_that_says_nothing_counts_as_not_knowing(retriever):
     assert finished.answer.text == chain.NOT_FOUND
     assert finished.answer.citations == ()
     assert finished.answer.passages
+
+
+class TornGenerator(ScriptedGenerator):
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        yield Piece("The answer beg")
+        raise ModelUnavailable("The reader's files cannot be used.")
+
+
+def test_a_generator_without_its_model_leaves_the_passages_and_says_why(retriever):
+    [*_, finished] = chain.ask("cats?", retriever, TornGenerator(), lambda: False)
+    answer = finished.answer
+    assert answer.abstained and answer.text == chain.NOT_FOUND
+    assert answer.notes == ("The reader's files cannot be used.",)
+    assert answer.passages[0].chunk.text == "Cats purr at night."

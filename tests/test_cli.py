@@ -122,6 +122,34 @@ def test_a_file_of_questions_gives_one_line_each_in_order(run, ferry, tmp_path):
     assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 2, 3, 4]
 
 
+def test_read_reads_without_a_library(run, tmp_path, weights):
+    context = "Bicycles travel free. The captain of the ferry is Maria Lund."
+    asked = tmp_path / "q.jsonl"
+    lines = [
+        {"id": "a", "question": "Who is the captain of the ferry?", "context": context},
+        {"id": "b", "question": "Who is the captain of the ferry?", "context": "Grass grows."},
+        {"id": "c", "question": "Who?", "context": ""},
+    ]
+    asked.write_text("\n".join(map(json.dumps, lines)))
+    status, out, _ = run("read", "--questions", str(asked))
+    first, second, third = (json.loads(line) for line in out.splitlines())
+    keys = {"id", "answer", "start", "end", "score", "no_answer_score", "confidence"}
+    assert status == 0 and set(first) == set(second) == set(third) == keys
+    assert first["answer"] == context[first["start"] : first["end"]] == "Maria Lund"
+    assert first["score"] > first["no_answer_score"]
+    assert second["score"] < second["no_answer_score"]
+    assert first["confidence"] > second["confidence"] >= third["confidence"] == 0.0
+    assert (third["id"], third["answer"], third["start"], third["end"]) == ("c", "", 0, 0)
+    assert not (tmp_path / "data").exists()
+
+
+def test_read_without_a_context_names_the_line(run, tmp_path):
+    asked = tmp_path / "q.jsonl"
+    asked.write_text('{"question": "Who?", "context": "x"}\n{"question": "Who?"}\n')
+    status, _, err = run("read", "--questions", str(asked))
+    assert status == 2 and "Line 2" in err and '"context"' in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [

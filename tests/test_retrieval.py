@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import HybridRetriever, fuse, query_words
 from rag_app.store import Store
-from rag_app.types import RetrieverKind
+from rag_app.types import Passage, RetrieverKind
 from tests.fakes import ListVectors, WordEmbedder
 from tests.test_store import fill
 
@@ -71,6 +74,36 @@ def test_a_document_without_vectors_is_found_by_words(tmp_path):
     fill(store, 1, PAGES)
     retriever = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
     assert retriever.passages("ferry tickets")[0].chunk.page == 2
+    store.close()
+
+
+def test_a_reranker_puts_what_answers_first(tmp_path):
+    store, vectors = Store(tmp_path / "s.sqlite3"), ListVectors()
+    fill(store, 1, PAGES)
+
+    def backwards(question: str, found: Sequence[Passage]) -> list[float]:
+        return [2.0 - p.chunk.page for p in found]
+
+    plain = HybridRetriever(store=store, vectors=vectors, embedder=WordEmbedder(), k=1)
+    first = plain.passages("the ferry")[0].chunk.page
+    ranked = plain.model_copy(update={"reranker": backwards, "k": 3}).passages("the ferry")
+    assert [p.chunk.page for p in ranked] == sorted(p.chunk.page for p in ranked)
+    assert sum(p.score for p in ranked) == pytest.approx(1.0)
+    best = plain.model_copy(update={"reranker": backwards}).passages("the ferry")
+    assert best[0].chunk.page < first  # it may come from beyond the first k
+    store.close()
+
+
+def test_a_reranker_without_its_model_changes_nothing(tmp_path):
+    store = Store(tmp_path / "s.sqlite3")
+    fill(store, 1, PAGES)
+
+    def torn(question: str, found: Sequence[Passage]) -> list[float]:
+        raise ModelUnavailable("torn")
+
+    plain = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    torn_too = plain.model_copy(update={"reranker": torn})
+    assert torn_too.passages("the ferry") == plain.passages("the ferry")
     store.close()
 
 

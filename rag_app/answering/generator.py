@@ -32,7 +32,12 @@ class Generator(Protocol):
 
     name: str  # shown to users and stored with answers
 
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+
     def generate(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Iterator[Piece]:
-        """Yield pieces, the last one with the draft; stop early when `cancelled()` is true."""
+        """Yield pieces, the last one with the draft; stop early when `cancelled()` is true.
+
+        Raises ModelUnavailable."""

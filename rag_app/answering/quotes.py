@@ -15,9 +15,8 @@ import numpy as np
 
 from rag_app.answering.generator import Cancelled, Piece
 from rag_app.embedding import Embedder
-from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import query_words
-from rag_app.sentences import sentences
+from rag_app.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
 _MOST_SENTENCES = 120  # looked at for one question
@@ -57,14 +56,15 @@ class QuoteGenerator:
         self._embedder = embedder
         self._caution = caution
 
+    def warm(self) -> None:
+        """Load the embedding model now. Raises ModelUnavailable."""
+        self._embedder.warm()
+
     def generate(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Iterator[Piece]:
-        """Yield the answer's sentences, then the draft."""
-        try:
-            ranked = self.rank(question, passages)
-        except ModelUnavailable:  # then nothing can be said, and the passages speak for themselves
-            ranked = []
+        """Yield the answer's sentences, then the draft. Raises ModelUnavailable."""
+        ranked = self.rank(question, passages)
         if cancelled():
             return
         draft = self._draft(ranked)
@@ -112,7 +112,7 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
     for passage in passages:
         chunk = passage.chunk
         for start, end in sentences(chunk.text):
-            text = " ".join(chunk.text[start:end].replace("\u00ad", "").split())
+            text = one_line(chunk.text[start:end])
             if len(_TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
                 span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
                 found[text] = Candidate(span, text)

@@ -122,6 +122,8 @@ def _finished(exchange: Exchange, moment: Moment) -> None:
 
 def _answer(exchange: Exchange, answer: Answer) -> None:
     plain = answer.generator in texts.QUOTING
+    if answer.short_answer and not answer.text.startswith(answer.short_answer):
+        st.html(f"<p class='short'>{mark(answer.short_answer, ())}</p>")
     st.markdown(link_citations(answer.text, answer.citations, exchange.id, plain=plain))
     _how(answer)
     if answer.citations:

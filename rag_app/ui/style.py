@@ -96,6 +96,8 @@ a[href^="#cite:"] { text-decoration: none !important; font-weight: 600; color: v
   font-size: .75em; line-height: 1.55; text-align: center; vertical-align: .12em; }
 a[href^="#cite:"]:hover { text-decoration: underline !important; }
 a[href^="#cite:"]:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.short { font-size: 1.2rem; font-weight: 600; line-height: 1.4; margin: 0 0 .1rem;
+  overflow-wrap: anywhere; }
 .how { color: var(--soft); font-size: .8rem; margin: 0 0 .15rem; }
 .card { border: 1px solid var(--line); border-radius: .75rem; padding: .8rem 1rem;
   margin: 0 0 .7rem; }

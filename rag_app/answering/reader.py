@@ -1,0 +1,197 @@
+"""The embedded reader: a generator that needs no language model.
+
+It reads every passage, adds up what agrees (RAG-Sequence over spans), and answers with the span
+inside its sentence. Questions that ask for a reason, a rule or a decision are answered by the
+sentences that hold the evidence. Under the threshold of confidence it abstains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_app.answering.asking import Form, form, other_year
+from rag_app.answering.generator import Cancelled, Piece
+from rag_app.answering.span_model import SpanModel
+from rag_app.answering.spans import PassageSpans, SpanAnswer, Vote, log_sum, marginal, overlap
+from rag_app.sentences import one_line, sentences
+from rag_app.types import Draft, Passage, Span
+
+_MOST_SOURCES = 3  # citations of one sentence: passages that agree
+_MOST_ITEMS = 8  # of a list
+_MOST_SENTENCES = 3  # of an explanation
+_ITEM = math.log(0.3)  # an item of a list is at least so probable, the best being 1
+_SENTENCE = math.log(0.25)  # the same for the sentences of an explanation
+_OTHER_YEAR = -4.0  # log-odds of an answer whose sentence is about another year than the asked one
+_FARTHEST = 10.0  # a lead over the second answer that counts no more when it grows
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the reader made of all passages, the most probable answer first."""
+
+    seen: tuple[PassageSpans, ...]
+    answers: tuple[SpanAnswer, ...]
+
+    @property
+    def score(self) -> float:
+        """Log-odds of the best answer."""
+        return self.answers[0].log_odds
+
+    @property
+    def lead(self) -> float:
+        """Log-odds of the best answer less those of the next that says something else."""
+        best, *others = self.answers
+        rivals = (a for a in others if not _same_place(a, best))
+        return min(_FARTHEST, best.log_odds - max((a.log_odds for a in rivals), default=-math.inf))
+
+
+class Reader:
+    """The generator that ships with the app."""
+
+    name = "reader"
+
+    def __init__(self, model: SpanModel, caution: float) -> None:
+        self._model = model
+        self._caution = caution
+
+    def warm(self) -> None:
+        """Load the weights now. Raises ModelUnavailable."""
+        self._model.warm()
+
+    def relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        """For each passage the log-odds that it answers: a score to rerank by."""
+        return [seen.margin for seen in self._model.read(question, _texts(passages))]
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield the answer's sentences, then the draft. Raises ModelUnavailable."""
+        draft = self.answer(question, passages)
+        if cancelled():
+            return
+        for sentence in draft.sentences:
+            yield Piece(sentence + "\n\n")
+        yield Piece(draft=draft)
+
+    def answer(self, question: str, passages: Sequence[Passage]) -> Draft:
+        """The answer, or an abstention. Raises ModelUnavailable."""
+        evidence = self.evidence(question, passages)
+        if not evidence.answers:
+            return Draft((), (), 0.0, abstained=True)
+        confidence = self._model.calibration.of_library(evidence.score, evidence.lead)
+        if confidence < self._caution:
+            return Draft((), (), confidence, abstained=True)
+        wanted = form(question)
+        if wanted in (Form.EXPLANATION, Form.DECISION):
+            return _quoted(evidence, passages, confidence, wanted)
+        items = _items(evidence.answers) if wanted is Form.LIST else [evidence.answers[0]]
+        return _stated(items, passages, confidence)
+
+    def evidence(self, question: str, passages: Sequence[Passage]) -> Evidence:
+        """Scored spans of all passages and the answers they add up to."""
+        texts = _texts(passages)
+        seen = self._model.read(question, texts)
+        answers = [
+            _weighed(question, answer, passages)
+            for answer in marginal(texts, seen, [p.score for p in passages])
+        ]
+        return Evidence(tuple(seen), tuple(sorted(answers, key=lambda a: -a.log_odds)))
+
+
+def _texts(passages: Sequence[Passage]) -> list[str]:
+    return [passage.chunk.text for passage in passages]
+
+
+def _weighed(question: str, answer: SpanAnswer, passages: Sequence[Passage]) -> SpanAnswer:
+    """The answer, less likely if what it stands in is about another year than the question."""
+    vote = answer.votes[0]
+    start, end = _sentence(vote, passages[vote.passage])
+    if not other_year(question, passages[vote.passage].chunk.text[start:end]):
+        return answer
+    return SpanAnswer(answer.votes, answer.log_odds + _OTHER_YEAR)
+
+
+def _items(answers: Sequence[SpanAnswer]) -> list[SpanAnswer]:
+    """The answers of a list: those nearly as probable as the best that say something else."""
+    best, *others = answers
+    kept = [best]
+    for answer in others:
+        near = answer.log_odds >= max(best.log_odds + _ITEM, 0.0)
+        if near and not any(_same_place(answer, other) for other in kept):
+            kept.append(answer)
+    return kept[:_MOST_ITEMS]
+
+
+def _same_place(a: SpanAnswer, b: SpanAnswer) -> bool:
+    """Whether two answers are cuts of the same words: "Paris" and "Paris, France"."""
+    return any(overlap(x, y) for x in a.votes for y in b.votes)
+
+
+def _stated(items: Sequence[SpanAnswer], passages: Sequence[Passage], confidence: float) -> Draft:
+    """Spans, each inside its sentence, with all passages that say the same."""
+    evidence: dict[str, dict[Span, None]] = {}
+    for item in items:
+        held = [_span(passages[v.passage], *_sentence(v, passages[v.passage])) for v in item.votes]
+        best = item.votes[0]
+        chunk = passages[best.passage].chunk
+        said = one_line(chunk.text[held[0].start - chunk.start : held[0].end - chunk.start])
+        evidence.setdefault(said, {}).update(dict.fromkeys(held))
+    return Draft(
+        sentences=tuple(evidence),
+        evidence=tuple(tuple(spans)[:_MOST_SOURCES] for spans in evidence.values()),
+        confidence=confidence,
+        short_answer=", ".join(_words(item.votes[0], passages) for item in items),
+    )
+
+
+def _quoted(
+    evidence: Evidence, passages: Sequence[Passage], confidence: float, wanted: Form
+) -> Draft:
+    """The sentences that hold most of the probability, in the order of their text."""
+    weights: dict[Span, list[float]] = {}
+    texts: dict[Span, str] = {}
+    for vote in (vote for answer in evidence.answers for vote in answer.votes):
+        start, end = _sentence(vote, passages[vote.passage])
+        place = _span(passages[vote.passage], start, end)
+        texts[place] = one_line(passages[vote.passage].chunk.text[start:end])
+        weights.setdefault(place, []).append(vote.log_odds)
+    weight = {place: log_sum(odds) for place, odds in weights.items()}
+    most = 1 if wanted is Form.DECISION else _MOST_SENTENCES
+    ranked = sorted(weight, key=lambda place: -weight[place])[:most]
+    kept = [place for place in ranked if weight[place] >= weight[ranked[0]] + _SENTENCE]
+    said = {texts[place]: place for place in reversed(_in_order(kept))}
+    stub = "" if wanted is Form.DECISION else _words(evidence.answers[0].votes[0], passages)
+    return Draft(
+        sentences=tuple(reversed(said)),
+        evidence=tuple((place,) for place in reversed(said.values())),
+        confidence=confidence,
+        short_answer=stub,
+    )
+
+
+def _in_order(places: Sequence[Span]) -> list[Span]:
+    """Pages in the order of their best sentence, sentences of a page as they stand in it."""
+    first: dict[tuple[str, int], int] = {}
+    for rank, place in enumerate(places):
+        first.setdefault((place.document_id, place.page), rank)
+    return sorted(places, key=lambda p: (first[p.document_id, p.page], p.start))
+
+
+def _sentence(vote: Vote, passage: Passage) -> tuple[int, int]:
+    """The sentence (or sentences) of the passage's text that hold a span."""
+    touched = [
+        (start, end)
+        for start, end in sentences(passage.chunk.text)
+        if start < vote.end and vote.start < end
+    ]
+    return (touched[0][0], touched[-1][1]) if touched else (vote.start, vote.end)
+
+
+def _span(passage: Passage, start: int, end: int) -> Span:
+    chunk = passage.chunk
+    return Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
+
+
+def _words(vote: Vote, passages: Sequence[Passage]) -> str:
+    return one_line(passages[vote.passage].chunk.text[vote.start : vote.end])
