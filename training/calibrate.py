@@ -19,6 +19,7 @@ import torch
 from training import metrics, plots, predict
 from training import model as network
 from training.evaluate import dev_guesses, reader_from
+from training.export import ABOUT
 from training.features import Encoder
 from training.metrics import Outcome
 from training.mixture import Mixture
@@ -136,6 +137,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--weights", type=Path, required=True, help="folder or checkpoint file")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--into", type=Path, help="exported folder whose reader.json gets the fit")
     parser.add_argument("--by", choices=("margin", "log_odds"), default="margin")
     parser.add_argument("--limit", type=int, default=0, help="questions per set; 0 means all")
     parser.add_argument("--threads", type=int, default=2)
@@ -150,6 +152,11 @@ def main() -> None:
     result = report(sets, given.out / "reliability.png") | {"score": given.by}
     text = json.dumps(result, indent=1)
     (given.out / "calibration.json").write_text(text + "\n", encoding="utf-8")
+    if given.into:
+        about = given.into / ABOUT
+        fit = {"passage": {"slope": result["slope"], "offset": result["offset"]}}
+        values = json.loads(about.read_text("utf-8")) | fit
+        about.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     print(json.dumps({key: result[key] for key in ("slope", "offset", "ece", "ece_per_set")}))
 
 

@@ -1,11 +1,13 @@
 """Weights for shipping: `python -m training.export --checkpoint FILE --out rag_app/models/reader`.
 
-Writes the averaged weights as fp16 safetensors with configuration and tokenizer, and prints the
-hash that the app checks.
+Writes the averaged weights as fp16 safetensors with configuration and tokenizer, and `reader.json`
+with their hash, which the app checks. Its fits from scores to confidence are made afterwards:
+`training.calibrate --into` and `benchmarks.fit_reader --into`.
 """
 
 import argparse
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -15,6 +17,11 @@ from safetensors.torch import save_file
 from training import model as network
 from training.evaluate import reader_from
 
+ABOUT = "reader.json"
+UNFITTED = {
+    "passage": {"slope": 1.0, "offset": 0.0},
+    "library": {"score": 1.0, "lead": 0.0, "offset": 0.0},
+}
 LIMIT = 50_000_000
 """Bytes that the shipped weights may take."""
 
@@ -36,7 +43,10 @@ def export(checkpoint: Path, out: Path) -> str:
         source = network.encoder_folder() / name
         if source.exists():
             shutil.copyfile(source, out / name)
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    about = {"sha256": digest} | UNFITTED
+    (out / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    return digest
 
 
 def main() -> None:
