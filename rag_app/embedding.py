@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
+from rag_app import attention
 from rag_app.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -153,7 +154,10 @@ def _load_minilm(threads: int) -> SentenceTransformer:
     logging.disable_progress_bar()
     dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
     return SentenceTransformer(
-        str(folder), device="cpu", local_files_only=True, model_kwargs={"dtype": dtype}
+        str(folder),
+        device="cpu",
+        local_files_only=True,
+        model_kwargs={"dtype": dtype, "attn_implementation": attention.register()},
     )
 
 
