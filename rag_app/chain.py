@@ -81,11 +81,11 @@ def finish(
         short_answer="" if abstained else draft.short_answer,
         abstained=abstained,
         confidence=draft.confidence,
-        generator=generator,
+        generator=draft.generator or generator,
         citations=() if abstained else citations,
         passages=passages,
         seconds=seconds,
-        notes=notes,
+        notes=draft.notes + notes,
     )
 
 

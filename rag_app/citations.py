@@ -27,8 +27,10 @@ def cite(draft: Draft, passages: Sequence[Passage]) -> tuple[str, tuple[Citation
                     continue
                 citations[span] = made
             markers += f"[{citations[span].number}]"
-        parts.append(f"{_without_markers(sentence)} {markers}".rstrip())
-    return "\n\n".join(parts), tuple(citations.values())
+        said = _without_markers(sentence)
+        body = said.rstrip()
+        parts.append(f"{body} {markers}{said[len(body) :]}" if markers else said)
+    return "".join(parts).strip(), tuple(citations.values())
 
 
 def _without_markers(sentence: str) -> str:

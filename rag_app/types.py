@@ -136,15 +136,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a generator says: its text, and (a reader only) the spans it took it from.
+    """What a generator says, and the spans that support it.
 
-    `evidence[i]` are the spans that support the i-th of `sentences`, the parts of `text`."""
+    `sentences` joined are the text, white space included; `evidence[i]` supports the i-th."""
 
     sentences: tuple[str, ...]
     evidence: tuple[tuple[Span, ...], ...]
     confidence: float  # 0..1
     short_answer: str = ""
     abstained: bool = False
+    generator: str = ""  # who said it, if not the generator that was asked
+    notes: tuple[str, ...] = ()  # what a user should know of how it came about
 
 
 @dataclass(frozen=True, slots=True)

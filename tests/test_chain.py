@@ -52,7 +52,7 @@ def test_sources_come_before_the_answer_and_the_answer_last(retriever):
     assert [type(e) for e in events] == [Sources, Delta, Delta, Finished]
     answer = events[-1].answer
     assert answer.passages == events[0].passages
-    assert answer.text == "A.  [1]\n\nB. [1]"
+    assert answer.text == "A. [1] B. [1]"
     assert answer.citations[0].quote == "Cats purr at night."
     assert (answer.generator, answer.short_answer, answer.confidence) == ("scripted", "short", 0.8)
     assert answer.seconds.retrieve > 0 and answer.seconds.answer > 0

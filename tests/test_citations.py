@@ -13,7 +13,7 @@ PASSAGE = Passage(Chunk("d", 3, 0, 100, 100 + len(TEXT), TEXT), "pets.txt", 1.0)
 
 
 def draft(*evidence: tuple[Span, ...]) -> Draft:
-    return Draft(tuple(f"Sentence {n}." for n in range(len(evidence))), evidence, 0.9)
+    return Draft(tuple(f"Sentence {n}.\n\n" for n in range(len(evidence))), evidence, 0.9)
 
 
 def test_a_citation_is_a_verbatim_slice_with_its_place():

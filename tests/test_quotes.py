@@ -28,7 +28,7 @@ def generate(question: str, passages: list[Passage], caution: float = 0.3) -> Dr
 
 def test_the_sentence_that_answers_is_quoted_from_its_place():
     draft = generate("What does a bicycle cost on the ferry?", FERRY)
-    assert draft.sentences[0] == "A bicycle costs two euros on the ferry."
+    assert draft.sentences[0].strip() == "A bicycle costs two euros on the ferry."
     [span] = draft.evidence[0]
     assert (span.page, span.start) == (1, 50 + len("Dogs travel free of charge. "))
     assert not draft.abstained

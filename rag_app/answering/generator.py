@@ -27,6 +27,18 @@ class Piece:
         return Piece(self.text + later.text, later.draft or self.draft)
 
 
+def apart(quotes: Sequence[str]) -> tuple[str, ...]:
+    """Quotes as the sentences of a draft, each a paragraph of its own."""
+    return tuple(f"{quote}\n\n" for quote in quotes)
+
+
+def pieces(draft: Draft) -> Iterator[Piece]:
+    """A draft that is whole already, in pieces."""
+    for sentence in draft.sentences:
+        yield Piece(sentence)
+    yield Piece(draft=draft)
+
+
 class Generator(Protocol):
     """Question and passages to answer."""
 

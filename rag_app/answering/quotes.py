@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_app.answering.generator import Cancelled, Piece
+from rag_app.answering.generator import Cancelled, Piece, apart, pieces
 from rag_app.embedding import Embedder
 from rag_app.retrieval import query_words
 from rag_app.sentences import one_line, sentences
@@ -68,9 +68,7 @@ class QuoteGenerator:
         if cancelled():
             return
         draft = self._draft(ranked)
-        for sentence in draft.sentences:
-            yield Piece(sentence + "\n\n")
-        yield Piece(draft=draft)
+        yield from pieces(draft)
 
     def rank(self, question: str, passages: Sequence[Passage]) -> list[Candidate]:
         """All sentences of the passages, the best first."""
@@ -99,7 +97,7 @@ class QuoteGenerator:
         least = ranked[0].score + math.log(_NEAR_THE_BEST)
         quoted = [c for c in ranked[:_MOST_QUOTES] if c.score >= least]
         return Draft(
-            sentences=tuple(c.text for c in quoted),
+            sentences=apart([c.text for c in quoted]),
             evidence=tuple((c.span,) for c in quoted),
             confidence=confidence,
             short_answer=quoted[0].text,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.answering.asking import Form, form, other_year
-from rag_app.answering.generator import Cancelled, Piece
+from rag_app.answering.generator import Cancelled, Piece, apart, pieces
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.spans import PassageSpans, SpanAnswer, Vote, log_sum, marginal, overlap
 from rag_app.sentences import one_line, sentences
@@ -70,9 +70,7 @@ class Reader:
         draft = self.answer(question, passages)
         if cancelled():
             return
-        for sentence in draft.sentences:
-            yield Piece(sentence + "\n\n")
-        yield Piece(draft=draft)
+        yield from pieces(draft)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> Draft:
         """The answer, or an abstention. Raises ModelUnavailable."""
@@ -138,7 +136,7 @@ def _stated(items: Sequence[SpanAnswer], passages: Sequence[Passage], confidence
         said = one_line(chunk.text[held[0].start - chunk.start : held[0].end - chunk.start])
         evidence.setdefault(said, {}).update(dict.fromkeys(held))
     return Draft(
-        sentences=tuple(evidence),
+        sentences=apart(list(evidence)),
         evidence=tuple(tuple(spans)[:_MOST_SOURCES] for spans in evidence.values()),
         confidence=confidence,
         short_answer=", ".join(_words(item.votes[0], passages) for item in items),
@@ -163,7 +161,7 @@ def _quoted(
     said = {texts[place]: place for place in reversed(_in_order(kept))}
     stub = "" if wanted is Form.DECISION else _words(evidence.answers[0].votes[0], passages)
     return Draft(
-        sentences=tuple(reversed(said)),
+        sentences=apart(list(reversed(said))),
         evidence=tuple((place,) for place in reversed(said.values())),
         confidence=confidence,
         short_answer=stub,
