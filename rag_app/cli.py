@@ -102,6 +102,9 @@ def _ask_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     search.set_defaults(run=_search)
     ask = commands.add_parser("ask", parents=[shared], help="answer a question, with citations")
     ask.add_argument("query", nargs="?", metavar="question")
+    ask.add_argument(
+        "--generator", help="what answers instead of the one in the settings, as they write it"
+    )
     ask.set_defaults(run=_ask)
     for command in (search, ask):
         command.add_argument(
@@ -279,7 +282,11 @@ def _search(arguments: argparse.Namespace) -> int:
 
 def _ask(arguments: argparse.Namespace) -> int:
     def ask(library: Library, query: str, documents: list[str] | None) -> Any:
-        finished = [e for e in library.ask(query, documents) if isinstance(e, Finished)]
+        finished = [
+            e
+            for e in library.ask(query, documents, generator=arguments.generator)
+            if isinstance(e, Finished)
+        ]
         return answer_json(finished[-1].answer)
 
     def show(answer: Any) -> None:
@@ -288,6 +295,8 @@ def _ask(arguments: argparse.Namespace) -> int:
         print(f"{answer['answer']}\n")
         for c in answer["citations"]:
             print(f"[{c['number']}] {c['name']}, page {c['page']}: “{c['quote']}”")
+        for note in answer["notes"]:
+            print(note)
         if answer["abstained"]:
             print("The closest passages:")
             for p in answer["passages"][:3]:

@@ -43,6 +43,10 @@ class Embedder(Embeddings):
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, rather too many than too few."""
+        return [len(text) // 2 + 1 for text in texts]
+
 
 class MiniLmEmbedder(Embedder):
     """all-MiniLM-L6-v2: 384 dimensions, unit length, so that inner product is cosine.
@@ -86,6 +90,16 @@ class MiniLmEmbedder(Embedder):
             for position, vector in zip(batch, encoded, strict=True):
                 vectors[position] = vector
         return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text. Other models' pieces of words are of like size."""
+        try:
+            model = self._loaded()
+        except ModelUnavailable:
+            return super().count_tokens(texts)
+        with self._turn():
+            encoded = model.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return [len(ids) for ids in encoded]
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question: MiniLM uses one encoder for both sides."""

@@ -5,6 +5,7 @@
     ├── LibraryInUse         another process owns the data directory
     ├── LibraryDamaged       the library's own file cannot be used
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
+    ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
     ├── DocumentError        a file cannot be added
     │   ├── UnsupportedFormat
     │   ├── EmptyFile
@@ -49,6 +50,12 @@ class ModelUnavailable(RagAppError):
     """Model weights are missing, torn or not the ones we know."""
 
     code = "model_unavailable"
+
+
+class ChatModelError(RagAppError):
+    """A chat model cannot be reached, refuses, or breaks off."""
+
+    code = "chat_model"
 
 
 class DocumentError(RagAppError):

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_app import chain
+from rag_app.answering.build import Workshop
+from rag_app.answering.chat_models import Terms
+from rag_app.answering.choice import parse
 from rag_app.answering.generator import Generator
-from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
 from rag_app.embedding import Embedder, MiniLmEmbedder
@@ -63,11 +65,19 @@ class Library:
     ) -> None:
         quiet_dependencies()
         self.settings = settings
+        choice = parse(settings.generator)
         folder = settings.data_dir.expanduser().resolve()
         self._lock = own(folder)
         self._embedder = embedder or MiniLmEmbedder(settings.threads)
         self._span_model = SpanModel()
-        self._generator = generator or self._default_generator()
+        self._workshop = Workshop(
+            self._embedder,
+            self._span_model,
+            settings.caution,
+            Terms(settings.chat_key, settings.chat_seconds, settings.chat_tokens),
+            settings.chat_window,
+        )
+        self._generator = generator or self._workshop.build(choice)
         try:
             self._store = Store(folder / "library.sqlite3")
         except RagAppError:
@@ -92,11 +102,6 @@ class Library:
         self._warm_state = "cold"
         self._recover()
         self._ingestion.start()
-
-    def _default_generator(self) -> Generator:
-        if self.settings.generator == "quotes":
-            return QuoteGenerator(self._embedder, self.settings.caution)
-        return Reader(self._span_model, self.settings.caution)
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start."""
@@ -275,12 +280,16 @@ class Library:
         question: str,
         documents: Sequence[str] | None = None,
         cancelled: threading.Event | None = None,
+        generator: str | None = None,
     ) -> Iterator[Event]:
-        """Sources, then Deltas, then Finished. Raises QuestionError."""
+        """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
+
+        Raises QuestionError, or SettingsError for a generator that makes no sense."""
         asked = checked(question, self._chosen(documents), self.settings.max_question_characters)
         stop = cancelled or threading.Event()
         retriever = self._retriever(self.settings.top_k, documents)
-        for event in chain.ask(asked, retriever, self._generator, stop.is_set):
+        answering = self._workshop.build(parse(generator)) if generator else self._generator
+        for event in chain.ask(asked, retriever, answering, stop.is_set):
             if isinstance(event, Finished):
                 yield Finished(self._located(event.answer, documents))
             else:

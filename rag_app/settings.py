@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_app.errors import SettingsError
@@ -69,9 +69,18 @@ class Settings(BaseSettings):
     caution: float = Field(
         0.5, ge=0, le=1, description="confidence under which the app says that it does not know"
     )
-    generator: Literal["reader", "quotes"] = Field(
+    generator: str = Field(
         "quotes",
-        description="what answers: the embedded reader, or whole sentences nearest in meaning",
+        description="what answers: `reader`, `quotes`, `openai:MODEL@URL`, `ollama:MODEL`, "
+        "`PROVIDER:MODEL`, `local:FOLDER`",
+    )
+    chat_key: SecretStr | None = Field(
+        None, description="key of the chat model; never shown, logged or stored"
+    )
+    chat_seconds: float = Field(60, gt=0, description="longest silence of a chat model")
+    chat_tokens: int = Field(700, ge=16, description="longest answer of a chat model, in tokens")
+    chat_window: int = Field(
+        4_096, ge=256, description="tokens a chat model sees at once, question and answer included"
     )
     rerank: int = Field(
         0, ge=0, le=200, description="found passages that the reader puts in order; 0: none"

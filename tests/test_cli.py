@@ -15,6 +15,7 @@ import pytest
 import rag_app.library
 from rag_app import cli
 from tests.fakes import WordEmbedder
+from tests.servers import scripted_server
 
 
 @pytest.fixture
@@ -120,6 +121,20 @@ def test_a_file_of_questions_gives_one_line_each_in_order(run, ferry, tmp_path):
     assert lines[3]["citations"][0]["quote"] == "Dogs travel free of charge."
     _, out, _ = run("search", "--questions", str(asked))
     assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 2, 3, 4]
+
+
+def test_ask_takes_a_chat_model_for_one_question(run, ferry):
+    run("add", str(ferry))
+    with scripted_server() as (url, script):
+        script.words = ["The ferry to the island ", "costs four euros."]
+        _, out, _ = run("ask", "What does it cost?", "--generator", f"openai:m@{url}", "--json")
+        answer = json.loads(out)
+        assert answer["generator"] == "m" and answer["notes"] == []
+        assert answer["answer"] == "The ferry to the island costs four euros. [1]"
+        assert answer["citations"][0]["quote"] == "The ferry to the island costs four euros."
+        assert answer["confidence"] == 1.0
+    status, _, err = run("ask", "What does it cost?", "--generator", "gpt")
+    assert status == 1 and "is no generator" in err
 
 
 def test_read_reads_without_a_library(run, tmp_path, weights):

@@ -7,15 +7,14 @@ sentence is unlikely to answer, it abstains."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rag_app.answering.generator import Cancelled, Piece, apart, pieces
+from rag_app.answering.words import TOKEN, rarity, stems, telling
 from rag_app.embedding import Embedder
-from rag_app.retrieval import query_words
 from rag_app.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
@@ -28,8 +27,6 @@ _FEWEST_WORDS = 3  # a sentence with fewer says too little to be quoted
 
 # Logistic regression on the best sentence's features; fitted by benchmarks/fit_quotes.py.
 _BIAS, _MEANING, _WORDS = -6.587, 8.371, 3.864
-
-_TOKEN = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
         chunk = passage.chunk
         for start, end in sentences(chunk.text):
             text = one_line(chunk.text[start:end])
-            if len(_TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
+            if len(TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
                 span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
                 found[text] = Candidate(span, text)
     return list(found.values())[:_MOST_SENTENCES]
@@ -124,17 +121,16 @@ def word_overlap(
 
     A word that only stands in the heading or the document's name counts half: it says what the
     sentence is about."""
-    asked = {_stem(w) for word in query_words(question)[0] for w in _TOKEN.findall(word)}
-    held = [{_stem(w) for w in _TOKEN.findall(c.text.lower())} for c in found]
+    held = [stems(c.text) for c in found]
     about = _context_words(passages)
-    weight = {w: math.log(1 + len(held) / (1 + sum(w in words for words in held))) for w in asked}
+    weight = rarity(telling(question), held)
     total = sum(weight.values())
     if not total:
         return [0.0] * len(found)
     return [
         sum(
             weight[w] * (1.0 if w in words else 0.5)
-            for w in asked
+            for w in weight
             if w in words or w in about.get((c.span.document_id, c.span.page), ())
         )
         / total
@@ -145,14 +141,7 @@ def word_overlap(
 def _context_words(passages: Sequence[Passage]) -> dict[tuple[str, int], set[str]]:
     about: dict[tuple[str, int], set[str]] = {}
     for passage in passages:
-        said = f"{passage.name} {passage.chunk.heading}".lower()
+        said = f"{passage.name} {passage.chunk.heading}"
         key = (passage.chunk.document_id, passage.chunk.page)
-        about.setdefault(key, set()).update(_stem(w) for w in _TOKEN.findall(said))
+        about.setdefault(key, set()).update(stems(said))
     return about
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word

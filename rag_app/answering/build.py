@@ -1,0 +1,46 @@
+"""A choice to the generator that carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_app.answering.chat import ChatGenerator
+from rag_app.answering.chat_models import Terms, explain, open_model
+from rag_app.answering.choice import EMBEDDED, Choice
+from rag_app.answering.generator import Generator
+from rag_app.answering.quotes import QuoteGenerator
+from rag_app.answering.reader import Reader
+from rag_app.answering.span_model import SpanModel
+from rag_app.embedding import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What generators are made of."""
+
+    embedder: Embedder
+    span_model: SpanModel
+    caution: float
+    terms: Terms
+    window: int  # tokens of a chat model whose window is not known
+    safety: str = "reader"  # answers where a chat model fails
+
+    def build(self, choice: Choice) -> Generator:
+        """The generator of a choice; nothing is loaded or connected yet."""
+        if choice.kind in EMBEDDED:
+            return self._embedded(choice.kind)
+        return ChatGenerator(
+            choice.name,
+            lambda: open_model(choice, self.terms),
+            lambda error: explain(error, choice),
+            self.embedder,
+            self._embedded(self.safety),
+            window=self.window,
+            most_tokens=self.terms.most_tokens,
+            says_why=choice.kind in ("openai", "ollama"),
+        )
+
+    def _embedded(self, kind: str) -> Generator:
+        if kind == "quotes":
+            return QuoteGenerator(self.embedder, self.caution)
+        return Reader(self.span_model, self.caution)

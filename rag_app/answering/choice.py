@@ -1,0 +1,83 @@
+"""Which generator answers, written on one line. Pure.
+
+reader                                    the embedded reader
+quotes                                    whole sentences nearest in meaning
+openai:MODEL[@URL]                        any OpenAI-compatible server
+ollama:MODEL[@URL]                        Ollama
+PROVIDER:MODEL                            any provider of LangChain whose package is there
+local:FOLDER                              a transformers chat model on this machine
+rag-token:FOLDER, rag-sequence:FOLDER     RAG decoding with a local model (Lewis et al. 2020)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from rag_app.errors import SettingsError
+
+EMBEDDED = ("reader", "quotes")
+LOCAL = ("local", "rag-token", "rag-sequence")
+OLLAMA_URL = "http://127.0.0.1:11434"
+_FORM = re.compile(r"([a-z][a-z0-9_-]*):(.+)", re.DOTALL)
+_HOW = (
+    "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, local:FOLDER, "
+    "rag-token:FOLDER or rag-sequence:FOLDER."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A generator: its kind, which model, and where it is served."""
+
+    kind: str
+    model: str = ""
+    url: str = ""
+
+    def __str__(self) -> str:
+        named = f"{self.kind}:{self.model}" if self.model else self.kind
+        return f"{named}@{self.url}" if self.url else named
+
+    @property
+    def name(self) -> str:
+        """What users are told answered them."""
+        return self.model.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or self.kind
+
+
+def parse(text: str) -> Choice:
+    """The choice that a line says. Raises SettingsError with a sentence that says how."""
+    line = text.strip()
+    if line in EMBEDDED:
+        return Choice(line)
+    found = _FORM.fullmatch(line)
+    if not found or not line.isprintable():
+        raise SettingsError(f"“{_short(line)}” is no generator. {_HOW}")
+    kind, model = found.group(1), found.group(2).strip()
+    if kind in LOCAL:
+        return Choice(kind, model)
+    model, at, url = model.rpartition("@http")
+    if not at:
+        model, url = url, ""
+    if not model.strip():
+        raise SettingsError(f"“{_short(line)}” names no model. {_HOW}")
+    return Choice(kind, model.strip(), checked_url(f"http{url}") if at else "")
+
+
+def checked_url(text: str) -> str:
+    """An address of a server, without a slash at its end. Raises SettingsError."""
+    url = text.strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.username or parts.password:
+        raise SettingsError(
+            f"“{_short(url)}” is no address of a server. Write it like http://127.0.0.1:8000/v1"
+        )
+    return url
+
+
+def _short(text: str) -> str:
+    return "".join(c for c in " ".join(text.split()) if c.isprintable())[:80]

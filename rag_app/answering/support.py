@@ -1,0 +1,163 @@
+"""Which sentence of the documents supports which sentence of a written answer.
+
+Made after the answer is written, since small models cannot be trusted to cite. A sentence is
+supported if a source sentence is near it in meaning and holds its telling words, names and
+numbers; a number that stands nowhere in the source is never supported."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from rag_app.answering.quotes import Candidate, candidates
+from rag_app.answering.words import TOKEN, rarity, stems, telling
+from rag_app.embedding import Embedder
+from rag_app.sentences import one_line, sentences
+from rag_app.types import Passage, Span
+
+ENOUGH = 0.5  # chance of support from which a sentence is marked
+_MOST = 3  # sources of one sentence
+_LOOKED_AT = 10
+_SECOND = 0.15  # a second source must add this share of the sentence's telling words
+_FEWEST_WORDS = 3  # "Yes." and "In short:" claim nothing by themselves
+
+# Logistic regression; fitted by benchmarks/fit_support.py.
+_BIAS, _MEANING, _WORDS, _NAMES = -7.865, 4.556, 7.835, 0.335
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w’'-]+")
+_MARKUP = re.compile(r"^[\s>#*+-]+|^\s*\d+[.)]\s|[*_`|]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """How a source sentence fits a written one."""
+
+    meaning: float  # cosine
+    words: float  # share of the written sentence's telling words, rare ones counting more
+    names: float  # share of its names; 1 without names
+
+    @property
+    def chance(self) -> float:
+        """Chance that the source says the same."""
+        odds = _BIAS + _MEANING * self.meaning + _WORDS * self.words + _NAMES * self.names
+        return 1.0 / (1.0 + math.exp(-odds))
+
+
+@dataclass(frozen=True, slots=True)
+class Supported:
+    """A piece of a written answer and what supports it; `claims`: it says something to support."""
+
+    text: str
+    evidence: tuple[Span, ...] = ()
+    chance: float = 0.0
+    claims: bool = True
+
+
+def pieces_of(text: str) -> list[str]:
+    """The sentences of a text with the white space after them: joined they are the text."""
+    starts = [start for start, _ in sentences(text)]
+    if not starts:
+        return [text] if text else []
+    bounds = [0, *starts[1:], len(text)]
+    return [text[a:b] for a, b in pairwise(bounds)]
+
+
+def support(text: str, passages: Sequence[Passage], embedder: Embedder) -> list[Supported]:
+    """Every sentence of the text with its sources. Raises ModelUnavailable."""
+    pieces = pieces_of(text)
+    claims = [claim_of(piece) for piece in pieces]
+    to_judge = [c for c in claims if len(TOKEN.findall(c)) >= _FEWEST_WORDS]
+    found = candidates(passages)
+    rows: dict[str, np.ndarray] = {}
+    if to_judge and found:
+        rows = dict(zip(to_judge, _similarity(to_judge, found, embedder), strict=True))
+    around = _around(passages)
+    return [
+        _judged(piece, claim, found, rows[claim], around)
+        if claim in rows
+        else Supported(piece, claims=claim in to_judge)
+        for piece, claim in zip(pieces, claims, strict=True)
+    ]
+
+
+def claim_of(piece: str) -> str:
+    """What a piece of Markdown says, in plain words."""
+    return one_line(_MARKUP.sub(" ", piece))
+
+
+def _similarity(
+    claims: Sequence[str], found: Sequence[Candidate], embedder: Embedder
+) -> np.ndarray:
+    vectors = np.asarray(embedder.embed_documents([*claims, *(c.text for c in found)]))
+    similarity: np.ndarray = vectors[: len(claims)] @ vectors[len(claims) :].T
+    return similarity
+
+
+def _around(passages: Sequence[Passage]) -> dict[tuple[str, int], str]:
+    """What else is known of a sentence: its document's name and the heading it stands under."""
+    around: dict[tuple[str, int], str] = {}
+    for passage in passages:
+        key = (passage.chunk.document_id, passage.chunk.page)
+        around[key] = f"{around.get(key, '')} {passage.name} {passage.chunk.heading}"
+    return around
+
+
+def _judged(
+    piece: str,
+    claim: str,
+    found: Sequence[Candidate],
+    meaning: np.ndarray,
+    around: dict[tuple[str, int], str],
+) -> Supported:
+    weights = rarity(telling(claim), [stems(c.text) for c in found])
+    scored = [
+        (features(claim, c.text, around[c.span.document_id, c.span.page], m, weights).chance, c)
+        for c, m in zip(found, meaning.tolist(), strict=True)
+    ]
+    scored.sort(key=lambda pair: -pair[0])
+    kept: list[Candidate] = []
+    for chance, candidate in scored[:_LOOKED_AT]:
+        if chance >= ENOUGH and len(kept) < _MOST and _adds(claim, candidate, kept, weights):
+            kept.append(candidate)
+    said = " ".join(f"{c.text} {around[c.span.document_id, c.span.page]}" for c in kept)
+    if not kept or not _numbers(claim) <= _numbers(said):
+        return Supported(piece)
+    return Supported(piece, tuple(c.span for c in kept), scored[0][0])
+
+
+def _adds(
+    claim: str, candidate: Candidate, kept: Sequence[Candidate], weights: dict[str, float]
+) -> bool:
+    """Whether a source holds numbers or telling words of the claim that none before it holds."""
+    before = " ".join(c.text for c in kept)
+    held, here = stems(before), stems(candidate.text)
+    new = sum(weight for word, weight in weights.items() if word in here and word not in held)
+    missing = _numbers(claim) - _numbers(before)
+    more = bool(missing & _numbers(candidate.text))
+    return not kept or more or new >= _SECOND * sum(weights.values())
+
+
+def features(
+    claim: str, source: str, around: str, meaning: float, weights: dict[str, float]
+) -> Features:
+    """How well a source sentence fits; `around` is the name and heading it stands under."""
+    said, near = stems(source), stems(around)
+    total = sum(weights.values())
+    held = sum(w * (1.0 if t in said else 0.5 if t in near else 0.0) for t, w in weights.items())
+    names = {name.lower() for name in _NAME.findall(claim)}
+    known = f"{source} {around}".lower()
+    return Features(
+        meaning=meaning,
+        words=held / total if total else 0.0,
+        names=sum(name in known for name in names) / len(names) if names else 1.0,
+    )
+
+
+def _numbers(text: str) -> set[str]:
+    return {number.replace(",", "") for number in _NUMBER.findall(text)}

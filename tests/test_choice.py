@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.answering.choice import Choice, checked_url, parse
+from rag_app.errors import SettingsError
+
+
+@pytest.mark.parametrize(
+    ("line", "choice"),
+    [
+        ("reader", Choice("reader")),
+        (" quotes ", Choice("quotes")),
+        ("openai:gpt-5-mini", Choice("openai", "gpt-5-mini")),
+        ("openai:a/b:7b@http://127.0.0.1:1234/v1/", Choice("openai", "a/b:7b", "http://127.0.0.1:1234/v1")),
+        ("ollama:llama3.2:3b", Choice("ollama", "llama3.2:3b")),
+        ("anthropic:claude@2", Choice("anthropic", "claude@2")),
+        ("local:C:\\models\\small", Choice("local", "C:\\models\\small")),
+        ("rag-token:/m@http", Choice("rag-token", "/m@http")),
+    ],
+)  # fmt: skip
+def test_a_line_is_a_choice(line, choice):
+    assert parse(line) == choice
+    assert parse(str(choice)) == choice
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "gpt", "openai:", "openai:@http://x/v1", ":x", "x\n:y", "openai:m@http://", "openai:a\nb"],
+)
+def test_a_line_that_is_none_says_how_to_write_one(line):
+    with pytest.raises(SettingsError, match=r"Write (?:reader|it like)"):
+        parse(line)
+
+
+@pytest.mark.parametrize("url", ["x", "ftp://a", "http://", "http://a:99999", "http://u:p@a/v1"])
+def test_an_address_that_cannot_be_used_is_refused(url):
+    with pytest.raises(SettingsError, match="no address"):
+        checked_url(url)
+
+
+def test_the_name_that_is_shown_is_short():
+    assert Choice("local", "/models/tiny-chat/").name == "tiny-chat"
+    assert Choice("openai", "org/model", "http://a/v1").name == "model"
+    assert Choice("reader").name == "reader"
+
+
+@given(st.text())
+def test_whatever_is_written_is_a_choice_or_one_sentence(line):
+    try:
+        assert parse(str(parse(line))) == parse(line)
+    except SettingsError as error:
+        assert "\n" not in str(error)

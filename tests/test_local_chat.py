@@ -1,0 +1,91 @@
+"""A transformers model from a folder, driven as the app drives it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from rag_app.answering.build import Workshop
+from rag_app.answering.chat_models import Terms
+from rag_app.answering.choice import Choice
+from rag_app.answering.local_chat import open_local
+from rag_app.answering.servers import try_out
+from rag_app.answering.span_model import SpanModel
+from rag_app.errors import ChatModelError
+from tests.fakes import WordEmbedder
+from tests.test_chat import PASSAGES
+from tests.toy_chat import make
+
+ASKED = [("system", "Be brief."), ("human", "What does the ferry cost?")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("models") / "tiny-chat")
+
+
+def test_it_streams_and_a_whole_answer_is_the_same(folder):
+    model = open_local(str(folder), 12)
+    streamed = "".join(str(chunk.text) for chunk in model.stream(ASKED))
+    assert streamed and streamed == str(model.invoke(ASKED).text)
+
+
+def test_it_answers_the_same_without_a_chat_template(tmp_path):
+    plain = make(tmp_path / "plain", template=False)
+    assert str(open_local(str(plain), 8).invoke(ASKED).text)
+
+
+def test_its_window_is_that_of_the_model(folder):
+    assert open_local(str(folder), 12).window == 2_048
+
+
+def test_letting_go_of_the_stream_ends_the_computation(folder):
+    model = open_local(str(folder), 1_500)
+    stream = model.stream(ASKED)
+    next(stream)
+    began = time.monotonic()
+    stream.close()
+    assert time.monotonic() - began < 2.0
+    assert not any(t.name == "rag-app-local-model" for t in threading.enumerate())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda folder: folder.rename(folder.parent / "moved"), "There is no folder"),
+        (lambda folder: (folder / "config.json").unlink(), "config.json is missing"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "it has no weights"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "may be torn"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), "may be torn"),
+    ],
+)
+def test_a_folder_that_holds_no_model_is_one_sentence(tmp_path, spoil, says):
+    folder = make(tmp_path / "model")
+    spoil(folder)
+    with pytest.raises(ChatModelError, match=says) as caught:
+        try_out(Choice("local", str(folder)), Terms(most_tokens=4))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pickle_is_refused(tmp_path):
+    folder = make(tmp_path / "model", safe=False)
+    with pytest.raises(ChatModelError, match="pickles"):
+        open_local(str(folder), 4)
+
+
+def test_as_a_generator_it_writes_and_its_nonsense_is_marked_as_unsupported(folder):
+    workshop = Workshop(WordEmbedder(), SpanModel(), 0.2, Terms(most_tokens=30), 2_048, "quotes")
+    generator = workshop.build(Choice("local", str(folder)))
+    *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
+    assert last.draft is not None
+    assert not any(last.draft.evidence) or last.draft.generator == "quotes"
+
+
+def test_a_folder_that_is_not_there_leaves_the_question_to_another_generator(tmp_path):
+    workshop = Workshop(WordEmbedder(), SpanModel(), 0.2, Terms(), 2_048, "quotes")
+    generator = workshop.build(Choice("local", str(tmp_path / "nowhere")))
+    *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
+    assert last.draft is not None and last.draft.generator == "quotes"
+    assert "There is no folder" in last.draft.notes[0]
