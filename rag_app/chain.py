@@ -6,7 +6,7 @@ checked in one place."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
@@ -62,6 +62,31 @@ def ask(
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finish(question, draft, passages, generator.name, seconds, notes))
+
+
+def carry_out(
+    wish: str,
+    begin: Callable[[], tuple[Sequence[Passage], Iterator[Piece]]],
+    name: str,
+    cancelled: Cancelled,
+) -> Iterator[Event]:
+    """The same events for a task on documents; `begin` gives what is read, and the pieces.
+
+    What was read may grow until the pieces are at their end."""
+    began = time.perf_counter()
+    read, pieces = begin()
+    yield Sources(tuple(read))
+    found_at = time.perf_counter()
+    written = Piece()
+    for piece in pieces:
+        written += piece
+        if piece.text:
+            yield Delta(piece.text)
+        if cancelled():
+            return
+    seconds = Timing(found_at - began, time.perf_counter() - found_at)
+    draft = written.draft or Draft((), (), 0.0, abstained=True)
+    yield Finished(finish(wish, draft, tuple(read), name, seconds))
 
 
 def finish(

@@ -19,18 +19,20 @@ from rag_app.answering.choice import parse
 from rag_app.answering.generator import Generator
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.wishes import Task, about, wanted
 from rag_app.embedding import Embedder, MiniLmEmbedder
 from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
 from rag_app.originals import Incoming, Originals, display_name, free_name
 from rag_app.ownership import own
-from rag_app.questions import checked, coverage
+from rag_app.questions import ASKABLE, checked, coverage
 from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
 from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.store import Store
+from rag_app.tasks import Desk
 from rag_app.types import (
     Added,
     Answer,
@@ -289,11 +291,35 @@ class Library:
         stop = cancelled or threading.Event()
         retriever = self._retriever(self.settings.top_k, documents)
         answering = self._workshop.build(parse(generator)) if generator else self._generator
-        for event in chain.ask(asked, retriever, answering, stop.is_set):
+        task = wanted(asked)
+        if task is None:
+            events = chain.ask(asked, retriever, answering, stop.is_set)
+        else:
+            events = self._task(task, documents, answering, retriever, stop)
+        for event in events:
             if isinstance(event, Finished):
                 yield Finished(self._located(event.answer, documents))
             else:
                 yield event
+
+    def _task(
+        self,
+        task: Task,
+        documents: Sequence[str] | None,
+        answering: Generator,
+        retriever: HybridRetriever,
+        stop: threading.Event,
+    ) -> Iterator[Event]:
+        readable = [d for d in self._chosen(documents) if d.status in ASKABLE]
+        meant = about(task.wish, readable)
+        within = retriever.model_copy(update={"documents": tuple(d.id for d in meant)})
+        desk = Desk(self._store, self._vectors, self._embedder)
+        return chain.carry_out(
+            task.wish,
+            lambda: desk.carry_out(task, meant, answering, within, stop.is_set),
+            answering.name,
+            stop.is_set,
+        )
 
     def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:

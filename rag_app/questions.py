@@ -8,7 +8,7 @@ from rag_app.errors import QuestionError
 from rag_app.types import Document, Status
 
 _UNREAD = (Status.RECEIVED, Status.READ)
-_ASKABLE = (Status.SEARCHABLE, Status.READY)
+ASKABLE = (Status.SEARCHABLE, Status.READY)
 
 
 def checked(question: str, chosen: Sequence[Document], most: int) -> str:
@@ -23,7 +23,7 @@ def checked(question: str, chosen: Sequence[Document], most: int) -> str:
         )
     if not chosen:
         raise QuestionError("There is nothing to ask yet. Add a document first.")
-    if not any(d.status in _ASKABLE for d in chosen):
+    if not any(d.status in ASKABLE for d in chosen):
         if any(d.status in _UNREAD for d in chosen):
             raise QuestionError("Your documents are still being read. Ask again in a moment.")
         raise QuestionError(

@@ -35,6 +35,9 @@ class VectorIndex(Protocol):
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""
 
+    def vectors(self, document_id: str) -> dict[str, list[float]]:
+        """The vectors of a document's chunks, by chunk id."""
+
     def delete(self, document_id: str) -> None:
         """Forget a document."""
 
@@ -88,6 +91,13 @@ class ChromaVectors:
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""
         return set(self._open().get(where={"document": document_id}, include=[])["ids"])
+
+    def vectors(self, document_id: str) -> dict[str, list[float]]:
+        """The vectors of a document's chunks, by chunk id."""
+        found = self._open().get(where={"document": document_id}, include=["embeddings"])
+        embeddings = found["embeddings"]
+        assert embeddings is not None  # they were asked for
+        return {i: list(map(float, v)) for i, v in zip(found["ids"], embeddings, strict=True)}
 
     def delete(self, document_id: str) -> None:
         """Forget a document."""

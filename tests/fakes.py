@@ -75,6 +75,9 @@ class ListVectors:
     def ids(self, document_id: str) -> set[str]:
         return {i for i, (document, _) in self._vectors.items() if document == document_id}
 
+    def vectors(self, document_id: str) -> dict[str, list[float]]:
+        return {i: v for i, (document, v) in self._vectors.items() if document == document_id}
+
     def delete(self, document_id: str) -> None:
         for chunk_id in self.ids(document_id):
             del self._vectors[chunk_id]

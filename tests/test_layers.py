@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ingestion", "retrieval"),
     ("answering",),
     ("citations", "highlighting"),
-    ("chain",),
+    ("chain", "tasks"),
     ("contract", "library"),
     ("ui",),
     ("cli",),

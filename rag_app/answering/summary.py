@@ -1,0 +1,68 @@
+"""Which texts stand for many: central ones that differ from each other. Pure.
+
+Centrality is that of LexRank (Erkan and Radev 2004): a text is central if central texts are like
+it. Diversity is maximal marginal relevance (Carbonell and Goldstein 1998)."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+_DAMPING = 0.85
+_ROUNDS = 30
+_LIKE = 0.2  # cosine under which two texts say nothing about each other
+_RELEVANCE = 0.6  # of centrality against being different from what is chosen already
+_MOST = 2_000  # texts compared with each other; of more, every n-th
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FULL = re.compile(r"[.!?…。！？][\"'”’)\]]*\Z")
+_LEANS = re.compile(
+    r"(?:it|this|that|these|those|they|he|she|him|her|such|however|but|and|or|also|therefore|thus"
+    r"|see|refer)\b",
+    re.IGNORECASE,
+)
+
+
+def central(vectors: np.ndarray) -> np.ndarray:
+    """The centrality of each of n unit vectors (n x d), from 0 to 1."""
+    if not len(vectors):
+        return np.zeros(0)
+    step = -(-len(vectors) // _MOST)
+    judges = vectors[::step]
+    like = vectors @ judges.T
+    like[like < _LIKE] = 0.0
+    weights = np.full(len(judges), 1.0 / len(judges))
+    among = like[::step]
+    spread = among / np.maximum(among.sum(axis=1, keepdims=True), 1e-9)
+    for _ in range(_ROUNDS):
+        weights = (1 - _DAMPING) / len(judges) + _DAMPING * (spread.T @ weights)
+    scores: np.ndarray = like @ weights
+    return scores / max(float(scores.max()), 1e-9)
+
+
+def representatives(vectors: np.ndarray, k: int, weights: np.ndarray | None = None) -> list[int]:
+    """The k texts that best stand for all, the best first; `weights` scale their centrality."""
+    scores = central(vectors) * (1.0 if weights is None else weights)
+    chosen: list[int] = []
+    nearest = np.zeros(len(vectors))
+    while len(chosen) < min(k, len(vectors)):
+        worth = _RELEVANCE * scores - (1 - _RELEVANCE) * nearest
+        worth[chosen] = -np.inf
+        best = int(worth.argmax())
+        chosen.append(best)
+        nearest = np.maximum(nearest, vectors @ vectors[best])
+    return chosen
+
+
+def tells(sentence: str) -> float:
+    """How well a sentence can stand alone, 0 to 1: rows of figures and stubs cannot."""
+    words = _WORD.findall(sentence)
+    if len(words) < 6 or len(words) > 60 or not _FULL.search(sentence):
+        return 0.0
+    letters = sum(map(len, words)) / max(1, len(sentence))
+    if letters < 0.55 or not (
+        sentence[0].isupper() or sentence[0] in "“\"'" or sentence[0].isdigit()
+    ):
+        return 0.0
+    return 0.6 if _LEANS.match(sentence) else 1.0

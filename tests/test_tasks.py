@@ -1,0 +1,144 @@
+"""Work on whole documents, with and without a chat model, through the library."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app import chain
+from rag_app.answering.wishes import Kind, about, wanted
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.types import Answer, Delta, Document, Finished, Sources, Status
+from tests.fakes import WordEmbedder
+from tests.servers import scripted_server
+
+FERRY = "\n\n".join(
+    [
+        "The ferry company carries people between the island and the town all year.",
+        "The ferry company carried ninety thousand people in the year 2025 alone.",
+        "People of the island ride the ferry of the company to the town for work.",
+        "The café on board sells coffee, bread and soup from six in the morning.",
+    ]
+)
+MUSEUM = "The museum of the town shows old ships and is closed on every Monday.\n"
+
+
+@pytest.fixture
+def library(tmp_path):
+    settings = Settings.load(data_dir=tmp_path / "data", caution=0.2)
+    with Library(settings, embedder=WordEmbedder()) as opened:
+        added = [
+            opened.add("Ferry report.txt", FERRY.encode()),
+            opened.add("Museum guide.txt", MUSEUM.encode()),
+        ]
+        opened.wait([one.document.id for one in added], timeout=30)
+        yield opened
+
+
+def ask(library: Library, wish: str, generator: str | None = None) -> Answer:
+    sources, *_, last = library.ask(wish, generator=generator)
+    assert isinstance(sources, Sources) and isinstance(last, Finished)
+    return last.answer
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Summarise this report", Kind.SUMMARY),
+        ("Could you please give me a short summary of the lease?", Kind.SUMMARY),
+        ("What is this document about?", Kind.SUMMARY),
+        ("Compare the two offers", Kind.COMPARISON),
+        ("what are the main differences between the leases", Kind.COMPARISON),
+        ("Write a letter to the landlord", Kind.DRAFT),
+        ("translate page 3 into French", Kind.TRANSLATION),
+        ("When was the summary written?", None),
+        ("Who wrote the report?", None),
+        ("What does the ferry cost?", None),
+        ("", None),
+    ],
+)
+def test_a_plain_sentence_asks_for_a_task_or_a_question(said, kind):
+    task = wanted(said)
+    assert (task.kind if task else None) is kind
+
+
+def test_documents_are_meant_by_the_words_of_their_names():
+    def document(name: str) -> Document:
+        return Document(name, name, ".txt", 1, Status.READY, "2026-01-01")
+
+    all_of_them = [document("Ferry report 2025.pdf"), document("Museum guide.txt")]
+    assert about("Summarise the ferry report", all_of_them) == all_of_them[:1]
+    assert about("Compare the ferry report and the museum guide", all_of_them) == all_of_them
+    assert about("Summarise everything", all_of_them) == all_of_them
+
+
+def test_a_summary_without_a_model_is_made_of_the_documents_own_sentences(library):
+    answer = ask(library, "Summarise the ferry report")
+    assert not answer.abstained and answer.citations
+    for citation in answer.citations:
+        assert citation.name == "Ferry report.txt"
+        page = library.page(citation.document_id, citation.page)
+        assert page.text[citation.start : citation.end] == citation.quote
+    assert "carr" in answer.text
+
+
+def test_a_comparison_quotes_every_document(library):
+    answer = ask(library, "Compare the ferry report with the museum guide")
+    assert {c.name for c in answer.citations} == {"Ferry report.txt", "Museum guide.txt"}
+
+
+def test_a_draft_without_a_model_says_what_it_needs_and_quotes_what_is_near(library):
+    answer = ask(library, "Write a letter about the museum on Monday")
+    assert "needs a language model" in answer.notes[0]
+    assert answer.citations[0].name == "Museum guide.txt"
+
+
+def test_a_model_writes_the_summary_and_its_sentences_are_matched(library):
+    with scripted_server() as (url, script):
+        script.words = ["The ferry company carried ninety thousand people in the year 2025. "]
+        answer = ask(library, "Summarise the ferry report", f"openai:m@{url}")
+        assert answer.generator == "m"
+        assert answer.text.endswith("[1]")
+        assert "ninety thousand" in answer.citations[0].quote
+        assert "carries people between the island" in script.prompt
+        assert "museum" not in script.prompt.lower()
+
+
+def test_a_document_larger_than_the_window_is_read_in_parts(tmp_path):
+    settings = Settings.load(data_dir=tmp_path / "data", chat_window=1_000, chat_tokens=200)
+    facts = "\n\n".join(f"Fact number {n} says that lamp {n} hangs in hall {n}." for n in range(90))
+    with (
+        scripted_server() as (url, script),
+        Library(settings, embedder=WordEmbedder()) as library,
+    ):
+        added = library.add("facts.txt", facts.encode())
+        library.wait([added.document.id], timeout=30)
+        script.words = ["Lamp 3 hangs in hall 3."]
+        answer = ask(library, "Summarise it", f"openai:m@{url}")
+        parts = [asked["messages"][1]["content"] for asked in script.asked[:-1]]
+        assert len(parts) > 2
+        assert all(any(f"lamp {n} hangs" in part for part in parts) for n in range(90))
+        assert script.prompt.count("Lamp 3 hangs in hall 3.") == len(parts)
+        assert answer.citations
+
+
+def test_a_window_too_small_for_any_part_leaves_the_summary_to_the_quotes(library, tmp_path):
+    settings = Settings.load(data_dir=tmp_path / "other", chat_window=300, chat_tokens=200)
+    with (
+        scripted_server() as (url, script),
+        Library(settings, embedder=WordEmbedder()) as small,
+    ):
+        added = small.add("Ferry report.txt", FERRY.encode())
+        small.wait([added.document.id], timeout=30)
+        answer = ask(small, "Summarise it", f"openai:m@{url}")
+        assert script.asked == [] and answer.citations
+        assert "too small to read documents" in answer.notes[0]
+
+
+def test_a_stop_ends_a_task(library):
+    said = [
+        event
+        for event in chain.carry_out("x", lambda: ([], iter(())), "reader", cancelled=lambda: True)
+        if isinstance(event, Delta)
+    ]
+    assert said == []
