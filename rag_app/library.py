@@ -18,6 +18,7 @@ from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import parse
 from rag_app.answering.generator import Generator
 from rag_app.answering.reader import Reader
+from rag_app.answering.servers import Server, running, try_out
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.wishes import Task, about, wanted
 from rag_app.embedding import Embedder, MiniLmEmbedder
@@ -359,6 +360,14 @@ class Library:
         return dataclasses.replace(citation, boxes=boxes)
 
     # Models
+
+    def servers(self) -> list[Server]:
+        """The servers of chat models that run on this machine now."""
+        return running()
+
+    def try_out(self, generator: str) -> str:
+        """One sentence that a chat model works. Raises ChatModelError with one on what is wrong."""
+        return try_out(parse(generator), self._workshop.terms)
 
     def warm(self) -> None:
         """Start to load the models in the background."""

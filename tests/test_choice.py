@@ -17,6 +17,7 @@ from rag_app.errors import SettingsError
         ("openai:a/b:7b@http://127.0.0.1:1234/v1/", Choice("openai", "a/b:7b", "http://127.0.0.1:1234/v1")),
         ("ollama:llama3.2:3b", Choice("ollama", "llama3.2:3b")),
         ("anthropic:claude@2", Choice("anthropic", "claude@2")),
+        ("openai:m@x@https://a.b", Choice("openai", "m@x", "https://a.b")),
         ("local:C:\\models\\small", Choice("local", "C:\\models\\small")),
         ("rag-token:/m@http", Choice("rag-token", "/m@http")),
     ],
@@ -28,7 +29,7 @@ def test_a_line_is_a_choice(line, choice):
 
 @pytest.mark.parametrize(
     "line",
-    ["", "gpt", "openai:", "openai:@http://x/v1", ":x", "x\n:y", "openai:m@http://", "openai:a\nb"],
+    ["", "gpt", "openai:", "openai:@http://x/v1", ":x", "x\n:y", "openai:m@http://", "openai:m@ftp://x"],
 )
 def test_a_line_that_is_none_says_how_to_write_one(line):
     with pytest.raises(SettingsError, match=r"Write (?:reader|it like)"):

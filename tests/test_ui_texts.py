@@ -42,10 +42,12 @@ def test_a_receipt_is_one_line():
     assert texts.receipt(0, 0, 2) == "2 refused"
 
 
-def test_limits_name_each_kind_once():
+def test_limits_name_the_best_known_kinds():
     assert texts.limits([".pdf", ".txt", ".md", ".markdown"], 200) == (
         "PDF, text or Markdown, up to 200 MB each"
     )
+    many = [".odt", ".rst", ".csv", ".docx", ".pdf", ".epub"]
+    assert texts.limits(many, 5) == "PDF, Word and more, up to 5 MB each"
     assert texts.limits([".pdf"], 5) == "PDF, up to 5 MB each"
 
 

@@ -59,7 +59,9 @@ def parse(text: str) -> Choice:
     model, at, url = model.rpartition("@http")
     if not at:
         model, url = url, ""
-    if not model.strip():
+    if "://" in model:  # an address that is none must not end as the name of a hosted model
+        checked_url(model.rpartition("@")[2])
+    if not model.strip() or "://" in model:
         raise SettingsError(f"“{_short(line)}” names no model. {_HOW}")
     return Choice(kind, model.strip(), checked_url(f"http{url}") if at else "")
 

@@ -7,6 +7,7 @@ from html import escape
 
 import streamlit as st
 
+from rag_app.answering.choice import parse
 from rag_app.highlighting import CITE, link_citations, mark
 from rag_app.library import Library
 from rag_app.types import Answer, Citation
@@ -50,7 +51,13 @@ def submit(library: Library, question: str, uploads: Sequence[adding.Upload] = (
     """Take files and a question, or either; the answer is made in the background."""
     session = current()
     first = adding.add(library, session, uploads) if uploads else []
-    exchange = Exchange(question, tuple(upload.name for upload in uploads), first=tuple(first))
+    said_by = parse(session.generator or library.settings.generator)
+    exchange = Exchange(
+        question,
+        tuple(upload.name for upload in uploads),
+        first=tuple(first),
+        quoting=said_by.kind in texts.QUOTING,
+    )
     session.exchanges.append(exchange)
     if not question.strip() and uploads:
         return
@@ -58,7 +65,7 @@ def submit(library: Library, question: str, uploads: Sequence[adding.Upload] = (
     if chosen == []:
         exchange.error = texts.NONE_CHOSEN
         return
-    exchange.generation = generation.ask(library, question, chosen, first)
+    exchange.generation = generation.ask(library, question, chosen, first, session.generator)
 
 
 @caught(say)
@@ -99,7 +106,7 @@ def _live(library: Library, exchange: Exchange) -> None:
     moment = running.now()
     reading = set(exchange.first) & library.progress().keys() and not moment.passages
     if moment.text:
-        st.markdown(link_citations(moment.text, (), exchange.id, plain=True))
+        st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
     with st.container(key="working", horizontal=True, vertical_alignment="center"):
         waiting = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
         waiting = texts.READING_FIRST if reading else waiting
@@ -109,7 +116,7 @@ def _live(library: Library, exchange: Exchange) -> None:
 
 def _finished(exchange: Exchange, moment: Moment) -> None:
     if moment.text and not moment.answer:
-        st.markdown(link_citations(moment.text, (), exchange.id, plain=True))
+        st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
     if moment.error:
         _sentence(moment.error)
     elif moment.answer is None:

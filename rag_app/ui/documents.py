@@ -22,7 +22,6 @@ _WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE)
 def draw(library: Library) -> None:
     """The whole panel, in the sidebar."""
     with st.sidebar:
-        st.html(f"<h1 class='brand'>{texts.APP}</h1>")
         _drop_zone(library, current())
         if current().receipt:
             _receipt(library, current())

@@ -77,7 +77,11 @@ class Generation:
 
 
 def ask(
-    library: Library, question: str, documents: Sequence[str] | None, first: Sequence[str]
+    library: Library,
+    question: str,
+    documents: Sequence[str] | None,
+    first: Sequence[str],
+    generator: str | None = None,
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed)."""
 
@@ -85,7 +89,7 @@ def ask(
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
         if not cancelled.is_set():
-            yield from library.ask(question, documents=documents, cancelled=cancelled)
+            yield from library.ask(question, documents, cancelled, generator)
 
     return Generation(events)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from rag_app.answering.servers import Server
 from rag_app.types import Box, Document, Status
 from rag_app.ui.generation import Generation
 
@@ -27,6 +28,7 @@ class Exchange:
     error: str | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(4))
     seen: bool = False
+    quoting: bool = True  # its words are the documents' own: no Markdown
 
     @property
     def running(self) -> bool:
@@ -98,6 +100,10 @@ class Session:
     documents_seen: tuple[object, ...] | None = None  # what the page was last drawn for
     show_all: bool = False
     show_earlier: bool = False
+    generator: str | None = None  # who answers, as one line; None: as the settings say
+    servers: list[Server] = field(default_factory=list)  # found on this machine
+    looked: bool = False  # whether they have been looked for
+    tried: str | None = None  # what came of trying the chosen model out
 
     def chosen(self, documents: Iterable[Document]) -> list[str] | None:
         """Ids of the documents to ask, None for all of them."""

@@ -4,6 +4,11 @@ Pure: words and numbers in, a sentence out. What comes from documents is escaped
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from html import escape
+from urllib.parse import urlsplit
+
+from rag_app.answering.choice import Choice
 from rag_app.types import Answer, Document, Progress, Status
 
 APP = "Ask your documents"
@@ -13,7 +18,7 @@ PRIVATE = "Everything stays on this computer."
 
 EMPTY_TITLE = "Ask your documents"
 EMPTY = (
-    "Drop PDF, text or Markdown files here, then ask about them in your own words. "
+    "Drop your files here, then ask about them in your own words. "
     "Every answer shows you the exact lines it came from."
 )
 SAMPLE = "Try it with a sample document"
@@ -67,6 +72,38 @@ GONE = "This document has been removed from your library. The quote is kept with
 NOT_PLACED = "This quote could not be placed on the picture of its page. Here is the page’s text:"
 OPEN_SOURCE = "Open the page"
 
+WHO_ANSWERS = "Who answers?"
+LOOK_FOR_SERVERS = "Look for models on this computer"
+NO_SERVERS = (
+    "None found. Start Ollama, LM Studio, llama.cpp or vLLM, then look again; or choose another "
+    "server."
+)
+ADDRESS = "Address of the server"
+MODEL = "Name of the model"
+FOLDER = "Folder of the model"
+KEYS = (
+    "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment; it is "
+    "never shown or stored."
+)
+TRY_OUT = "Test connection"
+_CHOICES = {
+    "reader": "The reader that comes with the app: quotes your documents, needs nothing",
+    "quotes": "Whole sentences of your documents, needs nothing",
+    "server": "A language model on another server…",
+    "folder": "A language model in a folder on this computer…",
+}
+
+_KINDS = (
+    (".pdf", "PDF"),
+    (".docx", "Word"),
+    (".xlsx", "Excel"),
+    (".pptx", "PowerPoint"),
+    (".eml", "e-mail"),
+    (".html", "web pages"),
+    (".txt", "text"),
+    (".md", "Markdown"),
+)
+
 QUOTING = frozenset({"quotes", "reader"})  # generators whose words are the documents' own
 
 _STAGES = {
@@ -75,6 +112,34 @@ _STAGES = {
     "indexing": "Making it searchable",
     "embedding": "Learning what it means",
 }
+
+
+def escaped(text: str) -> str:
+    """A sentence as HTML."""
+    return escape(text)
+
+
+def choice(one: str) -> str:
+    """One of those who may answer."""
+    return _CHOICES.get(one, one)
+
+
+def who(chosen: Choice) -> str:
+    """Who answers now."""
+    if chosen.kind == "reader":
+        return "Answers: the built-in reader"
+    return "Answers: whole sentences" if chosen.kind == "quotes" else f"Answers: {chosen.name}"
+
+
+def where_it_goes(chosen: Choice) -> str:
+    """Where questions and passages go, as HTML."""
+    if chosen.kind in ("reader", "quotes", "local", "rag-token", "rag-sequence"):
+        return PRIVATE
+    host = urlsplit(chosen.url).hostname or ""
+    if host in ("127.0.0.1", "localhost", "::1") or (chosen.kind == "ollama" and not host):
+        return PRIVATE
+    to = escape(host or chosen.kind)
+    return f"Your questions and the passages found for them are sent to <b>{to}</b>."
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
@@ -160,12 +225,15 @@ def confirm_removal(name: str) -> str:
     return f"Remove “{name}”? Its file, its text and everything made from it will be deleted."
 
 
-def limits(suffixes: list[str], megabytes: int) -> str:
-    """What can be dropped."""
-    names = {".pdf": "PDF", ".txt": "text", ".md": "Markdown", ".markdown": "Markdown"}
-    kinds = list(dict.fromkeys(names.get(s, s.removeprefix(".").upper()) for s in suffixes))
-    listed = ", ".join(kinds[:-1]) + (" or " if kinds[:-1] else "") + kinds[-1]
-    return f"{listed}, up to {megabytes:,} MB each"
+def limits(suffixes: Iterable[str], megabytes: int) -> str:
+    """What can be dropped, the best known kinds first."""
+    taken = set(suffixes)
+    kinds = [name for suffix, name in _KINDS if suffix in taken]
+    more = " and more" if len(taken) > len(kinds) + 2 else ""
+    listed = (
+        ", ".join(kinds) if more else " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+    )
+    return f"{listed}{more}, up to {megabytes:,} MB each"
 
 
 def ask_some(chosen: int, of: int) -> str:

@@ -8,12 +8,13 @@ from importlib.resources import files
 
 import streamlit as st
 
+from rag_app.answering.choice import parse
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.types import Document, Status
 from rag_app.ui import chat, texts
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import ASKABLE, say
+from rag_app.ui.state import ASKABLE, current, say
 
 
 @cache
@@ -54,7 +55,8 @@ def draw(library: Library) -> None:
                     on_click=_add_sample,
                     args=(library,),
                 )
-            st.html(f"<p class='private'>{texts.PRIVATE}</p>")
+            goes = texts.where_it_goes(parse(current().generator or library.settings.generator))
+            st.html(f"<p class='private'>{goes}</p>")
 
 
 def _say(title: str, text: str) -> None:

@@ -1,0 +1,108 @@
+"""Who answers: the embedded reader, or a language model of the user's choice."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rag_app.answering.choice import Choice, parse
+from rag_app.errors import RagAppError
+from rag_app.highlighting import escape_markdown
+from rag_app.library import Library
+from rag_app.ui import texts
+from rag_app.ui.state import Session, current
+
+_SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
+
+
+def draw(library: Library) -> None:
+    """The button at the top of the documents panel, and what opens under it."""
+    session = current()
+    now = session.generator or library.settings.generator
+    with (
+        st.sidebar,
+        st.container(key="who"),
+        st.popover(
+            escape_markdown(texts.who(parse(now))), icon=":material/edit_note:", type="tertiary"
+        ),
+    ):
+        _choose(library, session, now)
+        st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
+        _try_out(library, session, now)
+
+
+def _choose(library: Library, session: Session, now: str) -> None:
+    found = {
+        str(Choice("openai", model, server.url)): f"{model} · {server.name}"
+        for server in session.servers
+        for model in server.models
+    }
+    names = {library.settings.generator: "", "reader": "", **found, _SERVER: "", _FOLDER: ""}
+    options = list(names)
+    picked = st.radio(
+        texts.WHO_ANSWERS,
+        options,
+        index=options.index(now) if now in options else None,
+        format_func=lambda one: found.get(one) or texts.choice(one),
+        key="who_choice",
+    )
+    st.button(
+        texts.LOOK_FOR_SERVERS,
+        key="who_look",
+        icon=":material/search:",
+        on_click=_look,
+        args=(library,),
+    )
+    if session.looked and not session.servers:
+        st.html(f"<p class='note'>{texts.NO_SERVERS}</p>")
+    written = _written(picked)
+    if written and written != now:
+        _take(session, written)
+
+
+def _written(picked: str | None) -> str:
+    """The choice as one line, empty while something is missing."""
+    if picked == _SERVER:
+        url = st.text_input(texts.ADDRESS, key="who_url", placeholder="http://127.0.0.1:8000/v1")
+        model = st.text_input(texts.MODEL, key="who_model")
+        st.html(f"<p class='note'>{texts.KEYS}</p>")
+        return f"openai:{model.strip()}@{url.strip()}" if url.strip() and model.strip() else ""
+    if picked == _FOLDER:
+        folder = st.text_input(texts.FOLDER, key="who_folder")
+        return f"local:{folder.strip()}" if folder.strip() else ""
+    return picked or ""
+
+
+def _take(session: Session, written: str) -> None:
+    try:
+        parse(written)
+    except RagAppError as error:
+        st.html(f"<p class='note' role='alert'>{texts.escaped(str(error))}</p>")
+        return
+    if session.generator != written:
+        session.generator, session.tried = written, None
+        st.rerun()
+
+
+def _try_out(library: Library, session: Session, now: str) -> None:
+    st.button(
+        texts.TRY_OUT,
+        key="who_try",
+        on_click=_tried,
+        args=(library, now),
+        disabled=now in ("reader", "quotes"),
+    )
+    if session.tried:
+        st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
+
+
+def _look(library: Library) -> None:
+    session = current()
+    session.servers, session.looked = library.servers(), True
+
+
+def _tried(library: Library, generator: str) -> None:
+    session = current()
+    try:
+        session.tried = library.try_out(generator)
+    except RagAppError as error:
+        session.tried = str(error)

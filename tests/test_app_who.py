@@ -1,0 +1,74 @@
+# ruff: noqa: F811 - the fixtures are those of test_app
+"""Choosing who answers, as a person does it, with a real server over loopback."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.answering import servers
+from rag_app.answering.choice import parse
+from rag_app.ui import texts
+from tests.servers import scripted_server
+from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
+
+
+def pick(page: Page, choice: str) -> None:
+    page.at.radio(key="who_choice").set_value(choice)
+    page.run()
+
+
+def write(page: Page, **fields: str) -> None:
+    for key, value in fields.items():
+        page.at.text_input(key=f"who_{key}").set_value(value)
+    page.run()
+
+
+def test_a_language_model_on_a_server_writes_the_answer(page):
+    page.drop(("ferry.txt", FERRY))
+    with scripted_server() as (url, script):
+        script.words = ["The ferry to the island ", "costs **four** euros. ", "Whales sing at sea."]
+        pick(page, "server")
+        write(page, url=url, model="tiny")
+        assert texts.PRIVATE in page.html()
+        said = page.ask("What does the ferry cost?")
+        assert "costs **four** euros. [1](#cite:" in said
+        assert "Written by tiny from your documents" in said
+        assert "Sentences without a number" in said
+        page.click("who_try")
+        assert "tiny works: it answered in" in page.html()
+
+
+def test_servers_on_this_computer_are_found_and_offered(page, monkeypatch):
+    with scripted_server() as (url, _):
+        monkeypatch.setattr(servers.running, "__defaults__", ((("Ollama", url),),))
+        page.click("who_look")
+        assert "scripted · Ollama" in page.at.radio(key="who_choice").options
+
+
+def test_no_server_on_this_computer_is_said(page, monkeypatch):
+    monkeypatch.setattr(servers.running, "__defaults__", ((("Ollama", "http://127.0.0.1:9/v1"),),))
+    page.click("who_look")
+    assert texts.NO_SERVERS in page.html()
+
+
+def test_an_address_that_is_none_is_said_and_nothing_changes(page):
+    pick(page, "server")
+    write(page, url="ftp://x", model="tiny")
+    assert "is no address of a server" in page.html()
+    assert page.at.session_state["session"].generator is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "goes"),
+    [
+        ("reader", texts.PRIVATE),
+        ("ollama:x", texts.PRIVATE),
+        ("openai:x@http://localhost:1/v1", texts.PRIVATE),
+        ("local:/m", texts.PRIVATE),
+        ("openai:x", "sent to <b>openai</b>"),
+        ("openai:x@https://ai.example.com/v1", "sent to <b>ai.example.com</b>"),
+        ("ollama:x@http://10.0.0.9:11434", "sent to <b>10.0.0.9</b>"),
+    ],
+)
+def test_it_is_said_where_questions_go(choice, goes):
+    assert goes in texts.where_it_goes(parse(choice))
