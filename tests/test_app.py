@@ -72,7 +72,9 @@ class Page:
         """Ask, and everything that stands in the answer's place."""
         self.at.chat_input[0].set_value(question)
         self.run()
-        self.until(lambda: not self.at.chat_input[0].disabled)
+        self.until(
+            lambda: not self.at.chat_input[0].disabled and "class='working'" not in self.said()
+        )
         return self.said()
 
     def said(self) -> str:

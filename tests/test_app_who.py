@@ -72,3 +72,17 @@ def test_an_address_that_is_none_is_said_and_nothing_changes(page):
 )
 def test_it_is_said_where_questions_go(choice, goes):
     assert goes in texts.where_it_goes(parse(choice))
+
+
+def test_an_answer_can_be_made_again_by_another(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    assert "Quoted from your documents" in page.said()
+    with scripted_server() as (url, script):
+        script.words = ["The ferry to the island costs four euros, to be sure."]
+        pick(page, "server")
+        write(page, url=url, model="tiny")
+        page.click("again")
+        page.until(lambda: "Written by tiny" in page.said())
+        assert "four euros, to be sure. [1]" in page.said()
+        assert len(page.at.session_state["session"].exchanges) == 1

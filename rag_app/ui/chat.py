@@ -47,25 +47,41 @@ def field(library: Library) -> None:
     )
 
 
-def submit(library: Library, question: str, uploads: Sequence[adding.Upload] = ()) -> None:
-    """Take files and a question, or either; the answer is made in the background."""
+def submit(
+    library: Library,
+    question: str,
+    uploads: Sequence[adding.Upload] = (),
+    only: list[str] | None = None,
+) -> None:
+    """Take files and a question, or either; the answer is made in the background.
+
+    Of `only` these documents if they are given, else of those that are ticked."""
     session = current()
     first = adding.add(library, session, uploads) if uploads else []
-    said_by = parse(session.generator or library.settings.generator)
-    exchange = Exchange(
-        question,
-        tuple(upload.name for upload in uploads),
-        first=tuple(first),
-        quoting=said_by.kind in texts.QUOTING,
-    )
+    exchange = Exchange(question, tuple(upload.name for upload in uploads), first=tuple(first))
     session.exchanges.append(exchange)
     if not question.strip() and uploads:
         return
-    chosen = session.chosen(library.documents())
-    if chosen == []:
+    exchange.documents = only or session.chosen(library.documents())
+    if exchange.documents == []:
         exchange.error = texts.NONE_CHOSEN
         return
-    exchange.generation = generation.ask(library, question, chosen, first, session.generator)
+    _begin(library, exchange)
+
+
+def _begin(library: Library, exchange: Exchange) -> None:
+    """Have the answer made by who answers now."""
+    by = current().generator
+    exchange.quoting = parse(by or library.settings.generator).kind in texts.QUOTING
+    exchange.seen = False
+    exchange.generation = generation.ask(
+        library, exchange.question, exchange.documents, exchange.first, by
+    )
+
+
+@caught(say)
+def _again(library: Library, exchange: Exchange) -> None:
+    _begin(library, exchange)
 
 
 @caught(say)
@@ -95,6 +111,15 @@ def _exchange(library: Library, exchange: Exchange) -> None:
             st.fragment(_live, run_every=0.3)(library, exchange)
         else:
             _finished(exchange, exchange.generation.now())
+            if exchange is current().exchanges[-1]:
+                st.button(
+                    texts.AGAIN,
+                    key="again",
+                    type="tertiary",
+                    icon=":material/refresh:",
+                    on_click=_again,
+                    args=(library, exchange),
+                )
 
 
 def _live(library: Library, exchange: Exchange) -> None:

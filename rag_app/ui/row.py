@@ -9,7 +9,7 @@ import streamlit as st
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.types import Document, Progress, Status
-from rag_app.ui import source, texts
+from rag_app.ui import chat, source, texts
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Opened, Place, Session, current, say
 
@@ -53,7 +53,7 @@ def _menu(library: Library, document: Document, work: Progress | None) -> None:
     if document.status is Status.FAILED:
         options.insert(0, texts.RETRY)
     elif document.pages:
-        options = [texts.OPEN, texts.ONLY_THIS, remove]
+        options = [texts.OPEN, texts.SUMMARISE, texts.ONLY_THIS, remove]
     st.menu_button(
         escape_markdown(texts.menu(document.name)),
         options,
@@ -102,6 +102,8 @@ def _chosen(library: Library, document: Document) -> None:
         session.opened = Opened(Place(document.id, document.name, 1), 1)
     elif choice == texts.ONLY_THIS:
         session.unticked = {d.id for d in library.documents()} - {document.id}
+    elif choice == texts.SUMMARISE:
+        chat.submit(library, texts.summarise(document.name), only=[document.id])
     elif choice == texts.RETRY:
         library.retry(document.id)
     elif choice in (texts.REMOVE, texts.CANCEL):

@@ -25,6 +25,7 @@ class Exchange:
     files: tuple[str, ...] = ()
     generation: Generation | None = None
     first: tuple[str, ...] = ()  # ids of the documents that are read before it is asked
+    documents: list[str] | None = None  # that it is asked of; None: all
     error: str | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(4))
     seen: bool = False

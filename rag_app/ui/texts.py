@@ -37,6 +37,7 @@ NO_MATCH = "No document has this in its name."
 ALL, NONE = "All", "None"
 SHOW_ALL = "Show all"
 OPEN, ONLY_THIS, REMOVE, RETRY = "Open", "Ask only this one", "Remove…", "Try again"
+SUMMARISE = "Summarise"
 CANCEL = "Cancel and remove…"  # of a document that is still being worked on
 REMOVE_NOW, KEEP = "Remove", "Keep"
 REPLACE = "Replace the older one"
@@ -53,6 +54,7 @@ ASK = "Ask about your documents…"
 NONE_CHOSEN = "No document is ticked. Tick at least one on the left, then ask again."
 ATTACHED = "Added to your documents."
 STOP = "Stop"
+AGAIN = "Answer again"
 STOPPED = "Stopped."
 SEARCHING = "Looking through your documents…"
 WARMING = "Waking up for your first question…"
@@ -218,6 +220,11 @@ def receipt(added: int, known: int, refused: int) -> str:
 def menu(name: str) -> str:
     """The label of a document's menu; it is read aloud, what is seen is an icon."""
     return f"More: {name}"
+
+
+def summarise(name: str) -> str:
+    """What is asked when the button is pressed."""
+    return f"Summarise “{name}”"
 
 
 def confirm_removal(name: str) -> str:
