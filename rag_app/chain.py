@@ -18,6 +18,7 @@ from rag_app.errors import ModelUnavailable
 from rag_app.retrieval import HybridRetriever
 from rag_app.types import Answer, Delta, Draft, Event, Finished, Passage, Sources, Timing
 
+UNDERSTOOD = "Understood as: {0}"
 NOT_FOUND = "I could not find an answer to this in your documents."
 
 
@@ -36,18 +37,24 @@ def build_chain(
 
 
 def ask(
-    question: str, retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
+    question: str,
+    retriever: HybridRetriever,
+    generator: Generator,
+    cancelled: Cancelled,
+    standalone: str = "",
 ) -> Iterator[Event]:
     """Sources, then Deltas, then Finished; after a cancellation no Finished.
 
+    A follow-up is searched for and answered as its `standalone` form, and a note says so.
     A generator whose model cannot be loaded abstains, with a note that says why."""
     began = time.perf_counter()
     passages: tuple[Passage, ...] = ()
     found_at = began
     written = Piece()
-    notes: tuple[str, ...] = ()
+    meant = standalone or question
+    notes: tuple[str, ...] = (UNDERSTOOD.format(meant),) if meant != question else ()
     try:
-        for part in build_chain(retriever, generator, cancelled).stream({"question": question}):
+        for part in build_chain(retriever, generator, cancelled).stream({"question": meant}):
             if "passages" in part:
                 passages, found_at = tuple(part["passages"]), time.perf_counter()
                 yield Sources(passages)
@@ -58,7 +65,7 @@ def ask(
             if cancelled():
                 return
     except ModelUnavailable as error:  # what was found speaks for itself
-        written, notes = Piece(), (str(error),)
+        written, notes = Piece(), (*notes, str(error))
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finish(question, draft, passages, generator.name, seconds, notes))
@@ -110,7 +117,7 @@ def finish(
         citations=() if abstained else citations,
         passages=passages,
         seconds=seconds,
-        notes=draft.notes + notes,
+        notes=notes + draft.notes,
     )
 
 

@@ -14,15 +14,17 @@ from pathlib import Path
 
 from rag_app import chain
 from rag_app.answering.build import Workshop
+from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import parse
+from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
 from rag_app.answering.generator import Generator
 from rag_app.answering.reader import Reader
 from rag_app.answering.servers import Server, running, try_out
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.wishes import Task, about, wanted
 from rag_app.embedding import Embedder, MiniLmEmbedder
-from rag_app.errors import RagAppError, UnknownDocument
+from rag_app.errors import ChatModelError, RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
 from rag_app.originals import Incoming, Originals, display_name, free_name
 from rag_app.ownership import own
@@ -284,9 +286,11 @@ class Library:
         documents: Sequence[str] | None = None,
         cancelled: threading.Event | None = None,
         generator: str | None = None,
+        turns: Sequence[Turn] = (),
     ) -> Iterator[Event]:
         """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
 
+        A question that leans on the `turns` before it is made standalone first.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
         asked = checked(question, self._chosen(documents), self.settings.max_question_characters)
         stop = cancelled or threading.Event()
@@ -294,7 +298,8 @@ class Library:
         answering = self._workshop.build(parse(generator)) if generator else self._generator
         task = wanted(asked)
         if task is None:
-            events = chain.ask(asked, retriever, answering, stop.is_set)
+            meant = self._standalone(asked, turns, documents, answering, stop)
+            events = chain.ask(asked, retriever, answering, stop.is_set, meant)
         else:
             events = self._task(task, documents, answering, retriever, stop)
         for event in events:
@@ -302,6 +307,28 @@ class Library:
                 yield Finished(self._located(event.answer, documents))
             else:
                 yield event
+
+    def _standalone(
+        self,
+        question: str,
+        turns: Sequence[Turn],
+        documents: Sequence[str] | None,
+        answering: Generator,
+        stop: threading.Event,
+    ) -> str:
+        """The question as it would be asked without the turns before it."""
+        if not turns:
+            return question
+        if isinstance(answering, ChatGenerator):
+            prompt = [("human", rewrite_prompt(question, turns))]
+            try:
+                reply = answering.writer.whole(lambda _: prompt, stop.is_set)
+            except ChatModelError:  # it will be said where the model is asked for the answer
+                return standalone(question, turns)
+            return cleaned(reply, question, turns)
+        chosen = self._chosen(documents)
+        title = chosen[0].title if len(chosen) == 1 else ""
+        return standalone(question, [Turn(title, ""), *turns] if title else turns)
 
     def _task(
         self,

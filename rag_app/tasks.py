@@ -36,6 +36,9 @@ _ASKED_OF = 5  # documents of one task
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
 
+# What an opening chapter is like, as a question to the vectors.
+_OVERVIEW = "overview and introduction: who we are, what we do, main results and conclusions"
+
 NEEDS_MODEL = (
     "{0} needs a language model, and none is chosen. Choose one under “Who answers”; meanwhile "
     "here is what your documents say about it."
@@ -85,7 +88,10 @@ class Desk:
             embedded = self.embedder.embed_documents([c.text for c in some])
             vectors = {c.id: v for c, v in zip(some, embedded, strict=True)}
         ids = list(vectors)
-        weights = np.array([_prose(chunks[i]) for i in ids])
+        weights = np.array([_prose(chunks[i]) * _early(chunks[i].ordinal, len(ids)) for i in ids])
+        if ids:
+            opening = np.asarray(self.embedder.embed_query(f"{document.title} {_OVERVIEW}"))
+            weights = weights * np.maximum(0.05, np.array([vectors[i] for i in ids]) @ opening)
         best = representatives(np.array([vectors[i] for i in ids]), k, weights) if ids else []
         kept = sorted((chunks[ids[n]] for n in best), key=lambda c: c.ordinal)
         return [Passage(c, document.name, 1 / len(kept)) for c in kept]
@@ -116,14 +122,17 @@ class Desk:
             if found:
                 vectors = np.asarray(self.embedder.embed_documents([c.text for c in found]))
                 weights = np.array([tells(c.text) for c in found])
-                if wish:
-                    near = vectors @ np.asarray(self.embedder.embed_query(wish))
-                    weights = weights * np.maximum(near, 0.0) ** 2
+                weights = weights * np.array([self._place(document, c) for c in found])
+                near = vectors @ np.asarray(self.embedder.embed_query(wish or _OVERVIEW))
+                weights = weights * np.maximum(near, 0.02) ** (2 if wish else 1)
                 best = representatives(
                     vectors, math.ceil(_SENTENCES / len(documents)) + (len(documents) > 1), weights
                 )
                 chosen += [found[n] for n in sorted(best)]
         return chosen
+
+    def _place(self, document: Document, sentence: Candidate) -> float:
+        return _early(sentence.span.page, max(1, document.pages))
 
     # With a chat model
 
@@ -222,6 +231,11 @@ class Desk:
     def _fitting(self, texts: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
         groups = self._groups(texts, room)
         return groups[0] if groups else []
+
+
+def _early(ordinal: int, chunks: int) -> float:
+    """How much a place says what the whole is about: people begin with that."""
+    return 0.3 + 0.7 * math.exp(-5.0 * ordinal / max(chunks, 40))
 
 
 def _prose(chunk: Chunk) -> float:

@@ -358,3 +358,12 @@ def test_the_data_directory_can_be_given_on_the_command_line(opened, monkeypatch
     monkeypatch.setattr(sys, "argv", ["app.py", "--data-dir", str(tmp_path / "elsewhere")])
     Page(opened)
     assert (tmp_path / "elsewhere" / "library.sqlite3").exists()
+
+
+def test_a_follow_up_is_understood_from_what_was_asked_before(page):
+    page.drop(
+        ("prices.txt", b"The Harbour Line ferry costs four euros.\n\nIt costs two in 2021.\n")
+    )
+    page.ask("What does the Harbour Line ferry cost?")
+    said = page.ask("and in 2021?")
+    assert "Understood as: " in said and "Harbour Line" in said

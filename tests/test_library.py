@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from rag_app.answering.follow_ups import Turn
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import (
     DamagedFile,
@@ -23,6 +24,7 @@ from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Finished, RetrieverKind, Sources, Status
 from tests.fakes import WordEmbedder
+from tests.servers import scripted_server
 
 FERRY = b"The ferry to the island costs four euros.\n\nDogs travel free of charge.\n"
 MUSEUM = b"The museum is closed on Mondays.\n\nEntry is free for children.\n"
@@ -336,3 +338,16 @@ def test_adding_removing_and_replacing_follow_the_model(tmp_path):
         suppress_health_check=list(HealthCheck),
     )
     case().runTest()
+
+
+def test_a_chat_model_makes_a_follow_up_standalone(library):
+    add(library, "ferry.txt", FERRY)
+    turns = [Turn("What does the ferry to the island cost?", "four euros")]
+    with scripted_server() as (url, script):
+        script.words = ["What does a dog cost on the ferry to the island?"]
+        answer = ask(library, "and a dog?", generator=f"openai:m@{url}", turns=turns)
+        rewrite, asked = (one["messages"][-1]["content"] for one in script.asked)
+        assert "four euros" in rewrite and "and a dog?" in rewrite
+        assert "What does a dog cost on the ferry to the island?" in asked
+    assert answer.question == "and a dog?"
+    assert answer.notes[0] == "Understood as: What does a dog cost on the ferry to the island?"

@@ -81,7 +81,7 @@ class Reading:
         status = Status.READ if self.looks > 0 else Status.SEARCHABLE
         return [Document("d", "a.txt", ".txt", 1, status, "")]
 
-    def ask(self, question, documents, cancelled, generator):
+    def ask(self, question, documents, cancelled, generator, turns):
         self.asked_after = self.looks
         yield Finished(ANSWER)
 

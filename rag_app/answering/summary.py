@@ -1,7 +1,8 @@
 """Which texts stand for many: central ones that differ from each other. Pure.
 
 Centrality is that of LexRank (Erkan and Radev 2004): a text is central if central texts are like
-it. Diversity is maximal marginal relevance (Carbonell and Goldstein 1998)."""
+it. What is like a text chosen before loses worth, after maximal marginal relevance (Carbonell and
+Goldstein 1998)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import numpy as np
 _DAMPING = 0.85
 _ROUNDS = 30
 _LIKE = 0.2  # cosine under which two texts say nothing about each other
-_RELEVANCE = 0.6  # of centrality against being different from what is chosen already
+_REDUNDANCY = 0.85  # of its worth a text loses that says what is said already
 _MOST = 2_000  # texts compared with each other; of more, every n-th
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -47,7 +48,7 @@ def representatives(vectors: np.ndarray, k: int, weights: np.ndarray | None = No
     chosen: list[int] = []
     nearest = np.zeros(len(vectors))
     while len(chosen) < min(k, len(vectors)):
-        worth = _RELEVANCE * scores - (1 - _RELEVANCE) * nearest
+        worth = scores * (1.0 - _REDUNDANCY * np.clip(nearest, 0.0, 1.0))
         worth[chosen] = -np.inf
         best = int(worth.argmax())
         chosen.append(best)

@@ -75,7 +75,12 @@ def _begin(library: Library, exchange: Exchange) -> None:
     exchange.quoting = parse(by or library.settings.generator).kind in texts.QUOTING
     exchange.seen = False
     exchange.generation = generation.ask(
-        library, exchange.question, exchange.documents, exchange.first, by
+        library,
+        exchange.question,
+        exchange.documents,
+        exchange.first,
+        by,
+        current().turns_before(exchange),
     )
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_app.answering.follow_ups import Turn
 from rag_app.library import Library
 from rag_app.types import Answer, Delta, Event, Finished, Passage, Sources, Status
 from rag_app.ui.boundary import caught
@@ -82,6 +83,7 @@ def ask(
     documents: Sequence[str] | None,
     first: Sequence[str],
     generator: str | None = None,
+    turns: Sequence[Turn] = (),
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed)."""
 
@@ -89,7 +91,7 @@ def ask(
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
         if not cancelled.is_set():
-            yield from library.ask(question, documents, cancelled, generator)
+            yield from library.ask(question, documents, cancelled, generator, turns)
 
     return Generation(events)
 

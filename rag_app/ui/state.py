@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from rag_app.answering.follow_ups import Turn
 from rag_app.answering.servers import Server
 from rag_app.types import Box, Document, Status
 from rag_app.ui.generation import Generation
@@ -35,6 +36,14 @@ class Exchange:
     def running(self) -> bool:
         """Whether its answer is still being made."""
         return self.generation is not None and not self.generation.now().done
+
+    @property
+    def answered(self) -> str:
+        """What it was answered with, shortly; empty if it was not."""
+        answer = self.generation.now().answer if self.generation else None
+        if answer is None or answer.abstained:
+            return ""
+        return answer.short_answer or answer.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,11 @@ class Session:
     def exchange(self, exchange_id: str) -> Exchange | None:
         """One of the session's questions."""
         return next((e for e in self.exchanges if e.id == exchange_id), None)
+
+    def turns_before(self, exchange: Exchange) -> list[Turn]:
+        """What was asked and answered before a question, as follow-ups lean on it."""
+        before = self.exchanges[: self.exchanges.index(exchange)]
+        return [Turn(e.question, e.answered) for e in before if e.question and e.generation]
 
     def say(self, sentence: str) -> None:
         """Show a sentence at the top of the page in the next run."""
