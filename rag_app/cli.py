@@ -72,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_parsers(commands, shared)
     _ask_parsers(commands, shared)
     _read_parser(commands, shared)
+    fetch = commands.add_parser(
+        "download", parents=[shared], help="fetch a chat model from the hub (needs the internet)"
+    )
+    fetch.add_argument("model", metavar="OWNER/NAME")
+    fetch.set_defaults(run=_download)
     return parser
 
 
@@ -128,6 +133,22 @@ def _read_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
         help='lines of {"id", "question", "context"}',
     )
     read.set_defaults(run=_read)
+
+
+def _download(arguments: argparse.Namespace) -> int:
+    from rag_app.downloading import download
+
+    def show(done: int, total: int) -> None:
+        share = 100 * done // max(1, total)
+        print(f"\r{share:3} % of {total / 1e6:,.0f} MB", end="", file=sys.stderr, flush=True)
+
+    models = _settings(arguments).data_dir.expanduser().resolve() / "models"
+    try:
+        download(arguments.model, models, show)
+    finally:
+        print(file=sys.stderr)
+    print(f"{arguments.model} is here. Ask it with: --generator local:{arguments.model}")
+    return 0
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

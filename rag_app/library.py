@@ -16,13 +16,14 @@ from rag_app import chain
 from rag_app.answering.build import Workshop
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import parse
+from rag_app.answering.choice import LOCAL, parse
 from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
 from rag_app.answering.generator import Generator
 from rag_app.answering.reader import Reader
 from rag_app.answering.servers import Server, running, try_out
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.wishes import Task, about, wanted
+from rag_app.downloading import Fetch, is_hub_id, local_folder
 from rag_app.embedding import Embedder, MiniLmEmbedder
 from rag_app.errors import ChatModelError, RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
@@ -79,7 +80,9 @@ class Library:
             self._embedder,
             self._span_model,
             settings.caution,
-            Terms(settings.chat_key, settings.chat_seconds, settings.chat_tokens),
+            Terms(
+                settings.chat_key, settings.chat_seconds, settings.chat_tokens, folder / "models"
+            ),
             settings.chat_window,
         )
         self._generator = generator or self._workshop.build(choice)
@@ -105,12 +108,15 @@ class Library:
         self._adding = threading.Lock()
         self._warming: threading.Thread | None = None
         self._warm_state = "cold"
+        self._fetch: Fetch | None = None
         self._recover()
         self._ingestion.start()
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start."""
         self._ingestion.stop()
+        if self._fetch is not None:
+            self._fetch.stop()
         if self._warming is not None:
             self._warming.join()
         self._reader.close()
@@ -391,6 +397,24 @@ class Library:
     def servers(self) -> list[Server]:
         """The servers of chat models that run on this machine now."""
         return running()
+
+    def needs_download(self, generator: str) -> str:
+        """The hub's name of a model that is chosen and not here yet; else empty."""
+        model = parse(generator).model
+        here = local_folder(model, self._workshop.terms.models).is_dir()
+        return model if is_hub_id(model) and parse(generator).kind in LOCAL and not here else ""
+
+    def fetch(self, model: str) -> Fetch:
+        """Begin to download a model, or the download of it that is under way."""
+        with self._adding:
+            if self._fetch is None or not self._fetch.running:
+                self._fetch = Fetch(model, self._workshop.terms.models)
+            return self._fetch
+
+    @property
+    def fetching(self) -> Fetch | None:
+        """The last download that was begun."""
+        return self._fetch
 
     def try_out(self, generator: str) -> str:
         """One sentence that a chat model works. Raises ChatModelError with one on what is wrong."""

@@ -33,6 +33,16 @@ def quiet_dependencies() -> None:
     os.environ.update(_DEPENDENCIES)
 
 
+def online_environment() -> dict[str, str]:
+    """The environment of a child process that may fetch a model."""
+    changed = {
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    }
+    return {**os.environ, **changed}
+
+
 def _default_data_dir() -> Path:
     """The user's own data folder for programs, as the XDG base directory specification names it."""
     home = os.environ.get("XDG_DATA_HOME")

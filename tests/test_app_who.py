@@ -8,8 +8,10 @@ import pytest
 from rag_app.answering import servers
 from rag_app.answering.choice import parse
 from rag_app.ui import texts
+from tests.hub import hub
 from tests.servers import scripted_server
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
+from tests.toy_chat import make
 
 
 def pick(page: Page, choice: str) -> None:
@@ -86,3 +88,22 @@ def test_an_answer_can_be_made_again_by_another(page):
         page.until(lambda: "Written by tiny" in page.said())
         assert "four euros, to be sure. [1]" in page.said()
         assert len(page.at.session_state["session"].exchanges) == 1
+
+
+def test_a_model_of_the_hub_is_downloaded_from_the_page(page, tmp_path, monkeypatch):
+    made = make(tmp_path / "made")
+    files = {path.name: path.read_bytes() for path in made.iterdir()}
+    with hub({"people/tiny": files}) as served:
+        monkeypatch.setenv("HF_ENDPOINT", served.url)
+        pick(page, "folder")
+        write(page, folder="people/tiny")
+        served.pause.clear()
+        page.click("who_download")
+        assert "who_stop" in page.buttons()
+        served.pause.set()
+        page.until(lambda: not page.library.fetching.running)
+        page.run()
+        assert page.library.fetching.error == ""
+        assert "who_download" not in page.buttons() and "who_stop" not in page.buttons()
+        page.click("who_try")
+        assert "tiny works" in page.html() or "writes nothing" in page.html()

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     ("errors",),
     ("settings",),
-    ("attention", "headings", "ownership", "questions", "sentences"),
+    ("attention", "download_child", "downloading", "headings", "ownership", "questions", "sentences"),
     ("chunking", "originals", "reading"),
     ("embedding", "store", "vectors"),
     ("ingestion", "retrieval"),

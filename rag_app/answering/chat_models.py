@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.answering.choice import OLLAMA_URL, Choice
+from rag_app.downloading import is_hub_id, local_folder
 from rag_app.errors import ChatModelError, RagAppError
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class Terms:
     key: SecretStr | None = None
     seconds: float = 60.0  # longest silence of a server
     most_tokens: int = 700  # longest answer
+    models: Path = Path()  # where models of the hub are kept
 
 
 def open_model(choice: Choice, terms: Terms) -> BaseChatModel:
@@ -33,7 +36,13 @@ def open_model(choice: Choice, terms: Terms) -> BaseChatModel:
     if choice.kind == "local":
         from rag_app.answering.local_chat import open_local
 
-        return open_local(choice.model, terms.most_tokens)
+        folder = local_folder(choice.model, terms.models)
+        if not folder.is_dir() and is_hub_id(choice.model):
+            raise ChatModelError(
+                f"{choice.model} is not on this computer yet. Fetch it with: "
+                f"rag-app download {choice.model}"
+            )
+        return open_local(str(folder), terms.most_tokens)
     if choice.kind in ("openai", "ollama"):
         return _openai_compatible(choice, terms, key)
     return _by_provider(choice, terms, key)

@@ -82,7 +82,9 @@ NO_SERVERS = (
 )
 ADDRESS = "Address of the server"
 MODEL = "Name of the model"
-FOLDER = "Folder of the model"
+FOLDER = "Folder of the model, or its name at the hub (owner/name)"
+DOWNLOAD = "Download it (needs the internet)"
+STOP_DOWNLOAD = "Stop the download"
 KEYS = (
     "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment; it is "
     "never shown or stored."
@@ -142,6 +144,11 @@ def where_it_goes(chosen: Choice) -> str:
         return PRIVATE
     to = escape(host or chosen.kind)
     return f"Your questions and the passages found for them are sent to <b>{to}</b>."
+
+
+def downloading(done: int, total: int) -> str:
+    """How far a download is."""
+    return f"Downloading: {size(done)} of {size(total)}" if total else "Downloading…"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -27,6 +27,9 @@ def draw(library: Library) -> None:
     ):
         _choose(library, session, now)
         st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
+        fetch = library.fetching
+        running = fetch is not None and fetch.running
+        st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
         _try_out(library, session, now)
 
 
@@ -83,6 +86,28 @@ def _take(session: Session, written: str) -> None:
         st.rerun()
 
 
+def _download(library: Library, now: str, was_running: bool) -> None:
+    """Offered where the chosen model is not here yet; then how far it is."""
+    fetch = library.fetching
+    if fetch is not None and fetch.running:
+        st.progress(fetch.done / max(1, fetch.total), texts.downloading(fetch.done, fetch.total))
+        st.button(texts.STOP_DOWNLOAD, key="who_stop", on_click=fetch.stop)
+        return
+    if was_running:
+        st.rerun()
+    model = library.needs_download(now)
+    if fetch is not None and fetch.error and fetch.model == model:
+        st.html(f"<p class='note' role='alert'>{texts.escaped(fetch.error)}</p>")
+    if model:
+        st.button(
+            texts.DOWNLOAD,
+            key="who_download",
+            icon=":material/download:",
+            on_click=_fetch,
+            args=(library, model),
+        )
+
+
 def _try_out(library: Library, session: Session, now: str) -> None:
     st.button(
         texts.TRY_OUT,
@@ -106,3 +131,7 @@ def _tried(library: Library, generator: str) -> None:
         session.tried = library.try_out(generator)
     except RagAppError as error:
         session.tried = str(error)
+
+
+def _fetch(library: Library, model: str) -> None:
+    library.fetch(model)

@@ -1,0 +1,94 @@
+"""Fetching a model from a hub that runs here."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app import cli
+from rag_app.answering.chat_models import Terms
+from rag_app.answering.choice import Choice
+from rag_app.answering.servers import try_out
+from rag_app.downloading import download, folder_of, is_hub_id, local_folder
+from rag_app.errors import ChatModelError
+from tests.hub import hub
+from tests.toy_chat import make
+
+MODEL = "people/tiny-chat"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = make(tmp_path_factory.mktemp("made") / "model")
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def served(files, monkeypatch):
+    extra = {"evil.py": b"raise SystemExit", "pytorch_model.bin": b"\x80pickle"}
+    with hub({MODEL: files | extra, "people/pickled": {"pytorch_model.bin": b"x"}}) as running:
+        monkeypatch.setenv("HF_ENDPOINT", running.url)
+        yield running
+
+
+def test_a_model_is_fetched_with_progress_and_then_answers(served, files, tmp_path):
+    said: list[tuple[int, int]] = []
+    folder = download(MODEL, tmp_path / "models", lambda *share: said.append(share))
+    assert folder == tmp_path / "models" / "people--tiny-chat"
+    got = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+    assert got == {n: d for n, d in files.items() if n in got} and "model.safetensors" in got
+    assert "evil.py" not in got and "pytorch_model.bin" not in got
+    assert said[-1][0] == said[-1][1] >= len(files["model.safetensors"])
+    try:
+        try_out(Choice("local", MODEL), Terms(most_tokens=6, models=tmp_path / "models"))
+    except ChatModelError as error:  # random weights may write white space only
+        assert "writes nothing" in str(error)
+    asked = len(served.asked)
+    assert download(MODEL, tmp_path / "models") == folder and len(served.asked) == asked
+
+
+def test_the_command_fetches_it_beside_the_library(served, tmp_path, capsys):
+    assert cli.main(["download", MODEL, "--data-dir", str(tmp_path)]) == 0
+    assert f"--generator local:{MODEL}" in capsys.readouterr().out
+    assert (tmp_path / "models" / "people--tiny-chat" / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("people/nobody", "There is no model people/nobody"),
+        ("people/pickled", "no weights in the safetensors format"),
+        ("../etc", "is no name of a model"),
+        ("name", "is no name of a model"),
+    ],
+)
+def test_what_cannot_be_fetched_is_one_sentence(served, tmp_path, model, says):
+    with pytest.raises(ChatModelError, match=says):
+        download(model, tmp_path)
+
+
+def test_without_a_connection_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ChatModelError, match="could not be reached"):
+        download(MODEL, tmp_path)
+
+
+def test_a_download_that_is_stopped_leaves_no_model_and_goes_on_later(served, tmp_path):
+    served.pause.clear()
+    with pytest.raises(ChatModelError, match="was stopped"):
+        download(MODEL, tmp_path, cancelled=lambda: any("resolve" in path for path in served.asked))
+    assert not folder_of(MODEL, tmp_path).exists()
+    served.pause.set()
+    assert download(MODEL, tmp_path).is_dir()
+
+
+def test_a_model_that_was_not_fetched_says_how(tmp_path):
+    with pytest.raises(ChatModelError, match=f"rag-app download {MODEL}"):
+        try_out(Choice("local", MODEL), Terms(models=tmp_path))
+
+
+def test_a_path_is_a_path_and_a_name_a_name(tmp_path):
+    assert local_folder(str(tmp_path), tmp_path) == tmp_path
+    assert local_folder(MODEL, tmp_path) == tmp_path / "people--tiny-chat"
+    assert [is_hub_id(t) for t in (MODEL, "a/b/c", "/a", "a/../b", "a", "a/b--c", "")] == [
+        True, False, False, False, False, False, False
+    ]  # fmt: skip
