@@ -12,31 +12,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rag_app import chain
-from rag_app.answering.build import Workshop
-from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import LOCAL, parse
-from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
+from rag_app.answering.choice import parse
+from rag_app.answering.follow_ups import Turn
 from rag_app.answering.generator import Generator
-from rag_app.answering.reader import Reader
-from rag_app.answering.servers import Server, running, try_out
-from rag_app.answering.span_model import SpanModel
-from rag_app.answering.wishes import Task, about, wanted
-from rag_app.downloading import Fetch, is_hub_id, local_folder
 from rag_app.embedding import Embedder, MiniLmEmbedder
-from rag_app.errors import ChatModelError, RagAppError, UnknownDocument
+from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
 from rag_app.originals import Incoming, Originals, display_name, free_name
 from rag_app.ownership import own
-from rag_app.questions import ASKABLE, checked, coverage
+from rag_app.questioner import Questioner
 from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
-from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
+from rag_app.shelf import Shelf
 from rag_app.store import Store
-from rag_app.tasks import Desk
 from rag_app.types import (
     Added,
     Answer,
@@ -75,23 +66,19 @@ class Library:
         folder = settings.data_dir.expanduser().resolve()
         self._lock = own(folder)
         self._embedder = embedder or MiniLmEmbedder(settings.threads)
-        self._span_model = SpanModel()
-        self._workshop = Workshop(
-            self._embedder,
-            self._span_model,
-            settings.caution,
-            Terms(
-                settings.chat_key, settings.chat_seconds, settings.chat_tokens, folder / "models"
-            ),
-            settings.chat_window,
-        )
-        self._generator = generator or self._workshop.build(choice)
         try:
             self._store = Store(folder / "library.sqlite3")
         except RagAppError:
             self._lock.release()
             raise
         self._vectors = ChromaVectors(folder / "vectors", self._embedder.fingerprint)
+        terms = Terms(
+            settings.chat_key, settings.chat_seconds, settings.chat_tokens, folder / "models"
+        )
+        self.models = Shelf(terms)
+        self._questioner = Questioner(
+            self._store, self._vectors, self._embedder, settings, terms, generator or choice
+        )
         self._originals = Originals(folder / "files", settings.max_file_mb << 20)
         limits = Limits.from_settings(settings)
         self._viewer = Sandbox(limits)  # for people who wait; never behind a file being read
@@ -108,15 +95,13 @@ class Library:
         self._adding = threading.Lock()
         self._warming: threading.Thread | None = None
         self._warm_state = "cold"
-        self._fetch: Fetch | None = None
         self._recover()
         self._ingestion.start()
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start."""
         self._ingestion.stop()
-        if self._fetch is not None:
-            self._fetch.stop()
+        self.models.close()
         if self._warming is not None:
             self._warming.join()
         self._reader.close()
@@ -282,9 +267,7 @@ class Library:
         retriever: RetrieverKind = RetrieverKind.HYBRID,
     ) -> list[Passage]:
         """The k best passages for a query. Raises QuestionError."""
-        return self._retriever(k or self.settings.top_k, documents, retriever).passages(
-            checked(query, self._chosen(documents), self.settings.max_question_characters)
-        )
+        return self._questioner.search(query, k, documents, retriever)
 
     def ask(
         self,
@@ -298,91 +281,14 @@ class Library:
 
         A question that leans on the `turns` before it is made standalone first.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
-        asked = checked(question, self._chosen(documents), self.settings.max_question_characters)
         stop = cancelled or threading.Event()
-        retriever = self._retriever(self.settings.top_k, documents)
-        answering = self._workshop.build(parse(generator)) if generator else self._generator
-        task = wanted(asked)
-        if task is None:
-            meant = self._standalone(asked, turns, documents, answering, stop)
-            events = chain.ask(asked, retriever, answering, stop.is_set, meant)
-        else:
-            events = self._task(task, documents, answering, retriever, stop)
-        for event in events:
-            if isinstance(event, Finished):
-                yield Finished(self._located(event.answer, documents))
-            else:
-                yield event
+        for event in self._questioner.ask(question, documents, stop, generator, turns):
+            yield Finished(self._located(event.answer)) if isinstance(event, Finished) else event
 
-    def _standalone(
-        self,
-        question: str,
-        turns: Sequence[Turn],
-        documents: Sequence[str] | None,
-        answering: Generator,
-        stop: threading.Event,
-    ) -> str:
-        """The question as it would be asked without the turns before it."""
-        if not turns:
-            return question
-        if isinstance(answering, ChatGenerator):
-            prompt = [("human", rewrite_prompt(question, turns))]
-            try:
-                reply = answering.writer.whole(lambda _: prompt, stop.is_set)
-            except ChatModelError:  # it will be said where the model is asked for the answer
-                return standalone(question, turns)
-            return cleaned(reply, question, turns)
-        chosen = self._chosen(documents)
-        title = chosen[0].title if len(chosen) == 1 else ""
-        return standalone(question, [Turn(title, ""), *turns] if title else turns)
-
-    def _task(
-        self,
-        task: Task,
-        documents: Sequence[str] | None,
-        answering: Generator,
-        retriever: HybridRetriever,
-        stop: threading.Event,
-    ) -> Iterator[Event]:
-        readable = [d for d in self._chosen(documents) if d.status in ASKABLE]
-        meant = about(task.wish, readable)
-        within = retriever.model_copy(update={"documents": tuple(d.id for d in meant)})
-        desk = Desk(self._store, self._vectors, self._embedder)
-        return chain.carry_out(
-            task.wish,
-            lambda: desk.carry_out(task, meant, answering, within, stop.is_set),
-            answering.name,
-            stop.is_set,
-        )
-
-    def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
-        if documents is None:
-            return self._store.documents()
-        wanted = set(documents)
-        return [d for d in self._store.documents() if d.id in wanted]
-
-    def _retriever(
-        self, k: int, documents: Sequence[str] | None, kind: RetrieverKind = RetrieverKind.HYBRID
-    ) -> HybridRetriever:
-        return HybridRetriever(
-            store=self._store,
-            vectors=self._vectors,
-            embedder=self._embedder,
-            kind=kind,
-            k=k,
-            candidates=max(self.settings.candidates, k),
-            documents=None if documents is None else tuple(documents),
-            reranker=Reader(self._span_model, 0.0).relevance if self.settings.rerank else None,
-            reranked=self.settings.rerank,
-        )
-
-    def _located(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
-        """The answer with its quotes' boxes, and a note on what could not be searched in full."""
-        return dataclasses.replace(
-            answer,
-            citations=tuple(self._with_boxes(citation) for citation in answer.citations),
-            notes=answer.notes + coverage(self._chosen(documents)),
-        )
+    def _located(self, answer: Answer) -> Answer:
+        """The answer with the boxes of its quotes."""
+        located = tuple(self._with_boxes(citation) for citation in answer.citations)
+        return dataclasses.replace(answer, citations=located)
 
     def _with_boxes(self, citation: Citation) -> Citation:
         try:
@@ -393,32 +299,6 @@ class Library:
         return dataclasses.replace(citation, boxes=boxes)
 
     # Models
-
-    def servers(self) -> list[Server]:
-        """The servers of chat models that run on this machine now."""
-        return running()
-
-    def needs_download(self, generator: str) -> str:
-        """The hub's name of a model that is chosen and not here yet; else empty."""
-        model = parse(generator).model
-        here = local_folder(model, self._workshop.terms.models).is_dir()
-        return model if is_hub_id(model) and parse(generator).kind in LOCAL and not here else ""
-
-    def fetch(self, model: str) -> Fetch:
-        """Begin to download a model, or the download of it that is under way."""
-        with self._adding:
-            if self._fetch is None or not self._fetch.running:
-                self._fetch = Fetch(model, self._workshop.terms.models)
-            return self._fetch
-
-    @property
-    def fetching(self) -> Fetch | None:
-        """The last download that was begun."""
-        return self._fetch
-
-    def try_out(self, generator: str) -> str:
-        """One sentence that a chat model works. Raises ChatModelError with one on what is wrong."""
-        return try_out(parse(generator), self._workshop.terms)
 
     def warm(self) -> None:
         """Start to load the models in the background."""
@@ -438,7 +318,7 @@ class Library:
     def _load(self) -> None:
         try:
             self._embedder.warm()
-            self._generator.warm()
+            self._questioner.warm()
         except RagAppError as error:
             self._warm_state = str(error)
         else:

@@ -101,9 +101,9 @@ def test_a_model_of_the_hub_is_downloaded_from_the_page(page, tmp_path, monkeypa
         page.click("who_download")
         assert "who_stop" in page.buttons()
         served.pause.set()
-        page.until(lambda: not page.library.fetching.running)
+        page.until(lambda: not page.library.models.fetching.running)
         page.run()
-        assert page.library.fetching.error == ""
+        assert page.library.models.fetching.error == ""
         assert "who_download" not in page.buttons() and "who_stop" not in page.buttons()
         page.click("who_try")
         assert "tiny works" in page.html() or "writes nothing" in page.html()

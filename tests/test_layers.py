@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("answering",),
     ("citations", "highlighting"),
     ("chain", "tasks"),
+    ("questioner", "shelf"),
     ("contract", "library"),
     ("ui",),
     ("cli",),

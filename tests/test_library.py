@@ -252,7 +252,7 @@ class TornEmbedder(WordEmbedder):
 
 
 def test_without_the_readers_weights_it_still_finds_and_shows_passages(tmp_path, monkeypatch):
-    monkeypatch.setattr("rag_app.library.SpanModel", lambda: SpanModel(tmp_path / "nowhere"))
+    monkeypatch.setattr("rag_app.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere"))
     with open_library(tmp_path / "data", generator="reader") as library:
         add(library, "ferry.txt", FERRY)
         answer = ask(library, "What does the ferry cost?")

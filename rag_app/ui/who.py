@@ -27,7 +27,7 @@ def draw(library: Library) -> None:
     ):
         _choose(library, session, now)
         st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
-        fetch = library.fetching
+        fetch = library.models.fetching
         running = fetch is not None and fetch.running
         st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
         _try_out(library, session, now)
@@ -88,14 +88,14 @@ def _take(session: Session, written: str) -> None:
 
 def _download(library: Library, now: str, was_running: bool) -> None:
     """Offered where the chosen model is not here yet; then how far it is."""
-    fetch = library.fetching
+    fetch = library.models.fetching
     if fetch is not None and fetch.running:
         st.progress(fetch.done / max(1, fetch.total), texts.downloading(fetch.done, fetch.total))
         st.button(texts.STOP_DOWNLOAD, key="who_stop", on_click=fetch.stop)
         return
     if was_running:
         st.rerun()
-    model = library.needs_download(now)
+    model = library.models.missing(now)
     if fetch is not None and fetch.error and fetch.model == model:
         st.html(f"<p class='note' role='alert'>{texts.escaped(fetch.error)}</p>")
     if model:
@@ -122,16 +122,16 @@ def _try_out(library: Library, session: Session, now: str) -> None:
 
 def _look(library: Library) -> None:
     session = current()
-    session.servers, session.looked = library.servers(), True
+    session.servers, session.looked = library.models.servers(), True
 
 
 def _tried(library: Library, generator: str) -> None:
     session = current()
     try:
-        session.tried = library.try_out(generator)
+        session.tried = library.models.try_out(generator)
     except RagAppError as error:
         session.tried = str(error)
 
 
 def _fetch(library: Library, model: str) -> None:
-    library.fetch(model)
+    library.models.fetch(model)

@@ -1,0 +1,164 @@
+"""From a question to the events of its answer: which passages, which generator, which form.
+
+Knows nothing of files and of pages as pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+
+from rag_app import chain
+from rag_app.answering.build import Workshop
+from rag_app.answering.chat import ChatGenerator
+from rag_app.answering.chat_models import Terms
+from rag_app.answering.choice import Choice, parse
+from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
+from rag_app.answering.generator import Generator
+from rag_app.answering.reader import Reader
+from rag_app.answering.span_model import SpanModel
+from rag_app.answering.wishes import Task, about, wanted
+from rag_app.embedding import Embedder
+from rag_app.errors import ChatModelError
+from rag_app.questions import ASKABLE, checked, coverage
+from rag_app.retrieval import HybridRetriever
+from rag_app.settings import Settings
+from rag_app.store import Store
+from rag_app.tasks import Desk
+from rag_app.types import Answer, Document, Event, Finished, Passage, RetrieverKind
+from rag_app.vectors import VectorIndex
+
+
+class Questioner:
+    """Searches and asks a library's documents."""
+
+    def __init__(
+        self,
+        store: Store,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        settings: Settings,
+        terms: Terms,
+        generator: Generator | Choice,
+    ) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._embedder = embedder
+        self._settings = settings
+        self._span_model = SpanModel()
+        self._workshop = Workshop(
+            embedder, self._span_model, settings.caution, terms, settings.chat_window
+        )
+        self._generator = (
+            self._workshop.build(generator) if isinstance(generator, Choice) else generator
+        )
+
+    def warm(self) -> None:
+        """Load what answers. Raises ModelUnavailable."""
+        self._generator.warm()
+
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        documents: Sequence[str] | None = None,
+        retriever: RetrieverKind = RetrieverKind.HYBRID,
+    ) -> list[Passage]:
+        """The k best passages for a query. Raises QuestionError."""
+        return self._retriever(k or self._settings.top_k, documents, retriever).passages(
+            checked(query, self._chosen(documents), self._settings.max_question_characters)
+        )
+
+    def ask(
+        self,
+        question: str,
+        documents: Sequence[str] | None,
+        stop: threading.Event,
+        generator: str | None = None,
+        turns: Sequence[Turn] = (),
+    ) -> Iterator[Event]:
+        """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
+
+        A question that leans on the `turns` before it is made standalone first.
+        Raises QuestionError, or SettingsError for a generator that makes no sense."""
+        asked = checked(question, self._chosen(documents), self._settings.max_question_characters)
+        retriever = self._retriever(self._settings.top_k, documents)
+        answering = self._workshop.build(parse(generator)) if generator else self._generator
+        task = wanted(asked)
+        if task is None:
+            meant = self._standalone(asked, turns, documents, answering, stop)
+            events = chain.ask(asked, retriever, answering, stop.is_set, meant)
+        else:
+            events = self._task(task, documents, answering, retriever, stop)
+        for event in events:
+            if isinstance(event, Finished):
+                yield Finished(self._covered(event.answer, documents))
+            else:
+                yield event
+
+    def _standalone(
+        self,
+        question: str,
+        turns: Sequence[Turn],
+        documents: Sequence[str] | None,
+        answering: Generator,
+        stop: threading.Event,
+    ) -> str:
+        """The question as it would be asked without the turns before it."""
+        if not turns:
+            return question
+        if isinstance(answering, ChatGenerator):
+            prompt = [("human", rewrite_prompt(question, turns))]
+            try:
+                reply = answering.writer.whole(lambda _: prompt, stop.is_set)
+            except ChatModelError:  # it will be said where the model is asked for the answer
+                return standalone(question, turns)
+            return cleaned(reply, question, turns)
+        chosen = self._chosen(documents)
+        title = chosen[0].title if len(chosen) == 1 else ""
+        return standalone(question, [Turn(title, ""), *turns] if title else turns)
+
+    def _task(
+        self,
+        task: Task,
+        documents: Sequence[str] | None,
+        answering: Generator,
+        retriever: HybridRetriever,
+        stop: threading.Event,
+    ) -> Iterator[Event]:
+        readable = [d for d in self._chosen(documents) if d.status in ASKABLE]
+        meant = about(task.wish, readable)
+        within = retriever.model_copy(update={"documents": tuple(d.id for d in meant)})
+        desk = Desk(self._store, self._vectors, self._embedder)
+        return chain.carry_out(
+            task.wish,
+            lambda: desk.carry_out(task, meant, answering, within, stop.is_set),
+            answering.name,
+            stop.is_set,
+        )
+
+    def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
+        if documents is None:
+            return self._store.documents()
+        wanted = set(documents)
+        return [d for d in self._store.documents() if d.id in wanted]
+
+    def _retriever(
+        self, k: int, documents: Sequence[str] | None, kind: RetrieverKind = RetrieverKind.HYBRID
+    ) -> HybridRetriever:
+        return HybridRetriever(
+            store=self._store,
+            vectors=self._vectors,
+            embedder=self._embedder,
+            kind=kind,
+            k=k,
+            candidates=max(self._settings.candidates, k),
+            documents=None if documents is None else tuple(documents),
+            reranker=Reader(self._span_model, 0.0).relevance if self._settings.rerank else None,
+            reranked=self._settings.rerank,
+        )
+
+    def _covered(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
+        """The answer with a note on what could not be searched in full."""
+        notes = answer.notes + coverage(self._chosen(documents))
+        return dataclasses.replace(answer, notes=notes)
