@@ -22,7 +22,7 @@ def cite(draft: Draft, passages: Sequence[Passage]) -> tuple[str, tuple[Citation
         markers = ""
         for span in evidence:
             if span not in citations:
-                made = _citation(span, len(citations) + 1, passages)
+                made = _citation(span, len(citations) + 1, passages, draft.shares)
                 if made is None:
                     continue
                 citations[span] = made
@@ -38,8 +38,10 @@ def _without_markers(sentence: str) -> str:
     return _LIKE_A_MARKER.sub("[\u2060", sentence)
 
 
-def _citation(span: Span, number: int, passages: Sequence[Passage]) -> Citation | None:
-    for passage in passages:
+def _citation(
+    span: Span, number: int, passages: Sequence[Passage], shares: Sequence[float]
+) -> Citation | None:
+    for index, passage in enumerate(passages):
         chunk = passage.chunk
         same_page = (chunk.document_id, chunk.page) == (span.document_id, span.page)
         if same_page and chunk.start <= span.start < span.end <= chunk.end:
@@ -52,5 +54,6 @@ def _citation(span: Span, number: int, passages: Sequence[Passage]) -> Citation 
                 span.start,
                 span.end,
                 quote,
+                share=shares[index] if index < len(shares) else None,
             )
     return None

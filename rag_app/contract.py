@@ -63,6 +63,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     """An answer as the contract has it. Boxes are in PDF points, origin at the top left."""
     citations = [asdict(citation) for citation in answer.citations]
     for citation in citations:
+        if citation["share"] is None:
+            del citation["share"]
         citation["boxes"] = [[b["x0"], b["y0"], b["x1"], b["y1"]] for b in citation["boxes"]]
     return {
         "question": answer.question,

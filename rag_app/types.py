@@ -147,6 +147,7 @@ class Draft:
     abstained: bool = False
     generator: str = ""  # who said it, if not the generator that was asked
     notes: tuple[str, ...] = ()  # what a user should know of how it came about
+    shares: tuple[float, ...] = ()  # p(z|x,y) of each passage, where the generator knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,7 @@ class Citation:
     end: int
     quote: str
     boxes: tuple[Box, ...] = ()  # where the quote stands on the page's picture, one per line
+    share: float | None = None  # of its passage in the probability of the answer (RAG decoding)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from rag_app.answering.chat_models import Terms, explain, open_model
 from rag_app.answering.choice import EMBEDDED, Choice
 from rag_app.answering.generator import Generator
 from rag_app.answering.quotes import QuoteGenerator
+from rag_app.answering.rag_answers import RagAnswers
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer import Writer
+from rag_app.downloading import local_folder
 from rag_app.embedding import Embedder
 
 
@@ -30,6 +32,14 @@ class Workshop:
         """The generator of a choice; nothing is loaded or connected yet."""
         if choice.kind in EMBEDDED:
             return self._embedded(choice.kind)
+        if choice.kind in ("rag-token", "rag-sequence"):
+            return RagAnswers(
+                choice,
+                local_folder(choice.model, self.terms.models),
+                self.embedder,
+                self._embedded(self.safety),
+                self.terms.most_tokens,
+            )
         writer = Writer(
             choice.name,
             lambda: open_model(choice, self.terms),
