@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -16,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.contract import BadUse, answer_json, passage_json, read_questions, span_json
+from rag_app import cli_models
+from rag_app.contract import BadUse, answer_json, passage_json, print_json, read_questions
 from rag_app.errors import RagAppError
 from rag_app.settings import Settings
 from rag_app.types import Added, Document, Finished, RetrieverKind, Status
@@ -24,7 +24,6 @@ from rag_app.types import Added, Document, Finished, RetrieverKind, Status
 if TYPE_CHECKING:
     from rag_app.library import Library
 
-_READ_AT_ONCE = 256  # questions to the reader between two writes
 _APP = Path(__file__).resolve().parent.parent / "app.py"
 
 
@@ -71,12 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="")
     _add_parsers(commands, shared)
     _ask_parsers(commands, shared)
-    _read_parser(commands, shared)
-    fetch = commands.add_parser(
-        "download", parents=[shared], help="fetch a chat model from the hub (needs the internet)"
-    )
-    fetch.add_argument("model", metavar="OWNER/NAME")
-    fetch.set_defaults(run=_download)
+    cli_models.add_parsers(commands, shared)
     return parser
 
 
@@ -119,36 +113,6 @@ def _ask_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
             "--questions", type=Path, metavar="FILE.jsonl", help='lines of {"id", "question"}'
         )
         command.add_argument("--json", action="store_true", help="JSON")
-
-
-def _read_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
-    read = commands.add_parser(
-        "read", parents=[shared], help="the reader alone: what a text answers, without a library"
-    )
-    read.add_argument(
-        "--questions",
-        type=Path,
-        metavar="FILE.jsonl",
-        required=True,
-        help='lines of {"id", "question", "context"}',
-    )
-    read.set_defaults(run=_read)
-
-
-def _download(arguments: argparse.Namespace) -> int:
-    from rag_app.downloading import download
-
-    def show(done: int, total: int) -> None:
-        share = 100 * done // max(1, total)
-        print(f"\r{share:3} % of {total / 1e6:,.0f} MB", end="", file=sys.stderr, flush=True)
-
-    models = _settings(arguments).data_dir.expanduser().resolve() / "models"
-    try:
-        download(arguments.model, models, show)
-    finally:
-        print(file=sys.stderr)
-    print(f"{arguments.model} is here. Ask it with: --generator local:{arguments.model}")
-    return 0
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -255,7 +219,7 @@ def _refused(path: Path, error: str, seconds: float) -> dict[str, Any]:
 
 def _print_added(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
     if arguments.json:
-        return _print_json(report)
+        return print_json(report)
     said = report["error"] or f"{report['pages']} pages, {report['chunks']} passages"
     print(f"{report['status']:>9}  {report['name']}: {said}", flush=True)
     for warning in report["warnings"]:
@@ -268,7 +232,7 @@ def _documents(arguments: argparse.Namespace) -> int:
         documents = library.documents()
     if arguments.json:
         keys = ("name", "status", "pages", "chunks", "added_at")
-        _print_json([{"document_id": d.id} | {k: getattr(d, k) for k in keys} for d in documents])
+        print_json([{"document_id": d.id} | {k: getattr(d, k) for k in keys} for d in documents])
     else:
         for d in documents:
             print(f"{d.id[:12]}  {d.status:<10}  {d.pages:>5} pages  {d.name}")
@@ -340,7 +304,7 @@ def _answer_all(
         if questions is None:
             result = answer(library, arguments.query, _ids(library, arguments.documents))
             if arguments.json:
-                _print_json(result)
+                print_json(result)
             else:
                 show(result)
             return 0
@@ -353,31 +317,12 @@ def _answer_all(
             except RagAppError as error:
                 failed = True
                 said["error"] = str(error)
-            _print_json(said)
+            print_json(said)
         return 1 if failed else 0
-
-
-def _read(arguments: argparse.Namespace) -> int:
-    from rag_app.answering.span_model import SpanModel
-    from rag_app.settings import quiet_dependencies
-
-    quiet_dependencies()
-    asked = read_questions(arguments.questions, "context")
-    model = SpanModel()
-    for first in range(0, len(asked), _READ_AT_ONCE):
-        part = asked[first : first + _READ_AT_ONCE]
-        found = model.read_pairs([(one["question"], one["context"]) for one in part])
-        for one, spans in zip(part, found, strict=True):
-            _print_json(span_json(one, spans, model.calibration.of_passage(spans.margin)))
-    return 0
 
 
 def _ids(library: Library, documents: Sequence[str] | None) -> list[str] | None:
     return None if documents is None else [library.document(one).id for one in documents]
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,9 @@ def span_json(asked: dict[str, Any], found: PassageSpans, confidence: float) -> 
         said = {"answer": answer, "start": best.start, "end": best.end, "score": best.log_prob}
     chances = {"no_answer_score": found.no_answer, "confidence": confidence}
     return {"id": asked.get("id")} | said | chances
+
+
+def print_json(value: Any) -> None:
+    """One line on standard output, at once: whoever reads it waits for it."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

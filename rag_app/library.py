@@ -28,6 +28,7 @@ from rag_app.reading.sandbox import Sandbox
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.shelf import Shelf
 from rag_app.store import Store
+from rag_app.tuned import TunedQuestions
 from rag_app.types import (
     Added,
     Answer,
@@ -66,6 +67,8 @@ class Library:
         folder = settings.data_dir.expanduser().resolve()
         self._lock = own(folder)
         self._embedder = embedder or MiniLmEmbedder(settings.threads)
+        if settings.question_encoder:
+            self._embedder = TunedQuestions(self._embedder, Path(settings.question_encoder))
         try:
             self._store = Store(folder / "library.sqlite3")
         except RagAppError:
@@ -256,6 +259,19 @@ class Library:
         if self._store.page(document_id, page).width is None:
             return ()
         return self._viewer.boxes(self._file(document), page, start, end)
+
+    def vectors(self) -> list[tuple[str, list[float]]]:
+        """Every passage's text and vector, of the documents that are ready."""
+        found = []
+        for document in self._store.documents():
+            if document.status is Status.READY:
+                vectors = self._vectors.vectors(document.id)
+                found += [
+                    (indexed.chunk.text, vectors[indexed.chunk.id])
+                    for indexed in self._store.indexed(document.id)
+                    if indexed.chunk.id in vectors
+                ]
+        return found
 
     # Questions
 

@@ -92,6 +92,9 @@ class Settings(BaseSettings):
     chat_window: int = Field(
         4_096, ge=256, description="tokens a chat model sees at once, question and answer included"
     )
+    question_encoder: str = Field(
+        "", description="folder of a question encoder that `rag-app train` made; empty: none"
+    )
     rerank: int = Field(
         0, ge=0, le=200, description="found passages that the reader puts in order; 0: none"
     )

@@ -18,16 +18,26 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     ("errors",),
     ("settings",),
-    ("attention", "download_child", "downloading", "headings", "ownership", "questions", "sentences"),
+    (
+        "attention",
+        "download_child",
+        "downloading",
+        "headings",
+        "ownership",
+        "questions",
+        "sentences",
+    ),
     ("chunking", "originals", "reading"),
     ("embedding", "store", "vectors"),
     ("ingestion", "retrieval", "two_encoders"),
     ("answering",),
     ("citations", "highlighting", "learning"),
     ("chain", "tasks"),
-    ("questioner", "shelf"),
+    ("questioner", "shelf", "tuned"),
     ("contract", "library"),
+    ("training_run",),
     ("ui",),
+    ("cli_models",),
     ("cli",),
 )
 RANKS = {name: rank for rank, row in enumerate(LAYERS) for name in row}
@@ -185,7 +195,7 @@ def test_only_the_command_line_prints():
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("print", "pprint")
-        and module.room != "cli"
+        and module.room not in ("cli", "cli_models")
     )
 
 
