@@ -1,4 +1,4 @@
--- The tables of the store (rag_app/store.py).
+-- Documents (documents.py).
 
 CREATE TABLE documents (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, suffix TEXT NOT NULL, size INTEGER NOT NULL,
@@ -35,5 +35,3 @@ CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
 END;
 
 CREATE TABLE removals (document_id TEXT PRIMARY KEY, suffix TEXT NOT NULL);
-
-PRAGMA user_version = 1;

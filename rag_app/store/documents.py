@@ -1,4 +1,4 @@
-"""The truth: documents, pages, chunks and the full-text index, in one SQLite file.
+"""The truth: documents, pages, chunks and the full-text index.
 
 Every method is one transaction. Knows nothing of vectors, models or files."""
 
@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_app.errors import LibraryDamaged, UnknownDocument
+from rag_app.errors import UnknownDocument
+from rag_app.store.database import Database
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
 # Words of the title and headings count less than words of the text itself.
 _CONTEXT_WEIGHT, _WORDS_WEIGHT = 0.5, 1.0
-
-_SCHEMA = Path(__file__).with_name("schema.sql")
 
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
   substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
@@ -41,38 +38,15 @@ class Indexed:
 
 
 class Store:
-    """One SQLite file in WAL mode. Thread-safe: readers run side by side, writers one by one."""
+    """What is known of documents. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writing = threading.Lock()
-        self._idle: list[sqlite3.Connection] = []
-        self._pool = threading.Lock()
-        self._closed = False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            self.close()
-            raise LibraryDamaged(
-                f"The library file {path} cannot be used: {error}. Put a copy of it back, or "
-                "choose another folder with --data-dir and add the files in files/ again."
-            ) from error
-
-    def _prepare(self) -> None:
-        with self._connection() as db:
-            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect on a new file only
-            db.execute("PRAGMA journal_mode = WAL")
-            if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-                db.executescript(f"BEGIN;\n{_SCHEMA.read_text('utf-8')}\nCOMMIT;")
+        self.database = Database(path)
+        self._read, self._write = self.database.read, self.database.write
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._pool:
-            self._closed = True
-            for connection in self._idle:
-                connection.close()
-            self._idle.clear()
+        self.database.close()
 
     # Documents
 
@@ -177,7 +151,7 @@ class Store:
             db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
         with self._write() as db:
             db.execute("PRAGMA incremental_vacuum").fetchall()
-        with self._connection() as db:
+        with self._read() as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     # Pages
@@ -313,41 +287,6 @@ class Store:
                 (*arguments, limit),
             ).fetchall()
         return [(row[0], row[1]) for row in rows]
-
-    # Connections
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        with self._pool:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = sqlite3.connect(
-                self._path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA secure_delete = ON")  # removed text is overwritten
-        try:
-            yield connection
-        finally:
-            with self._pool:
-                if self._closed:
-                    connection.close()
-                else:
-                    self._idle.append(connection)
-
-    _read = _connection
-
-    @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._writing, self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:  # a full disk makes SQLite roll back by itself
-                    db.execute("ROLLBACK")
-                raise
 
 
 def _remove(db: sqlite3.Connection, document_id: str) -> None:

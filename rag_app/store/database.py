@@ -1,0 +1,92 @@
+"""One SQLite file in WAL mode: connections, transactions, and the schema as it grew.
+
+Knows nothing of what the tables mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rag_app.errors import LibraryDamaged
+
+_HERE = Path(__file__).parent
+VERSIONS = tuple(sorted(_HERE.glob("schema_*.sql"), key=lambda path: int(path.stem[7:])))
+"""The steps of the schema: the n-th makes version n of version n - 1."""
+
+
+class Database:
+    """Thread-safe: readers run side by side, writers one by one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writing = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._pool = threading.Lock()
+        self._closed = False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise LibraryDamaged(
+                f"The library file {path} cannot be used: {error}. Put a copy of it back, or "
+                "choose another folder with --data-dir and add the files in files/ again."
+            ) from error
+
+    def _prepare(self) -> None:
+        with self.read() as db:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect on a new file only
+            db.execute("PRAGMA journal_mode = WAL")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > len(VERSIONS):
+                raise LibraryDamaged(
+                    f"The library in {self._path.parent} was made by a newer version of this app. "
+                    "Update the app, or choose another folder with --data-dir."
+                )
+            for number, step in enumerate(VERSIONS[version:], start=version + 1):
+                script = step.read_text("utf-8")
+                db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._pool:
+            self._closed = True
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A connection; every statement is a transaction of its own."""
+        with self._pool:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = sqlite3.connect(
+                self._path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA secure_delete = ON")  # removed text is overwritten
+        try:
+            yield connection
+        finally:
+            with self._pool:
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one transaction: all of it happens, or nothing."""
+        with self._writing, self.read() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:  # a full disk makes SQLite roll back by itself
+                    db.execute("ROLLBACK")
+                raise
