@@ -175,12 +175,12 @@ def _add(arguments: argparse.Namespace) -> int:
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     """The files themselves, and of folders those that can be read, in order of name."""
-    from rag_app.reading import READERS
+    from rag_app.reading import NAMES
 
     for path in paths:
         if path.is_dir():
             yield from (
-                p for p in sorted(path.rglob("*")) if p.is_file() and p.suffix.lower() in READERS
+                p for p in sorted(path.rglob("*")) if p.is_file() and p.suffix.lower() in NAMES
             )
         elif path.is_file():
             yield path

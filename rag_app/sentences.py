@@ -33,7 +33,7 @@ _VALUE = re.compile(r"[(\[$€£¥+\-–—~<>]*\d(?:[\d.,/:]*\d)?[)\]%*x]*|N/?[
 _FILLER = re.compile(r"[-–—]+|[$€£¥%]|\([a-z0-9]\)|[$€£¥][-–—]+")
 # A row of a price list: "Day pass €6.00 any number of rides"
 _PRICED = re.compile(r"[A-Z]\S*(?: \S+){0,3} [€$£¥]\s?\d[\d.,]*(?=\s|\Z)")
-_RULED = re.compile(r"\t.*\t|\|.*\||\S {3,}\S.* {3,}\S")
+_RULED = re.compile(r"\S \| \S|\t.*\t|\|.*\||\S {3,}\S.* {3,}\S")
 
 
 def _words(listed: str) -> frozenset[str]:

@@ -67,6 +67,9 @@ class Settings(BaseSettings):
     read_memory_mb: int = Field(
         2_048, ge=256, description="most memory the reading process may take, in MiB"
     )
+    max_unpacked_mb: int = Field(
+        512, ge=1, description="most that the parts of a packed file may grow to, in MiB"
+    )
     max_question_characters: int = Field(4_000, ge=10, description="longest question")
 
     chunk_tokens: int = Field(

@@ -49,6 +49,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "sqlite3": ("store",),
     "pypdf": ("reading",),
     "pypdfium2": ("reading",),
+    "olefile": ("reading",),
+    "python_calamine": ("reading",),
+    "selectolax": ("reading",),
+    "charset_normalizer": ("reading",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")

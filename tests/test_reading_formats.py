@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import zipfile
-
 import pytest
 from pdfs import pdf
 
 from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
 from rag_app.reading import READERS, detect
-from rag_app.reading.formats import reader
+from rag_app.reading.formats import NAMES, reader
 
 
 @pytest.fixture
@@ -44,7 +42,16 @@ def test_a_text_about_pdfs_is_a_text(file):
         ("a.txt", ".txt"),
         ("README.MD", ".md"),
         ("a.markdown", ".md"),
-        ("data.csv", ".txt"),
+        ("data.csv", ".csv"),
+        ("data.TSV", ".tsv"),
+        ("a.json", ".json"),
+        ("a.ndjson", ".jsonl"),
+        ("a.tex", ".tex"),
+        ("a.rest", ".rst"),
+        ("a.py", ".txt"),
+        ("a.docx", ".txt"),
+        ("a.html", ".txt"),
+        ("a.eml", ".txt"),
         ("a", ".txt"),
     ],
 )
@@ -80,15 +87,10 @@ def test_a_file_called_pdf_that_is_none_is_damaged(file, data):
 @pytest.mark.parametrize(
     ("data", "name", "what"),
     [
-        (b"PK\x03\x04" + b"\0" * 26 + b"word/document.xml", "a.docx", "a Word document"),
-        (b"PK\x03\x04" + b"\0" * 26 + b"xl/workbook.xml", "a.xlsx", "an Excel workbook"),
-        (b"PK\x03\x04" + b"\0" * 26 + b"ppt/slides", "a.pptx", "a PowerPoint presentation"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "a.doc", "older Microsoft Office"),
         (b"\x89PNG\r\n\x1a\n" + b"\0" * 99, "a.txt", "a picture"),
         (b"MZ\x90\0" + b"\0" * 99, "a.exe", "a Windows program"),
-        (b"{\\rtf1 hello}", "a.rtf", "an RTF document"),
-        (b"<!DOCTYPE html><p>Hi", "a.html", "a web page"),
-        (b"<!-- made by hand --><p>Hi", "a.htm", "a web page"),
+        (b"PK\x03\x04" + b"\0" * 99, "a.jar", "a ZIP archive"),
+        (b"%!PS-Adobe-3.0", "a.ps", "a PostScript file"),
         (bytes(range(256)) * 9, "a.txt", "a binary file"),
         (b"\0\0\0\x18ftypmp42", "a.mp4", "a film"),
     ],
@@ -98,13 +100,59 @@ def test_what_cannot_be_read_is_named(file, data, name, what):
         detect(file(data), name)
     assert name in str(error.value)
     assert what in str(error.value)
-    assert "PDF, .txt and .md files can be added" in str(error.value)
+    assert "text files can be added" in str(error.value)
     assert str(file(b"")) not in str(error.value)
 
 
-def test_a_zip_is_named(tmp_path):
-    path = tmp_path / "stored"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("notes.txt", "hello")
-    with pytest.raises(UnsupportedFormat, match="a ZIP archive"):
-        detect(path, "notes.zip")
+HEADERS = b"From: a@b\nTo: c@d\nSubject: x\nMIME-Version: 1.0\n"
+RELATED = b'Subject: x\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary="b"\n\n--b\n'
+
+
+@pytest.mark.parametrize(
+    ("data", "suffix"),
+    [
+        (b"{\\rtf1 hello}", ".rtf"),
+        (b"<!DOCTYPE html><p>Hi", ".html"),
+        (b"\xef\xbb\xbf\r\n<HTML lang=en><p>Hi", ".html"),
+        ("<html><p>Grüße".encode("utf-16"), ".html"),
+        (b'<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML"><html>', ".html"),
+        (b'<?xml version="1.0"?><book/>', ".xml"),
+        (HEADERS + b"\nHello", ".eml"),
+        (HEADERS.replace(b"\n", b"\r\n") + b"\r\nHello", ".eml"),
+        (b"From a@b Mon Mar  3 10:00:00 2025\n" + HEADERS + b"\nHello", ".mbox"),
+        (RELATED + b"\n<html>", ".mhtml"),
+        (b"From: <Saved by Blink>\nTo: x\n" + RELATED, ".mhtml"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, ".doc"),
+        (b"To: all\nFrom: me\nSubject: lunch\n\nA memo.", ".txt"),
+        (b"From here on, all is well.", ".txt"),
+        (b"MZ is where it began. <html> is a tag.", ".txt"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.docx"])
+def test_a_file_that_says_what_it_is_is_believed(file, data, suffix, name):
+    assert detect(file(data), name) == suffix
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "suffix"),
+    [
+        (b"<!-- made by hand --><p>Hi", "a.htm", ".html"),
+        (b"<book/>", "a.xml", ".xml"),
+        (b"Subject: x\nTo: all\n\nHello", "a.eml", ".eml"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "a.pps", ".ppt"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "a.MSG", ".msg"),
+    ],
+)
+def test_where_a_file_leaves_a_doubt_its_name_decides(file, data, name, suffix):
+    assert detect(file(data), name) == suffix
+
+
+def test_a_web_page_called_pdf_is_a_failed_download(file):
+    with pytest.raises(DamagedFile, match="is called"):
+        detect(file(b"<!doctype html><h1>Sign in</h1>"), "a.pdf")
+
+
+def test_files_worth_offering_have_names_once():
+    assert len(set(NAMES)) == len(NAMES)
+    assert set(READERS) <= set(NAMES)
+    assert {".docm", ".htm", ".py"} <= set(NAMES)

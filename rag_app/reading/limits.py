@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rag_app.settings import Settings
 
+MAX_MEMBERS = 20_000  # files packed in one file; also what the parent looks through to tell formats
+MAX_DEPTH = 200  # elements or groups inside each other
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -17,6 +20,7 @@ class Limits:
     max_characters: int = 50_000_000
     seconds: float = 300.0
     memory_mb: int = 2_048
+    max_unpacked_mb: int = 512  # what the parts of a packed file (.docx, .epub) may grow to
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Limits:
@@ -26,4 +30,5 @@ class Limits:
             max_characters=settings.max_characters,
             seconds=settings.read_seconds,
             memory_mb=settings.read_memory_mb,
+            max_unpacked_mb=settings.max_unpacked_mb,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,6 +26,17 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_COMMON = "cp1252"
+_LIKELY = [
+    *(f"cp{number}" for number in (1252, 1250, 1251, 1253, 1254, 1255, 1256)),
+    *("iso8859_2", "iso8859_7", "iso8859_9", "koi8_r", "koi8_u", "cp866", "cp874", "tis_620"),
+    *("cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949"),
+]
+# What texts of Central Europe look like in windows-1252, and those of Western Europe never do.
+_CENTRAL = re.compile(
+    r"[^\W\d_][¹²³º¾¼½¶¤¦§©®¯°±µ·¸»«×÷¿][^\W\d_]|[šžŠŽ]|õ(?!e)|[a-z]¹(?=.*[a-z]¹)", re.DOTALL
+)
+_NAMES = {f"cp{number}": f"windows-{number}" for number in (874, *range(1250, 1259))}
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PARAGRAPH = re.compile(r"(?>\r\n|\r|\n)[ \t]*(?>\r\n|\r|\n)\s*|\f")
@@ -44,7 +55,7 @@ def read_text(
     on_page: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """The sections of a plain text. Raises NoText or LimitReached."""
-    text, warnings = _load(path, limits)
+    text, warnings = load(path, limits)
     return Reading(_pages(text, [], on_page), warnings=warnings)
 
 
@@ -56,8 +67,17 @@ def read_markdown(
     on_page: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
-    text, warnings = _load(path, limits)
-    found = list(_markdown_headings(text))
+    text, warnings = load(path, limits)
+    return with_headings(text, list(_markdown_headings(text)), warnings, on_page)
+
+
+def with_headings(
+    text: str,
+    found: Sequence[tuple[int, int, str]],
+    warnings: tuple[str, ...] = (),
+    on_page: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """The sections of a text in which (start, level, title) of each heading are known, in order."""
     pages = _pages(text, [start for start, _, _ in found], on_page)
     begins = [0]
     for page in pages:
@@ -99,8 +119,9 @@ def _utf16(head: bytes) -> str:
     return "utf-16-be" if even > half * 0.4 and odd < half * 0.02 else ""
 
 
-def _load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
-    text, warnings = _decode(path.read_bytes())
+def load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
+    """A file's text, and warnings. Raises NoText or LimitReached."""
+    text, warnings = decode(path.read_bytes())
     text = text.replace("\0", "\ufffd")
     if not text.strip():
         raise NoText("There is no text in this file: it holds only spaces and line breaks.")
@@ -112,7 +133,7 @@ def _load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
     return text, warnings
 
 
-def _decode(data: bytes) -> tuple[str, tuple[str, ...]]:
+def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
     """The text, and a warning where its encoding had to be guessed."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
@@ -125,14 +146,25 @@ def _decode(data: bytes) -> tuple[str, tuple[str, ...]]:
     except UnicodeDecodeError:
         encoding = _guess_encoding(data)
     text = data.decode(encoding, errors="replace")
-    return text, (f"This file does not say its encoding; it was read as {encoding}.",)
+    named = _NAMES.get(encoding, encoding)
+    return text, (f"This file does not say its encoding; it was read as {named}.",)
 
 
 def _guess_encoding(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:200_000]).best()
-    return best.encoding if best else "cp1252"
+    found = from_bytes(data[:200_000], cp_isolation=_LIKELY)
+    best = found.best()
+    common = next((each for each in found if _COMMON in each.could_be_from_charset), None)
+    if best is None or common is None:
+        return best.encoding if best else _COMMON
+    as_good = common.chaos <= best.chaos and common.coherence >= best.coherence
+    letters = set(str(common))
+    if letters & set("þðý") and letters & set("çü"):  # Icelandic has no ç and no ü
+        return "cp1254"
+    if _CENTRAL.search(str(common)):
+        return next((each.encoding for each in found if each is not common), _COMMON)
+    return _COMMON if as_good else best.encoding
 
 
 def _markdown_headings(text: str) -> Iterator[tuple[int, int, str]]:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
-from rag_app.reading import READERS
+from rag_app.reading import NAMES
 from rag_app.types import Document, Progress, Status
 from rag_app.ui import adding, row, texts
 from rag_app.ui.boundary import caught
@@ -40,7 +40,7 @@ def _drop_zone(library: Library, session: Session) -> None:
         key=f"drop-{session.drops}",
         label_visibility="hidden",
     )
-    limits = texts.limits(list(READERS), library.settings.max_file_mb)
+    limits = texts.limits(NAMES, library.settings.max_file_mb)
     st.html(f"<p class='limits'>{escape(limits)}</p>")
     if files:
         bar = st.progress(0.0, texts.ADDING)

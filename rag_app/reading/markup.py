@@ -1,0 +1,131 @@
+"""XML from strangers: streamed, shallow, and without entities, which can be bombs or spies.
+
+Tags and attributes have their local names, since one format uses several namespaces for the same
+("p"); attributes that point to other parts keep an "r:" in front ("r:id" beside "id")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn, Protocol
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from rag_app.errors import DamagedFile
+from rag_app.reading.limits import MAX_DEPTH
+
+BROKEN = (expat.ExpatError, LookupError, ValueError)  # the last two: an encoding expat lacks
+
+_BLOCK = 65_536
+
+
+class Stream(Protocol):
+    """What can be read in pieces."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes, empty at the end."""
+        ...
+
+
+def outermost(
+    stream: Stream,
+    names: frozenset[str],
+    skip: frozenset[str] = frozenset(),
+    encoding: str | None = None,
+) -> Iterator[Element]:
+    """Every element with one of `names` that is not inside another one, when it is complete.
+
+    Elements in `skip` are left out with all that is in them; `encoding` goes before the one that
+    the XML names. Raises DamagedFile."""
+    collector = _Collector(names, skip, encoding)
+    try:
+        for block in iter(lambda: stream.read(_BLOCK), b""):
+            collector.parser.Parse(block, False)
+            yield from collector.take()
+        collector.parser.Parse(b"", True)
+    except BROKEN as error:
+        raise DamagedFile(
+            f"The XML in this file is broken ({error}). "
+            "Copy or download it again, or save it again from the program that made it."
+        ) from error
+    yield from collector.take()
+
+
+def tree(
+    stream: Stream, skip: frozenset[str] = frozenset(), encoding: str | None = None
+) -> Element:
+    """The root element with all that is in it. Raises DamagedFile."""
+    for root in outermost(stream, _ALL, skip, encoding):
+        return root
+    raise DamagedFile("There is no XML in this file where it should be. Save it again.")
+
+
+class _Everything(frozenset[str]):
+    """The set of all names."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+_ALL = _Everything()
+
+
+class _Collector:
+    """Builds the elements that are asked for, and forgets the rest."""
+
+    def __init__(self, names: frozenset[str], skip: frozenset[str], encoding: str | None) -> None:
+        self._names, self._skip = names, skip
+        self._depth = self._inside = self._skipped = 0
+        self._builder = TreeBuilder()
+        self._done: list[Element] = []
+        self.parser = expat.ParserCreate(encoding, namespace_separator="}")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EntityDeclHandler = _refuse
+
+    def take(self) -> Iterator[Element]:
+        """What has become complete since the last time."""
+        done, self._done = self._done, []
+        yield from done
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise DamagedFile(
+                f"More than {MAX_DEPTH} elements stand inside each other in this file, more than "
+                "is followed. Save it again from the program that made it."
+            )
+        tag = name.rpartition("}")[2]
+        if self._skipped or tag in self._skip:
+            self._skipped += 1
+        elif self._inside or tag in self._names:
+            self._inside += 1
+            self._builder.start(tag, {_local(key): value for key, value in attributes.items()})
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if self._skipped:
+            self._skipped -= 1
+        elif self._inside:
+            self._inside -= 1
+            self._builder.end(name.rpartition("}")[2])
+            if not self._inside:
+                self._done.append(self._builder.close())
+                self._builder = TreeBuilder()
+
+    def _text(self, text: str) -> None:
+        if self._inside and not self._skipped:
+            self._builder.data(text)
+
+
+def _local(name: str) -> str:
+    space, _, local = name.rpartition("}")
+    return f"r:{local}" if space.endswith("/relationships") else local
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise DamagedFile(
+        "This file declares XML entities, which are refused because they can be bombs. "
+        "Save it again from the program that made it, or print it to a PDF."
+    )

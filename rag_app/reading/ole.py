@@ -1,0 +1,90 @@
+"""Opens the containers of older Office files (.doc, .ppt, .xls, .msg) and tells them apart."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import olefile
+
+from rag_app.errors import DamagedFile, UnsupportedFormat
+from rag_app.reading.archive import LOCKED
+from rag_app.reading.limits import Limits
+from rag_app.reading.sections import OnPage
+from rag_app.types import Reading
+
+TORN = (
+    "This file is damaged and cannot be opened. "
+    "Copy or download it again, or save it again from the program that made it."
+)
+_BROKEN = (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
+_LOCKED = ("encryptedpackage", "\tdrmcontent", "\x06dataspaces")
+
+
+class Compound:
+    """An open container; names are paths of streams in it, without regard to case."""
+
+    def __init__(self, file: olefile.OleFileIO) -> None:
+        self._file = file
+        self.names = ["/".join(entry) for entry in file.listdir()]
+        self._known = {name.lower() for name in self.names}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._known
+
+    def read(self, name: str) -> bytes:
+        """A stream's bytes, none if it is not there. Raises DamagedFile."""
+        if name not in self:
+            return b""
+        try:
+            with self._file.openstream(name) as stream:
+                return bytes(stream.read())
+        except (*_BROKEN, struct.error) as error:
+            raise DamagedFile(TORN) from error
+
+
+@contextmanager
+def open_compound(path: Path) -> Iterator[Compound]:
+    """The container at `path`, closed at the end of the block. Raises DamagedFile."""
+    try:
+        file = olefile.OleFileIO(path)
+        compound = Compound(file)
+    except (*_BROKEN, struct.error) as error:
+        raise DamagedFile(TORN) from error
+    with file:
+        yield compound
+
+
+def read_ole(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The pages of an older Office file, by what is in it and not by its name.
+
+    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
+    from rag_app.reading.doc import read_doc
+    from rag_app.reading.msg import read_msg
+    from rag_app.reading.ppt import read_ppt
+    from rag_app.reading.sheets import read_sheets
+
+    with open_compound(path) as compound:
+        if any(name.lower().startswith(_LOCKED) for name in compound.names):
+            raise UnsupportedFormat(LOCKED)
+        if "__properties_version1.0" in compound:
+            return read_msg(compound, limits, on_page)
+        if "WordDocument" in compound:
+            return read_doc(compound, path, limits, on_page)
+        if "PowerPoint Document" in compound:
+            return read_ppt(compound, path, limits, on_page)
+        is_workbook = "Workbook" in compound or "Book" in compound
+    if is_workbook:
+        return read_sheets(path, limits=limits, on_page=on_page)
+    raise UnsupportedFormat(
+        "This is an older Office file of a kind that cannot be read here. "
+        "Save it as .docx, .xlsx, .pptx or PDF from the program that made it."
+    )

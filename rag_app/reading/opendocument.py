@@ -1,0 +1,197 @@
+"""Reads OpenDocument texts (.odt) and presentations (.odp); spreadsheets are read by sheets.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from rag_app.errors import DamagedFile, UnsupportedFormat
+from rag_app.reading.archive import LOCKED, Archive
+from rag_app.reading.limits import Limits
+from rag_app.reading.markup import outermost, tree
+from rag_app.reading.pptx import LONGEST_SLIDE
+from rag_app.reading.sections import OnPage, Sections
+from rag_app.types import Reading
+
+_CONTENT = "content.xml"
+_MANIFEST = "META-INF/manifest.xml"
+_META = "meta.xml"
+_TEXTS = frozenset(["h", "p", "list", "table", "frame", "custom-shape", "table-of-content"])
+_SKIP = frozenset(["tracked-changes", "annotation", "binary-data", "shape-index"])
+_SPACES = 100  # written as one element
+_FOOTERS = ("page-number", "date-time", "footer", "header")
+
+
+def read_odt(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The sections, title and headings of a text document.
+
+    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
+    with Archive(path, limits) as archive:
+        _refuse_locked(archive)
+        sections = Sections(limits)
+        with archive.open(_CONTENT) as member:
+            for element in outermost(member, _TEXTS, _SKIP):
+                _add(element, sections)
+        reading = sections.reading(_title(archive))
+    if on_page:
+        on_page(len(reading.pages), len(reading.pages))
+    return reading
+
+
+def read_odp(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The slides of a presentation with their notes.
+
+    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
+    with Archive(path, limits) as archive:
+        _refuse_locked(archive)
+        sections = Sections(limits, LONGEST_SLIDE)
+        with archive.open(_CONTENT) as member:
+            for number, slide in enumerate(outermost(member, frozenset(["page"]), _SKIP), 1):
+                same = sections.pages + (not sections.is_empty) == number - 1
+                sections.new_page("" if same else f"slide {number}")
+                _add_slide(slide, sections)
+                if on_page:
+                    on_page(number, number)
+        return sections.reading(_title(archive))
+
+
+def _refuse_locked(archive: Archive) -> None:
+    if _MANIFEST in archive:
+        with archive.open(_MANIFEST) as member:
+            for _ in outermost(member, frozenset(["encryption-data"])):
+                raise UnsupportedFormat(LOCKED)
+
+
+def _title(archive: Archive) -> str:
+    if _META not in archive:
+        return ""
+    try:
+        with archive.open(_META) as member:
+            return (tree(member).findtext("meta/title") or "").strip()
+    except DamagedFile:
+        return ""
+
+
+def _add(element: Element, sections: Sections) -> None:
+    """Add one element of a text, with what is in it."""
+    if element.tag == "h":
+        level = element.get("outline-level", "1")
+        sections.heading(_text(element), int(level) if level.isdecimal() else 1)
+    elif element.tag == "p":
+        if element.get("style-name") == "Title":
+            sections.heading(_text(element), 1)
+        else:
+            sections.paragraph(_text(element))
+        for inner in element.iter("frame"):
+            _add_inside(inner, sections)
+    elif element.tag == "list":
+        for line in _items(element):
+            sections.paragraph(line, tight=True)
+    elif element.tag == "table":
+        sections.table(_rows(element))
+    else:
+        _add_inside(element, sections)
+
+
+def _add_inside(element: Element, sections: Sections) -> None:
+    for child in element:
+        if child.tag in _TEXTS and child.tag != "frame":
+            _add(child, sections)
+        elif child.tag not in ("frame", "note"):
+            _add_inside(child, sections)
+
+
+def _items(element: Element, depth: int = 0) -> Iterator[str]:
+    """The lines of a list; lists inside are set in."""
+    for item in element:
+        mark = "" if item.tag == "list-header" else "- "
+        for child in item:
+            if child.tag == "list":
+                yield from _items(child, depth + 1)
+            elif child.tag in ("p", "h"):
+                text = _text(child).strip()
+                if text:
+                    yield f"{mark}{text}"
+                    mark = ""
+
+
+def _rows(table: Element) -> Iterator[list[str]]:
+    """The rows of a table. What is said to repeat is read once: only empty cells repeat much."""
+    for row in _inside(table, "table-row"):
+        yield [
+            " ".join(_text(each) for each in cell.iter() if each.tag in ("p", "h"))
+            for cell in row
+            if cell.tag == "table-cell"
+        ]
+
+
+def _inside(element: Element, tag: str) -> Iterator[Element]:
+    """The nearest descendants with a tag: rows may be grouped."""
+    for child in element:
+        if child.tag == tag:
+            yield child
+        elif child.tag != "table":
+            yield from _inside(child, tag)
+
+
+def _text(element: Element) -> str:
+    """The text of one paragraph; that of frames in it is left to others, notes are in brackets."""
+    pieces = [element.text or ""]
+    for child in element:
+        if child.tag == "s":
+            count = child.get("c", "1")
+            pieces.append(" " * (min(_SPACES, int(count)) if count.isdecimal() else 1))
+        elif child.tag in ("tab", "line-break"):
+            pieces.append("\t" if child.tag == "tab" else "\n")
+        elif child.tag == "note":
+            body = child.find("note-body")
+            words = "" if body is None else " ".join(_text(each) for each in body)
+            pieces.append(f" [{words.strip()}]")
+        elif child.tag != "frame":
+            pieces.append(_text(child))
+        pieces.append(child.tail or "")
+    return "".join(pieces)
+
+
+def _add_slide(slide: Element, sections: Sections) -> None:
+    """Add a slide: its title first, then its shapes, then its notes."""
+    shapes = [child for child in slide if child.tag != "notes"]
+    for shape in shapes:
+        if shape.get("class") == "title":
+            sections.heading(" ".join(_lines(shape)), 1)
+    for shape in shapes:
+        if shape.get("class") in ("title", *_FOOTERS):
+            continue
+        for table in shape.iter("table"):
+            sections.table(_rows(table))
+        if shape.find(".//table") is None:
+            sections.paragraph("\n".join(_lines(shape)))
+    notes = [
+        line
+        for each in slide.iterfind("notes/*")
+        if each.get("class") not in _FOOTERS
+        for line in _lines(each)
+    ]
+    if notes:
+        sections.paragraph("Notes: " + "\n".join(notes))
+
+
+def _lines(element: Element) -> Iterator[str]:
+    for each in element.iter():
+        if each.tag in ("p", "h"):
+            text = _text(each).strip()
+            if text:
+                yield text

@@ -1,0 +1,192 @@
+"""Builds the pages of documents that have none: headings, paragraphs and rows, cut near 3,000
+characters, where a heading or a paragraph begins.
+
+A table that goes on over a cut has its first row repeated. Knows nothing of formats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rag_app.errors import LimitReached, NoText
+from rag_app.reading.limits import Limits
+from rag_app.types import Heading, Page, Reading
+
+OnPage = Callable[[int, int], None]
+
+SECTION = 3_000  # characters
+_LEAST = SECTION // 2
+_MOST = SECTION * 6 // 5
+_LONGEST_HEADING = 300  # characters; what is longer is a paragraph in a large font
+_SPACES = re.compile(r"[^\S\n]+")
+_LINE_ENDS = re.compile(r" *\n *")
+_GAPS = re.compile(r"\n{3,}")
+_ENDS = re.compile(r"(?<=[.!?…。！？])\s|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A heading (`level` above 0), a paragraph, or (`tight`) an item of a list or a table."""
+
+    text: str
+    level: int = 0
+    tight: bool = False
+
+
+class Sections:
+    """Collects blocks into pages."""
+
+    def __init__(self, limits: Limits, most: int = _MOST) -> None:
+        """A page is cut where it would have more than `most` characters."""
+        self._limits = limits
+        self._most = most
+        self._pages: list[Page] = []
+        self._headings: list[Heading] = []
+        self._blocks: list[_Block] = []
+        self._size = 0
+        self._label = ""
+        self._left = limits.max_characters
+
+    @property
+    def pages(self) -> int:
+        """How many pages are complete."""
+        return len(self._pages)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the page that is being built has nothing on it yet."""
+        return not self._blocks
+
+    def heading(self, text: str, level: int) -> None:
+        """Add a heading; level 1 is the outermost."""
+        line = tidy(text).replace("\n", " ")
+        if len(line) > _LONGEST_HEADING:
+            self.paragraph(line)
+        elif line:
+            if self._size >= min(_LEAST, self._most // 2):
+                self._cut()
+            self._add(_Block(line, level))
+
+    def paragraph(self, text: str, *, exact: bool = False, tight: bool = False) -> None:
+        """Add a paragraph; white space is tidied unless it has to stay exactly as it is.
+
+        There is no empty line between two that are `tight`: items of a list, rows of a table."""
+        rest = text.strip("\n").rstrip() if exact else tidy(text)
+        while len(rest) > self._most:
+            at = _gap(rest, self._most)
+            self._add(_Block(rest[:at].rstrip()))
+            rest = rest[at:] if exact else rest[at:].lstrip()
+        if rest:
+            self._add(_Block(rest, tight=tight))
+
+    def table(self, rows: Iterable[Sequence[str]]) -> None:
+        """Add the rows of a table, the first of which names the columns."""
+        header: _Block | None = None
+        for cells in rows:
+            line = row_text(cells)
+            if not line:
+                continue
+            if len(line) > self._most:
+                self.paragraph(line)
+                continue
+            block = _Block(line, tight=True)
+            if header and self._is_full(block):
+                self._cut()
+                self._add(header)
+            self._add(block)
+            if header is None:
+                header = block if len(line) <= self._most // 4 else _Block("", tight=True)
+
+    def row(self, line: str) -> None:
+        """Add a row of a table that stands on this page whatever its size."""
+        self._add(_Block(line, tight=True))
+
+    def new_page(self, label: str = "") -> None:
+        """Whatever comes next stands on a new page; `label` is what the document calls it."""
+        self._flush()
+        self._label = label
+
+    def reading(self, title: str = "", warnings: Iterable[str] = ()) -> Reading:
+        """All that was collected. Raises NoText or LimitReached."""
+        self._flush()
+        if not self._pages:
+            raise NoText(
+                "There is no text in this file. If it holds pictures of text, "
+                "add it as a PDF with a text layer."
+            )
+        shown = tidy(title).replace("\n", " ")[:_LONGEST_HEADING]
+        return Reading(tuple(self._pages), shown, tuple(self._headings), tuple(warnings))
+
+    def _is_full(self, block: _Block) -> bool:
+        return self._size > 0 and self._size + len(block.text) > self._most
+
+    def _add(self, block: _Block) -> None:
+        if not block.text:
+            return
+        self._left -= len(block.text)
+        if self._left < 0:
+            raise LimitReached(
+                f"The text of this file has more than the {self._limits.max_characters:,} "
+                "characters set by RAG_APP_MAX_CHARACTERS. Split it, or raise the limit."
+            )
+        if self._is_full(block):
+            self._cut()
+        self._blocks.append(block)
+        self._size += len(block.text) + 2
+
+    def _cut(self) -> None:
+        """End the page; headings that would stand at its end go to the next one."""
+        keep = len(self._blocks)
+        while keep and self._blocks[keep - 1].level:
+            keep -= 1
+        if not keep:
+            return
+        carried, label = self._blocks[keep:], self._label
+        del self._blocks[keep:]
+        self._flush()
+        self._blocks, self._label = carried, label
+        self._size = sum(len(block.text) + 2 for block in carried)
+
+    def _flush(self) -> None:
+        if not self._blocks:
+            return
+        number = len(self._pages) + 1
+        if number > self._limits.max_pages:
+            raise LimitReached(
+                f"This file has more than the {self._limits.max_pages:,} pages set by "
+                "RAG_APP_MAX_PAGES. Split it, or raise the limit."
+            )
+        pieces: list[str] = []
+        start = 0
+        for before, block in zip([None, *self._blocks], self._blocks, strict=False):
+            if before:
+                joint = "\n" if before.tight and block.tight else "\n\n"
+                pieces.append(joint)
+                start += len(joint)
+            if block.level:
+                self._headings.append(Heading(number, start, block.level, block.text))
+            pieces.append(block.text)
+            start += len(block.text)
+        self._pages.append(Page(number, "".join(pieces), self._label))
+        self._blocks, self._size = [], 0
+
+
+def tidy(text: str) -> str:
+    """A text with single spaces, and no more than one empty line together."""
+    single = _LINE_ENDS.sub("\n", _SPACES.sub(" ", text.replace("\0", "")))
+    return _GAPS.sub("\n\n", single).strip()
+
+
+def row_text(cells: Sequence[str]) -> str:
+    """A row as "a | b | c", empty if all of its cells are; empty cells at its end are left out."""
+    words = [" ".join(cell.replace("\0", "").split()) for cell in cells]
+    while words and not words[-1]:
+        words.pop()
+    return " | ".join(words)
+
+
+def _gap(text: str, most: int) -> int:
+    """Where to cut a text that is too long: after a sentence, else at a space, else anywhere."""
+    ends = [match.end() for match in _ENDS.finditer(text, most // 2, most)]
+    return ends[-1] if ends else text.rfind(" ", most // 2, most) + 1 or most

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+from offices import docx, packed, paragraph, table
+
+from rag_app.errors import LimitReached, NoText
+from rag_app.reading.docx import read_docx
+from rag_app.reading.limits import Limits
+
+
+@pytest.fixture
+def read(file):
+    return lambda data, limits=None: read_docx(file(data), limits=limits or Limits())
+
+
+def heading(text: str, level: int = 1) -> str:
+    return paragraph(text, f"Heading{level}")
+
+
+def listed(text: str, level: int = 0) -> str:
+    place = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="7"/></w:numPr>'
+    return paragraph(text, more=place)
+
+
+def test_a_sentence_is_found_on_its_page_under_its_heading(read):
+    filler = "Some words that fill the page. " * 60
+    body = "".join(heading(f"Part {n}") + paragraph(filler) for n in range(6))
+    body += heading("Warranty", 2) + paragraph("The pump is guaranteed for 27 months.")
+    reading = read(docx(body, title="The Pump"))
+    page = next(page for page in reading.pages if "guaranteed for 27 months" in page.text)
+    last = reading.headings[-1]
+    assert reading.title == "The Pump"
+    assert (last.page, last.level, last.text) == (page.number, 2, "Warranty")
+    assert page.text[last.start :].startswith("Warranty\n\nThe pump")
+    assert page.number > 1
+    assert all(len(page.text) <= 3_600 for page in reading.pages)
+
+
+def test_a_heading_is_not_left_at_the_end_of_a_page(read):
+    text = "A sentence that takes some room. " * 40
+    reading = read(docx("".join(heading(f"H{n}") + paragraph(text) for n in range(9))))
+    for found in reading.headings:
+        assert len(reading.pages[found.page - 1].text) > found.start + 100
+
+
+def test_a_table_reads_as_rows(read):
+    reading = read(docx(table(["Part", "Price"], ["Bolt", "2.50"], ["Nut", ""])))
+    assert reading.pages[0].text == "Part | Price\nBolt | 2.50\nNut"
+
+
+def test_a_table_over_several_pages_repeats_its_header(read):
+    rows = [[f"item {n}", "x" * 60, str(n)] for n in range(120)]
+    reading = read(docx(table(["Item", "Note", "Number"], *rows)))
+    assert len(reading.pages) > 2
+    assert all(page.text.startswith("Item | Note | Number\n") for page in reading.pages)
+
+
+def test_numbers_that_word_makes_are_read(read):
+    levels = (
+        '<w:lvl w:ilvl="0"><w:start w:val="3"/><w:numFmt w:val="decimal"/>'
+        '<w:lvlText w:val="%1."/></w:lvl>'
+        '<w:lvl w:ilvl="1"><w:numFmt w:val="lowerRoman"/><w:lvlText w:val="%1.%2"/></w:lvl>'
+    )
+    numbering = (
+        f'<w:abstractNum w:abstractNumId="1">{levels}</w:abstractNum>'
+        '<w:num w:numId="7"><w:abstractNumId w:val="1"/></w:num>'
+    )
+    body = (
+        listed("Term") + listed("Start", 1) + listed("End", 1) + listed("Fees") + listed("Due", 1)
+    )
+    text = read(docx(body, numbering=numbering)).pages[0].text
+    assert text.split("\n") == ["3. Term", "3.i Start", "3.ii End", "4. Fees", "4.i Due"]
+
+
+def test_what_was_deleted_is_not_read_and_what_was_inserted_is(read):
+    body = (
+        "<w:p><w:del><w:r><w:delText>old</w:delText></w:r></w:del>"
+        "<w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:r><w:tab/><w:t>text</w:t></w:r></w:p>"
+    )
+    assert read(docx(body)).pages[0].text == "new text"
+
+
+def test_notes_headers_and_footers_come_last(read):
+    note = f'<w:footnote w:type="separator">{paragraph("-")}</w:footnote>'
+    note += f"<w:footnote>{paragraph('See the annex.')}</w:footnote>"
+    data = docx(
+        paragraph("Body."), footnotes=note, header1=paragraph("Acme Ltd"), footer1=paragraph("3")
+    )
+    assert read(data).pages[0].text == (
+        "Body.\n\nFootnotes\n\n[1] See the annex.\n\nHeaders and footers\n\nAcme Ltd"
+    )
+
+
+def test_a_title_in_the_text_is_the_title(read):
+    styles = '<w:style w:styleId="Titel"><w:name w:val="Title"/></w:style>'
+    reading = read(docx(paragraph("Year in Review", "Titel"), styles=styles))
+    assert reading.title == "Year in Review"
+
+
+def test_a_style_takes_its_level_from_the_one_it_is_based_on(read):
+    styles = '<w:style w:styleId="Own"><w:name w:val="Own"/><w:basedOn w:val="Heading2"/></w:style>'
+    styles += '<w:style w:styleId="Loop"><w:name w:val="x"/><w:basedOn w:val="Loop"/></w:style>'
+    body = paragraph("Scope", "Own") + paragraph("text", "Loop")
+    assert [(h.level, h.text) for h in read(docx(body, styles=styles)).headings] == [(2, "Scope")]
+
+
+def test_a_document_without_words_has_no_text(read):
+    with pytest.raises(NoText):
+        read(docx(paragraph("  ")))
+
+
+def test_broken_styles_are_told_and_the_text_is_read(read):
+    reading = read(docx(paragraph("Still here."), styles="<broken"))
+    assert reading.pages[0].text == "Still here."
+    assert "styles of this document are damaged" in reading.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        (Limits(max_characters=500), "RAG_APP_MAX_CHARACTERS"),
+        (Limits(max_pages=2), "RAG_APP_MAX_PAGES"),
+    ],
+)
+def test_too_long_a_document_names_the_limit(read, limits, name):
+    with pytest.raises(LimitReached, match=name):
+        read(docx(paragraph("A sentence. " * 90) * 10), limits)
+
+
+def test_the_main_part_may_have_another_name(read):
+    data = docx(paragraph("Hello"))
+    import io
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["word/document2.xml"] = parts.pop("word/document.xml")
+    parts["_rels/.rels"] = parts["_rels/.rels"].replace(b"document.xml", b"document2.xml")
+    assert read(packed(parts)).pages[0].text == "Hello"

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from rag_app.reading.text import decode
+
+TEXTS = {
+    "cp1250": "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. "
+    "Są oni obdarzeni rozumem i sumieniem i powinni postępować w duchu braterstwa. ",
+    "iso8859-2": "Zażółć gęślą jaźń. Są oni obdarzeni rozumem i sumieniem, równi i wolni. ",
+    "cp1251": "Все люди рождаются свободными и равными в своем достоинстве и правах. ",
+    "koi8-r": "Все люди рождаются свободными и равными в своем достоинстве и правах. ",
+    "cp1253": "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στα δικαιώματα. ",
+    "cp1254": "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. ",
+    "cp1256": "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق. وقد وهبوا عقلا وضميرا. ",
+    "cp932": "すべての人間は、生まれながらにして自由であり、尊厳と権利とについて平等である。",
+    "euc-jp": "すべての人間は、生まれながらにして自由であり、尊厳と権利とについて平等である。",
+    "gb18030": "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心。",
+    "big5": "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心。",
+    "cp949": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
+}
+WESTERN = (
+    "Alle Menschen sind frei und gleich an Würde und Rechten geboren. ",
+    "Tous les êtres humains naissent libres et égaux en dignité, à l’égard des autres. ",
+    "El niño pequeño corrió hacia la montaña ayer por la mañana. ¿Quién está ahí? ",
+    "As nações não são irmãs; todos os seres humanos são dotados de razão. Põe isso aí. ",
+    "Perché la città è così bella? Più virtù, né libertà né età. ",
+    "The café’s naïve façade – a résumé of £5 – costs “€20”. ",
+)
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+@pytest.mark.parametrize("times", [3, 20])
+def test_an_encoding_is_guessed_from_the_words(encoding, times):
+    text = TEXTS[encoding] * times
+    decoded, warnings = decode(text.encode(encoding))
+    assert decoded == text
+    assert warnings[0].startswith("This file does not say its encoding; it was read as ")
+
+
+@pytest.mark.parametrize("words", WESTERN)
+@pytest.mark.parametrize("times", [1, 20])
+def test_western_texts_are_read_as_windows_1252(words, times):
+    text = words * times
+    assert decode(text.encode("cp1252")) == (
+        text,
+        ("This file does not say its encoding; it was read as windows-1252.",),
+    )
+
+
+def test_bytes_of_no_encoding_are_read_all_the_same():
+    text, warnings = decode(b"one \xff\xfe\x81\x8d two")
+    assert text.startswith("one ")
+    assert text.endswith(" two")
+    assert warnings

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+
+import pytest
+from offices import docx, opendocument, paragraph
+from old_offices import compound, slides, word
+
+from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
+from rag_app.reading import converted
+from rag_app.reading.limits import Limits
+from rag_app.reading.ole import read_ole
+from rag_app.reading.opendocument import read_odt
+from rag_app.reading.rtf import read_rtf
+
+
+@pytest.fixture
+def read(file):
+    return lambda text: read_rtf(file(text.encode("ascii")), limits=Limits())
+
+
+@pytest.fixture
+def read_old(file):
+    return lambda data, limits=None: read_ole(file(data), limits=limits or Limits())
+
+
+HEAD = (
+    r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f1\fcharset204 Arial;}}"
+    r"{\stylesheet{\s0 Normal;}{\s1 heading 1;}{\s2 heading 2;}}"
+    r"{\info{\title The Pump}{\author Me}}"
+)
+
+
+def test_rich_text_has_paragraphs_headings_and_a_title(read):
+    reading = read(HEAD + r"\pard\s1 Care\par\pard\s0 Oil it {\b every} year.\par Then rest.}")
+    assert reading.title == "The Pump"
+    assert reading.pages[0].text == "Care\n\nOil it every year.\n\nThen rest."
+    assert [(h.level, h.text) for h in reading.headings] == [(1, "Care")]
+
+
+def test_a_sentence_of_a_long_rich_text_is_on_its_page_under_its_heading(read):
+    filler = r"\pard\s0 " + "Words that fill the page. " * 80 + r"\par"
+    text = "".join(rf"\pard\s1 Part {n}\par{filler}" for n in range(6))
+    reading = read(HEAD + text + r"\pard\s2 Oil\par\pard\s0 After 300 hours.\par}")
+    assert reading.headings[-1].text == "Oil"
+    assert "Oil\n\nAfter 300 hours." in reading.pages[reading.headings[-1].page - 1].text
+    assert len(reading.pages) > 3
+
+
+def test_a_table_of_rich_text_reads_as_rows(read):
+    row = r"\trowd\cellx1\cellx2\pard\intbl {0}\cell {1}\cell\row"
+    rows = "".join(
+        row.replace("{0}", a).replace("{1}", b) for a, b in (("Part", "Price"), ("Nut", "2"))
+    )
+    assert read(HEAD + rows + r"\pard after\par}").pages[0].text == "Part | Price\nNut | 2\n\nafter"
+
+
+def test_letters_of_any_script_are_read(read):
+    text = r"Gr\'fc\'dfe {\f1 \'cc\'e8\'f0} \u26481?\u20140? \u-10179?\u-8704? {\uc0\u233}t\'e9"
+    assert read(HEAD + text + "}").pages[0].text == "Grüße Мир 東京 😀 été"
+
+
+def test_pictures_codes_of_fields_and_unknown_groups_are_no_text(read):
+    text = r"{\pict\pngblip 89504e47}{\*\odd hidden}{\field{\*\fldinst HYPERLINK x}{\fldrslt here}}"
+    assert read(HEAD + text + r"\bullet  \emdash}").pages[0].text == "here• —"
+
+
+def test_a_torn_rich_text_is_read_as_far_as_it_goes(read):
+    assert read(HEAD + r"\pard The first words {\b and").pages[0].text == "The first words and"
+
+
+def test_rich_text_without_words_has_no_text(read):
+    with pytest.raises(NoText):
+        read(HEAD + "}")
+
+
+def test_groups_without_end_are_refused(read):
+    with pytest.raises(DamagedFile, match="groups"):
+        read("{\\rtf1" + "{" * 20_000)
+
+
+def test_a_text_of_opendocument_is_read(file):
+    body = (
+        "<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes>"
+        '<text:h text:outline-level="2">Care</text:h>'
+        '<text:p>Oil<text:s text:c="3"/>it<text:note><text:note-body><text:p>Often.</text:p>'
+        "</text:note-body></text:note>.<text:line-break/>Then rest.</text:p>"
+        "<text:list><text:list-item><text:p>one</text:p><text:list><text:list-item>"
+        "<text:p>inner</text:p></text:list-item></text:list></text:list-item></text:list>"
+        "<table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>Part"
+        "</text:p></table:table-cell><table:table-cell><text:p>Price</text:p></table:table-cell>"
+        "</table:table-row></table:table-header-rows><table:table-row>"
+        "<table:table-cell><text:p>Nut</text:p></table:table-cell><table:table-cell "
+        'table:number-columns-repeated="1000000"><text:p>2</text:p></table:table-cell>'
+        "</table:table-row></table:table>"
+    )
+    reading = read_odt(file(opendocument("text", body, "The Pump")), limits=Limits())
+    assert reading.title == "The Pump"
+    assert [(h.level, h.text) for h in reading.headings] == [(2, "Care")]
+    assert reading.pages[0].text == (
+        "Care\n\nOil it [Often.].\nThen rest.\n\n- one\n- inner\n\nPart | Price\nNut | 2".replace(
+            "- inner\n\nPart", "- inner\nPart"
+        )
+    )
+
+
+def test_an_opendocument_with_a_password_says_so(file):
+    data = opendocument("text", "<text:p>x</text:p>", manifest="<f><encryption-data/></f>")
+    with pytest.raises(UnsupportedFormat, match="password"):
+        read_odt(file(data), limits=Limits())
+
+
+def test_an_old_word_document_is_read(read_old):
+    text = (
+        "Care\rOil it \x13 LINK x \x14every\x15 year.\rPart\x07Price\x07\x07Nut\x072\x07\x07\rEnd\r"
+    )
+    reading = read_old(compound(word(text, headings=1)))
+    assert reading.pages[0].text == "Care\n\nOil it every year.\n\nPart | Price\nNut | 2\n\nEnd"
+    assert [(h.level, h.text) for h in reading.headings] == [(1, "Care")]
+
+
+def test_an_old_word_document_with_a_password_says_so(read_old):
+    with pytest.raises(UnsupportedFormat, match="password"):
+        read_old(compound(word("x\r", flags=0x0100)))
+
+
+def test_an_old_word_document_without_its_table_is_damaged(read_old):
+    with pytest.raises(DamagedFile):
+        read_old(compound({**word("x\r"), "0Table": b""}))
+
+
+def test_a_file_from_before_1997_asks_for_libreoffice(read_old, monkeypatch):
+    monkeypatch.setattr(converted.shutil, "which", lambda name: None)
+    with pytest.raises(UnsupportedFormat, match="needs LibreOffice, which is not installed"):
+        read_old(compound(word("x\r", version=104)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_libreoffice_is_asked_where_it_is_installed(read_old, monkeypatch, tmp_path):
+    ready = tmp_path / "ready.docx"
+    ready.write_bytes(docx(paragraph("From long ago.")))
+    program = tmp_path / "soffice"
+    program.write_text(
+        '#!/bin/sh\nfor each; do last=$each; done\nname=$(basename "$last")\n'
+        'while [ "$1" != --outdir ]; do shift; done\n'
+        f'cp "{ready}" "$2/${{name%.*}}.docx"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(converted.shutil, "which", lambda name: str(program))
+    assert read_old(compound(word("x\r", version=104))).pages[0].text == "From long ago."
+
+
+def test_a_libreoffice_that_hangs_names_the_limit(read_old, monkeypatch):
+    def run(command, timeout, **rest):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(converted.shutil, "which", lambda name: "soffice")
+    monkeypatch.setattr(converted.subprocess, "run", run)
+    with pytest.raises(LimitReached, match="RAG_APP_READ_SECONDS"):
+        read_old(compound(word("x\r", version=104)))
+
+
+def test_an_old_presentation_has_slides_with_titles_and_notes(read_old):
+    streams = slides("Opening\nWelcome", "Costs\n12 million – less", notes="Be brief.")
+    reading = read_old(compound(streams))
+    assert [page.text for page in reading.pages] == [
+        "Opening\n\nWelcome",
+        "Costs\n\n12 million – less\n\nNotes: Be brief.",
+    ]
+    assert [(h.page, h.text) for h in reading.headings] == [(1, "Opening"), (2, "Costs")]
+
+
+def test_an_old_presentation_with_a_password_says_so(read_old):
+    streams = slides("x")
+    user = streams["Current User"][:12] + struct.pack("<I", 0xF3D1C4DF) + b"\0" * 8
+    with pytest.raises(UnsupportedFormat, match="password"):
+        read_old(compound({**streams, "Current User": user}))
+
+
+@pytest.mark.parametrize("name", ["EncryptedPackage", "\tDRMContent"])
+def test_a_locked_office_file_says_so(read_old, name):
+    with pytest.raises(UnsupportedFormat, match="password"):
+        read_old(compound({name: b"x", "WordDocument": b"x"}))
+
+
+def test_an_unknown_kind_of_old_file_says_so(read_old):
+    with pytest.raises(UnsupportedFormat, match="older Office file"):
+        read_old(compound({"VisioDocument": b"x"}))
+
+
+@pytest.mark.parametrize("size", [8, 600, 1_500, 6_000])
+def test_a_torn_old_file_says_so(read_old, size):
+    with pytest.raises((DamagedFile, UnsupportedFormat)):
+        read_old(compound(word("x\r"))[:size])
