@@ -27,7 +27,7 @@ from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.shelf import Shelf
-from rag_app.store import Store
+from rag_app.store import Conversations, Store
 from rag_app.tuned import TunedQuestions
 from rag_app.types import (
     Added,
@@ -74,6 +74,7 @@ class Library:
         except RagAppError:
             self._lock.release()
             raise
+        self.conversations = Conversations(self._store.database)
         self._vectors = ChromaVectors(folder / "vectors", self._embedder.fingerprint)
         terms = Terms(
             settings.chat_key, settings.chat_seconds, settings.chat_tokens, folder / "models"
@@ -360,6 +361,7 @@ class Library:
         for document_id, suffix in removals:
             self._vectors.delete(document_id)
             self._originals.forget(document_id, suffix)
+            self.conversations.forget(document_id)
         if removals:
             self._store.shred()
         for document_id, _ in removals:

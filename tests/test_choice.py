@@ -29,7 +29,16 @@ def test_a_line_is_a_choice(line, choice):
 
 @pytest.mark.parametrize(
     "line",
-    ["", "gpt", "openai:", "openai:@http://x/v1", ":x", "x\n:y", "openai:m@http://", "openai:m@ftp://x"],
+    [
+        "",
+        "gpt",
+        "openai:",
+        "openai:@http://x/v1",
+        ":x",
+        "x\n:y",
+        "openai:m@http://",
+        "openai:m@ftp://x",
+    ],
 )
 def test_a_line_that_is_none_says_how_to_write_one(line):
     with pytest.raises(SettingsError, match=r"Write (?:reader|it like)"):

@@ -351,3 +351,16 @@ def test_a_chat_model_makes_a_follow_up_standalone(library):
         assert "What does a dog cost on the ferry to the island?" in asked
     assert answer.question == "and a dog?"
     assert answer.notes[0] == "Understood as: What does a dog cost on the ferry to the island?"
+
+
+def test_removing_a_document_takes_its_words_out_of_conversations(library):
+    ferry = add(library, "ferry.txt", FERRY)
+    conversation = library.conversations.start("What does the ferry cost?")
+    exchange = library.conversations.ask(conversation, "What does the ferry cost?")
+    library.conversations.answer(exchange, ask(library, "What does the ferry to the island cost?"))
+    library.remove(ferry)
+    [left] = library.conversations.exchanges(conversation)
+    assert left.answer is not None and "four euros" not in repr(left)
+    folder = library.settings.data_dir
+    for path in folder.rglob("*"):
+        assert not path.is_file() or b"four euros" not in path.read_bytes(), path

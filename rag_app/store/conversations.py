@@ -1,0 +1,202 @@
+"""Conversations: what was asked, what was answered, and what people thought of it.
+
+Answers are kept whole, with their quotes, so that nothing that happens later changes them; only a
+document that is removed takes its words along."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rag_app.store import frozen
+from rag_app.store.database import Database
+from rag_app.types import Answer
+
+_TITLE = 80  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation in the list."""
+
+    id: str
+    title: str
+    started_at: str  # ISO 8601, UTC
+    changed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and what came of it; `documents` None: all were asked."""
+
+    id: str
+    question: str
+    asked_at: str
+    documents: tuple[str, ...] | None = None
+    answer: Answer | None = None
+    error: str | None = None
+    rating: int = 0  # 1: good, -1: bad
+    reason: str = ""
+
+
+class Conversations:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    def start(self, question: str) -> str:
+        """Begin a conversation, titled by its first question; its id."""
+        conversation_id, now = secrets.token_hex(8), _now()
+        with self._write() as db:
+            db.execute(
+                "INSERT INTO conversations VALUES (?, ?, ?, ?)",
+                (conversation_id, title_of(question), now, now),
+            )
+        return conversation_id
+
+    def listed(self, words: str = "") -> list[Conversation]:
+        """The conversations, the last changed first; with `words`, those that hold all of them."""
+        only = "".join(
+            " AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM exchanges e WHERE "
+            "e.conversation_id = c.id AND (e.question LIKE ? ESCAPE '\\' OR "
+            "json_extract(e.answer, '$.text') LIKE ? ESCAPE '\\')))"
+            for _ in words.split()
+        )
+        given = [like for word in words.split() for like in [_like(word)] * 3]
+        with self._read() as db:
+            rows = db.execute(
+                f"SELECT * FROM conversations c WHERE 1{only} ORDER BY changed_at DESC, rowid DESC",
+                given,
+            ).fetchall()
+        return [Conversation(*row) for row in rows]
+
+    def rename(self, conversation_id: str, title: str) -> None:
+        """Give it another title; an empty one changes nothing."""
+        if title.strip():
+            with self._write() as db:
+                db.execute(
+                    "UPDATE conversations SET title = ? WHERE id = ?",
+                    (title_of(title), conversation_id),
+                )
+
+    def delete(self, conversation_id: str) -> None:
+        """Forget a conversation with everything in it."""
+        with self._write() as db:
+            db.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
+
+    def exchanges(self, conversation_id: str) -> list[Exchange]:
+        """What was asked, in order."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT id, question, asked_at, documents, answer, error, rating, reason "
+                "FROM exchanges WHERE conversation_id = ? ORDER BY ordinal",
+                (conversation_id,),
+            ).fetchall()
+        return [_exchange(row) for row in rows]
+
+    def ask(
+        self, conversation_id: str, question: str, documents: Sequence[str] | None = None
+    ) -> str:
+        """Keep a question before it is answered; the id of the exchange."""
+        exchange_id, now = secrets.token_hex(8), _now()
+        with self._write() as db:
+            db.execute(
+                "INSERT INTO exchanges "
+                "(id, conversation_id, ordinal, question, asked_at, documents) "
+                "SELECT ?, ?, coalesce(max(ordinal), 0) + 1, ?, ?, ? FROM exchanges "
+                "WHERE conversation_id = ?",
+                (
+                    *(exchange_id, conversation_id, question, now),
+                    *(None if documents is None else json.dumps(list(documents)), conversation_id),
+                ),
+            )
+            db.execute(
+                "UPDATE conversations SET changed_at = ? WHERE id = ?", (now, conversation_id)
+            )
+        return exchange_id
+
+    def answer(self, exchange_id: str, answer: Answer) -> None:
+        """Keep the answer of an exchange, in place of one it had."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE exchanges SET answer = ?, error = NULL, rating = 0, reason = '' "
+                "WHERE id = ?",
+                (frozen.to_json(answer), exchange_id),
+            )
+            db.execute("DELETE FROM exchange_documents WHERE exchange_id = ?", (exchange_id,))
+            db.executemany(
+                "INSERT INTO exchange_documents SELECT id, ? FROM exchanges WHERE id = ?",
+                [(document, exchange_id) for document in frozen.documents_of(answer)],
+            )
+
+    def fail(self, exchange_id: str, sentence: str) -> None:
+        """Keep why there is no answer."""
+        with self._write() as db:
+            db.execute("UPDATE exchanges SET error = ? WHERE id = ?", (sentence, exchange_id))
+
+    def rate(self, exchange_id: str, rating: int, reason: str = "") -> None:
+        """What a person thought of the answer: 1 good, -1 bad, 0 nothing."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE exchanges SET rating = ?, reason = ? WHERE id = ?",
+                (max(-1, min(1, rating)), reason.strip(), exchange_id),
+            )
+
+    def rated(self, rating: int = 1) -> list[Exchange]:
+        """All answered exchanges with this rating, the oldest first: what can be learnt from."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT id, question, asked_at, documents, answer, error, rating, reason "
+                "FROM exchanges WHERE rating = ? AND answer IS NOT NULL ORDER BY asked_at, rowid",
+                (rating,),
+            ).fetchall()
+        return [_exchange(row) for row in rows]
+
+    def forget(self, document_id: str) -> None:
+        """Take a document's words out of every answer."""
+        with self._write() as db:
+            rows = db.execute(
+                "SELECT e.id, e.answer FROM exchanges e JOIN exchange_documents d "
+                "ON d.exchange_id = e.id WHERE d.document_id = ? AND e.answer IS NOT NULL",
+                (document_id,),
+            ).fetchall()
+            for exchange_id, text in rows:
+                left = frozen.without(frozen.from_json(text), document_id)
+                db.execute(
+                    "UPDATE exchanges SET answer = ? WHERE id = ?",
+                    (frozen.to_json(left), exchange_id),
+                )
+            db.execute("DELETE FROM exchange_documents WHERE document_id = ?", (document_id,))
+
+
+def title_of(question: str) -> str:
+    """The first line's words, shortened between words."""
+    line = " ".join(question.split()) or "…"
+    return line if len(line) <= _TITLE else line[: _TITLE - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _like(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def _exchange(row: tuple[object, ...]) -> Exchange:
+    id_, question, asked_at, documents, answer, error, rating, reason = row
+    return Exchange(
+        id=str(id_),
+        question=str(question),
+        asked_at=str(asked_at),
+        documents=None if documents is None else tuple(json.loads(str(documents))),
+        answer=None if answer is None else frozen.from_json(str(answer)),
+        error=None if error is None else str(error),
+        rating=int(str(rating)),
+        reason=str(reason),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

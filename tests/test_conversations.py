@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.store.conversations import Conversations, title_of
+from rag_app.store.database import VERSIONS, Database
+from rag_app.store.frozen import REMOVED, from_json, to_json, without
+from rag_app.types import Answer, Box, Chunk, Citation, Passage, Timing
+
+
+def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answer:
+    citations = (
+        Citation(1, "ferry", "ferry.pdf", 2, 0, 11, "Four euros.", (Box(1, 2, 3, 4),), 0.7),
+        Citation(2, "dogs", "dogs.txt", 1, 5, 19, "Dogs are free."),
+    )
+    passages = (
+        Passage(Chunk("ferry", 2, 0, 0, 30, "Four euros. And so on.", "Prices"), "ferry.pdf", 0.6),
+        Passage(Chunk("dogs", 1, 0, 5, 40, "Dogs are free. Cats pay."), "dogs.txt", 0.4),
+    )
+    values = {
+        "question": "What does it cost?",
+        "text": text,
+        "short_answer": "Four euros",
+        "abstained": False,
+        "confidence": 0.8,
+        "generator": "reader",
+        "citations": citations,
+        "passages": passages,
+        "seconds": Timing(0.1, 0.2),
+        "notes": ("A note.",),
+    }
+    return Answer(**(values | given))
+
+
+@pytest.fixture
+def conversations(tmp_path: Path):
+    database = Database(tmp_path / "s.sqlite3")
+    yield Conversations(database)
+    database.close()
+
+
+def asked(conversations: Conversations, question: str, said: Answer | None = None) -> str:
+    conversation = conversations.start(question)
+    exchange = conversations.ask(conversation, question, ["ferry"])
+    if said:
+        conversations.answer(exchange, said)
+    return conversation
+
+
+def test_an_answer_comes_back_as_it_was():
+    assert from_json(to_json(answer())) == answer()
+
+
+def test_a_conversation_is_kept_with_its_questions_in_order(conversations):
+    conversation = asked(conversations, "What does it cost?", answer())
+    second = conversations.ask(conversation, "and dogs?")
+    conversations.fail(second, "It was too much.")
+    first, last = conversations.exchanges(conversation)
+    assert (first.question, first.documents, first.answer) == (
+        "What does it cost?", ("ferry",), answer()
+    )  # fmt: skip
+    assert (last.question, last.documents, last.answer) == ("and dogs?", None, None)
+    assert last.error == "It was too much."
+
+
+def test_the_last_changed_is_listed_first_under_its_first_question(conversations):
+    older = asked(conversations, "First?")
+    newer = asked(conversations, "Second?")
+    assert [c.title for c in conversations.listed()] == ["Second?", "First?"]
+    conversations.ask(older, "again")
+    assert [c.id for c in conversations.listed()] == [older, newer]
+
+
+def test_conversations_are_found_by_title_question_and_answer(conversations):
+    ferry = asked(conversations, "What does 100% of it cost?", answer())
+    other = asked(conversations, "Who wrote this_file?")
+    assert [c.id for c in conversations.listed("EUROS cost")] == [ferry]
+    assert [c.id for c in conversations.listed("100%")] == [ferry]
+    assert [c.id for c in conversations.listed("this_file")] == [other]
+    assert conversations.listed("0_%") == [] and len(conversations.listed(" ")) == 2
+
+
+def test_a_conversation_is_renamed_and_deleted(conversations):
+    one = asked(conversations, "First?", answer())
+    conversations.rename(one, "  Prices \n of the ferry ")
+    conversations.rename(one, "   ")
+    assert [c.title for c in conversations.listed()] == ["Prices of the ferry"]
+    conversations.delete(one)
+    assert conversations.listed() == [] and conversations.exchanges(one) == []
+
+
+def test_what_is_rated_can_be_learnt_from_until_it_is_answered_anew(conversations):
+    conversation = asked(conversations, "What does it cost?", answer())
+    [exchange] = conversations.exchanges(conversation)
+    conversations.rate(exchange.id, 5, " to the point ")
+    [good] = conversations.rated(1)
+    assert (good.id, good.rating, good.reason) == (exchange.id, 1, "to the point")
+    conversations.answer(exchange.id, answer(text="Else."))
+    assert conversations.rated(1) == []
+
+
+def test_a_removed_document_takes_its_words_along_and_leaves_the_others(conversations, tmp_path):
+    conversation = asked(conversations, "What does it cost?", answer())
+    conversations.forget("ferry")
+    [exchange] = conversations.exchanges(conversation)
+    left = exchange.answer
+    assert left is not None
+    assert left.text == f"{REMOVED} [1]\n\nDogs are free. [2]"
+    assert left.short_answer == ""
+    assert [(c.name, c.page, c.quote) for c in left.citations] == [
+        ("ferry.pdf", 2, ""), ("dogs.txt", 1, "Dogs are free."),
+    ]  # fmt: skip
+    assert "Four euros" not in to_json(left) and [p.name for p in left.passages] == ["dogs.txt"]
+    conversations.forget("ferry")
+    conversations.forget("nobody")
+
+
+def test_an_answer_that_does_not_cite_a_document_keeps_its_words():
+    said = answer(text="Nothing was cited.", citations=())
+    left = without(said, "ferry")
+    assert (left.text, left.short_answer) == ("Nothing was cited.", "Four euros")
+    assert [p.name for p in left.passages] == ["dogs.txt"]
+
+
+def test_a_library_of_the_first_version_gains_conversations(tmp_path):
+    import sqlite3
+
+    file = tmp_path / "s.sqlite3"
+    with sqlite3.connect(file) as db:
+        db.executescript(VERSIONS[0].read_text("utf-8") + "PRAGMA user_version = 1;")
+    db.close()
+    database = Database(file)
+    assert Conversations(database).listed() == []
+    database.close()
+
+
+@given(st.text())
+def test_a_title_is_one_line_and_short(question):
+    title = title_of(question)
+    assert title and len(title) <= 80 and "\n" not in title
+
+
+@given(st.text(alphabet="ab [1]2\n.", max_size=40), st.sets(st.integers(1, 12)))
+def test_blanking_never_fails_and_leaves_no_gap_unexplained(text, gone):
+    said = answer(text=text, citations=tuple(
+        Citation(n, "ferry" if n in gone else "dogs", "x", 1, 0, 1, "q") for n in range(1, 13)
+    ))  # fmt: skip
+    left = without(said, "ferry")
+    assert (left.text == text) or REMOVED in left.text
