@@ -86,7 +86,7 @@ class Questioner:
         answering = self._workshop.build(parse(generator)) if generator else self._generator
         task = wanted(asked)
         if task is None:
-            meant = self._standalone(asked, turns, documents, answering, stop)
+            meant = self._standalone(asked, turns, answering, stop)
             events = chain.ask(asked, retriever, answering, stop.is_set, meant)
         else:
             events = self._task(task, documents, answering, retriever, stop)
@@ -100,7 +100,6 @@ class Questioner:
         self,
         question: str,
         turns: Sequence[Turn],
-        documents: Sequence[str] | None,
         answering: Generator,
         stop: threading.Event,
     ) -> str:
@@ -114,9 +113,7 @@ class Questioner:
             except ChatModelError:  # it will be said where the model is asked for the answer
                 return standalone(question, turns)
             return cleaned(reply, question, turns)
-        chosen = self._chosen(documents)
-        title = chosen[0].title if len(chosen) == 1 else ""
-        return standalone(question, [Turn(title, ""), *turns] if title else turns)
+        return standalone(question, turns)
 
     def _task(
         self,

@@ -75,6 +75,11 @@ class Reading:
     def __init__(self, looks: int) -> None:
         self.looks = looks
         self.asked_after: int | None = None
+        self.conversations = self
+        self.kept: dict[str, object] = {}
+
+    def answer(self, exchange_id: str, answer: object) -> None:
+        self.kept[exchange_id] = answer
 
     def documents(self) -> list[Document]:
         self.looks -= 1
@@ -88,14 +93,14 @@ class Reading:
 
 def test_a_question_waits_for_the_documents_that_came_with_it():
     library = Reading(looks=3)
-    running = generation.ask(library, "q", None, ["d"])
+    running = generation.ask(library, "x1", "q", None, ["d"])
     assert running.wait(5)
-    assert library.asked_after == 0
+    assert library.asked_after == 0 and library.kept == {"x1": ANSWER}
 
 
 def test_a_question_that_waits_can_be_stopped():
     library = Reading(looks=10_000)
-    running = generation.ask(library, "q", None, ["d"])
+    running = generation.ask(library, "x1", "q", None, ["d"])
     running.stop()
     assert running.wait(5)
     assert library.asked_after is None and running.now().stopped

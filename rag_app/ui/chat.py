@@ -74,13 +74,22 @@ def _begin(library: Library, exchange: Exchange) -> None:
     by = current().generator
     exchange.quoting = parse(by or library.settings.generator).kind in texts.QUOTING
     exchange.seen = False
+    session = current()
+    if not exchange.kept:
+        if session.conversation is None:
+            session.conversation = library.conversations.start(exchange.question)
+        exchange.id = library.conversations.ask(
+            session.conversation, exchange.question, exchange.documents
+        )
+        exchange.kept = True
     exchange.generation = generation.ask(
         library,
+        exchange.id,
         exchange.question,
         exchange.documents,
         exchange.first,
         by,
-        current().turns_before(exchange),
+        session.turns_before(exchange),
     )
 
 

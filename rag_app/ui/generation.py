@@ -8,6 +8,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from rag_app.answering.follow_ups import Turn
 from rag_app.library import Library
@@ -32,8 +33,13 @@ class Moment:
 class Generation:
     """Runs `events` to its end in the background and remembers what it said."""
 
-    def __init__(self, events: Callable[[threading.Event], Iterator[Event]]) -> None:
+    def __init__(
+        self,
+        events: Callable[[threading.Event], Iterator[Event]],
+        failed: Callable[[str], None] = lambda error: None,
+    ) -> None:
         self._events = events
+        self._failed = failed
         self._cancelled = threading.Event()
         self._done = threading.Event()
         self._lock = threading.Lock()
@@ -58,6 +64,8 @@ class Generation:
         with caught(lambda sentence: self._change(error=sentence)):
             for event in self._events(self._cancelled):
                 self._take(event)
+        if error := self.now().error:
+            self._failed(error)
         unfinished = self.now().answer is None and self.now().error is None
         self._change(done=True, stopped=unfinished)
         self._done.set()
@@ -77,23 +85,59 @@ class Generation:
             self._moment = dataclasses.replace(self._moment, **changes)  # type: ignore[arg-type]
 
 
+class Ended:
+    """An answer that was made earlier, as `Generation` shows it."""
+
+    def __init__(self, answer: Answer | None, error: str | None) -> None:
+        self._moment = Moment(
+            passages=answer.passages if answer else (),
+            answer=answer,
+            error=error,
+            done=True,
+            stopped=answer is None and error is None,
+        )
+
+    def now(self) -> Moment:
+        """How it ended."""
+        return self._moment
+
+    def stop(self) -> None:
+        """Nothing is left to stop."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """It has ended."""
+        return True
+
+
+RUNNING: WeakValueDictionary[str, Generation] = WeakValueDictionary()
+"""By exchange: what is being answered now, so that a page that is loaded anew finds it again."""
+
+
 def ask(
     library: Library,
+    exchange_id: str,
     question: str,
     documents: Sequence[str] | None,
     first: Sequence[str],
     generator: str | None = None,
     turns: Sequence[Turn] = (),
 ) -> Generation:
-    """Ask the library, as soon as the documents `first` can be searched (or have failed)."""
+    """Ask the library, as soon as the documents `first` can be searched (or have failed).
+
+    What comes of it is kept in the exchange, whether or not anybody still looks."""
 
     def events(cancelled: threading.Event) -> Iterator[Event]:
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
         if not cancelled.is_set():
-            yield from library.ask(question, documents, cancelled, generator, turns)
+            for event in library.ask(question, documents, cancelled, generator, turns):
+                if isinstance(event, Finished):
+                    library.conversations.answer(exchange_id, event.answer)
+                yield event
 
-    return Generation(events)
+    generation = Generation(events, lambda error: library.conversations.fail(exchange_id, error))
+    RUNNING[exchange_id] = generation
+    return generation
 
 
 def _unread(library: Library, documents: Sequence[str]) -> bool:

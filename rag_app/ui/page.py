@@ -6,7 +6,7 @@ import streamlit as st
 
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
-from rag_app.ui import chat, documents, source, style, texts, welcome, who
+from rag_app.ui import chat, conversations, documents, source, style, texts, welcome, who
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import current
 
@@ -20,7 +20,9 @@ def show_error(sentence: str) -> None:
 def draw(library: Library) -> None:
     """Draw everything. The source comes before the chat, so that it opens while an answer runs."""
     session = current()
+    conversations.restore(library)
     st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
+    conversations.draw(library)
     who.draw(library)
     documents.draw(library)
     source.draw(library)

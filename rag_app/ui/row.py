@@ -9,7 +9,7 @@ import streamlit as st
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.types import Document, Progress, Status
-from rag_app.ui import chat, source, texts
+from rag_app.ui import chat, conversations, source, texts
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Opened, Place, Session, current, say
 
@@ -118,6 +118,7 @@ def _remove(library: Library, document_id: str) -> None:
         session.opened = None
     library.remove(document_id)
     source.forget_pictures()
+    conversations.refresh(library)
 
 
 @caught(say)

@@ -18,7 +18,7 @@ from rag_app.ui.state import Opened, Place, Session, current
 _AROUND = 4_000  # characters of a text shown before and after a quote
 _WHOLE = 12_000  # a text up to this long is shown whole
 
-_KEY = re.compile(r"(?P<exchange>[0-9a-f]{8})-(?P<passage>p?)(?P<number>[1-9]\d{0,2})")
+_KEY = re.compile(r"(?P<exchange>[0-9a-f]{16})-(?P<passage>p?)(?P<number>[1-9]\d{0,2})")
 
 
 def place_of(session: Session, key: str) -> Place | None:
@@ -95,7 +95,8 @@ def _panel(library: Library, opened: Opened) -> None:
             document = library.document(place.document_id)
         except UnknownDocument:
             quote = mark(place.quote, ())
-            st.html(f"<p class='note'>{texts.GONE}</p><blockquote>{quote}</blockquote>")
+            kept = f"<blockquote>{quote}</blockquote>" if place.quote else ""
+            st.html(f"<p class='note'>{texts.GONE}</p>{kept}")
             return
         _tools(library, document, opened)
     if place.quote and opened.page == place.page:

@@ -13,7 +13,7 @@ import streamlit as st
 from rag_app.answering.follow_ups import Turn
 from rag_app.answering.servers import Server
 from rag_app.types import Box, Document, Status
-from rag_app.ui.generation import Generation
+from rag_app.ui.generation import Ended, Generation
 
 ASKABLE = (Status.SEARCHABLE, Status.READY)
 
@@ -24,11 +24,12 @@ class Exchange:
 
     question: str
     files: tuple[str, ...] = ()
-    generation: Generation | None = None
+    generation: Generation | Ended | None = None
     first: tuple[str, ...] = ()  # ids of the documents that are read before it is asked
     documents: list[str] | None = None  # that it is asked of; None: all
     error: str | None = None
-    id: str = field(default_factory=lambda: secrets.token_hex(4))
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    kept: bool = False  # whether it is in the store, under this id
     seen: bool = False
     quoting: bool = True  # its words are the documents' own: no Markdown
 
@@ -99,6 +100,8 @@ class Session:
     """Everything one browser session remembers."""
 
     exchanges: list[Exchange] = field(default_factory=list)
+    conversation: str | None = None  # its id in the store, from the first question on
+    renaming: str | None = None
     opened: Opened | None = None
     unticked: set[str] = field(default_factory=set)
     receipt: Receipt | None = None

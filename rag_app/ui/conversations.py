@@ -1,0 +1,147 @@
+"""The conversations: begin a new one, find, continue, rename and delete the earlier ones."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rag_app.highlighting import escape_markdown
+from rag_app.library import Library
+from rag_app.store import Conversation
+from rag_app.store import Exchange as Kept
+from rag_app.ui import texts
+from rag_app.ui.boundary import caught
+from rag_app.ui.generation import RUNNING, Ended
+from rag_app.ui.state import Exchange, current, say
+
+_PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
+_LISTED = 40
+
+
+def restore(library: Library) -> None:
+    """The conversation of the page's address, in a session that has none; else the other way."""
+    session = current()
+    if session.conversation is None and not session.exchanges:
+        wanted = st.query_params.get(_PARAMETER, "")
+        if wanted and any(c.id == wanted for c in library.conversations.listed()):
+            _open(library, wanted)
+    if session.conversation and st.query_params.get(_PARAMETER) != session.conversation:
+        st.query_params[_PARAMETER] = session.conversation
+
+
+def draw(library: Library) -> None:
+    """Two buttons at the top of the panel."""
+    session = current()
+    with st.sidebar, st.container(key="conversations", horizontal=True):
+        st.button(
+            texts.NEW_CONVERSATION,
+            key="new_conversation",
+            icon=":material/add:",
+            type="tertiary",
+            on_click=_new,
+            disabled=not session.exchanges,
+        )
+        with st.popover(texts.CONVERSATIONS, icon=":material/history:", type="tertiary"):
+            _list(library)
+
+
+def _list(library: Library) -> None:
+    words = st.text_input(
+        texts.SEARCH_CONVERSATIONS,
+        key="conversation_words",
+        placeholder=texts.SEARCH_CONVERSATIONS,
+        label_visibility="collapsed",
+    )
+    found = library.conversations.listed(words or "")
+    if not found:
+        st.html(f"<p class='note'>{texts.NO_CONVERSATIONS}</p>")
+    for one in found[:_LISTED]:
+        with st.container(key=f"row-c{one.id}", horizontal=True, vertical_alignment="center"):
+            _row(library, one)
+
+
+def _row(library: Library, one: Conversation) -> None:
+    session = current()
+    if session.renaming == one.id:
+        st.text_input(
+            texts.TITLE,
+            value=one.title,
+            key=f"title-{one.id}",
+            label_visibility="collapsed",
+            on_change=_renamed,
+            args=(library, one.id),
+        )
+        return
+    st.button(
+        escape_markdown(one.title),
+        key=f"open-{one.id}",
+        type="tertiary",
+        on_click=_open,
+        args=(library, one.id),
+        disabled=one.id == session.conversation,
+        width="stretch",
+    )
+    st.menu_button(
+        escape_markdown(texts.menu(one.title)),
+        [texts.RENAME, texts.DELETE],
+        key=f"menu-c{one.id}",
+        icon=":material/more_vert:",
+        type="tertiary",
+        on_click=_chosen,
+        args=(library, one.id),
+    )
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+def _new() -> None:
+    session = current()
+    session.exchanges, session.conversation, session.opened = [], None, None
+    st.query_params.pop(_PARAMETER, None)
+
+
+def refresh(library: Library) -> None:
+    """Show the session's conversation as it is kept: a document may have been removed."""
+    session = current()
+    if session.conversation and not any(exchange.running for exchange in session.exchanges):
+        _open(library, session.conversation)
+
+
+@caught(say)
+def _open(library: Library, conversation: str) -> None:
+    session = current()
+    kept = library.conversations.exchanges(conversation)
+    session.exchanges = [_shown(one) for one in kept]
+    session.conversation, session.opened = conversation, None
+
+
+def _shown(kept: Kept) -> Exchange:
+    running = RUNNING.get(kept.id)
+    if running is None or running.now().done:  # what is kept may have lost a removed document
+        running = None
+    return Exchange(
+        kept.question,
+        generation=running or Ended(kept.answer, kept.error),
+        documents=None if kept.documents is None else list(kept.documents),
+        id=kept.id,
+        kept=True,
+        seen=True,
+        quoting=kept.answer is None or kept.answer.generator in texts.QUOTING,
+    )
+
+
+@caught(say)
+def _chosen(library: Library, conversation: str) -> None:
+    choice = st.session_state[f"menu-c{conversation}"]
+    if choice == texts.RENAME:
+        current().renaming = conversation
+    elif choice == texts.DELETE:
+        library.conversations.delete(conversation)
+        if current().conversation == conversation:
+            _new()
+
+
+@caught(say)
+def _renamed(library: Library, conversation: str) -> None:
+    library.conversations.rename(conversation, st.session_state[f"title-{conversation}"])
+    current().renaming = None

@@ -1,0 +1,98 @@
+# ruff: noqa: F811 - the fixtures are those of test_app
+"""Conversations that are kept, as a person meets them."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from rag_app.ui import texts
+from tests.test_app import APP, FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
+
+
+def reloaded(page: Page) -> Page:
+    """The same address in a new browser session."""
+    again = Page.__new__(Page)
+    again._opened = page._opened
+    again.at = AppTest.from_file(str(APP), default_timeout=30)
+    for key, value in page.at.query_params.items():
+        again.at.query_params[key] = value
+    again.at.run()
+    return again
+
+
+def listed(page: Page) -> list[str]:
+    return [c.title for c in page.library.conversations.listed()]
+
+
+def choose(page: Page, choice: str) -> None:
+    """Choose from the menu of the first conversation, as its button would report it."""
+    [first, *_] = page.library.conversations.listed()
+    menu = next(m for m in page.at.get("menu_button") if f"menu-c{first.id}" in m.proto.id)
+    assert choice in menu.proto.options
+
+
+def test_a_reload_finds_the_conversation_with_its_sources(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    again = reloaded(page)
+    assert "The ferry to the island costs four euros." in again.said()
+    assert "Quoted from your documents" in again.said()
+    again.follow(again.link())
+    assert "ferry.txt" in again.html()
+
+
+def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opened(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    page.ask("What does the ferry to the island cost?")
+    page.click("new_conversation")
+    assert not page.at.chat_message
+    page.ask("When is the museum closed?")
+    assert listed(page) == [
+        "When is the museum closed?", "What does the ferry to the island cost?"
+    ]  # fmt: skip
+    earlier = page.library.conversations.listed()[1].id
+    page.click(f"open-{earlier}")
+    assert "costs four euros" in page.said()
+    page.ask("Do dogs travel free of charge?")
+    assert len(page.library.conversations.exchanges(earlier)) == 2
+
+
+def test_conversations_are_searched(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    words = page.at.text_input(key="conversation_words")
+    words.set_value("penguin")
+    page.run()
+    assert texts.NO_CONVERSATIONS in page.html()
+    page.at.text_input(key="conversation_words").set_value("euros")
+    page.run()
+    assert texts.NO_CONVERSATIONS not in page.html()
+
+
+def test_a_conversation_is_renamed(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    [one] = page.library.conversations.listed()
+    choose(page, texts.RENAME)
+    page.at.session_state["session"].renaming = one.id
+    page.run()
+    page.at.text_input(key=f"title-{one.id}").set_value("Prices")
+    page.run()
+    assert listed(page) == ["Prices"]
+    assert page.at.session_state["session"].renaming is None
+
+
+def test_a_removed_document_is_said_and_its_words_are_gone_from_the_conversation(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    [document] = page.library.documents()
+    page.library.remove(document.id)
+    again = reloaded(page)
+    assert "four euros" not in again.said()
+    assert "has been removed" in again.said()
+
+
+def test_an_address_of_a_conversation_that_is_gone_begins_anew(page):
+    page.at.query_params["c"] = "nowhere"
+    page.run()
+    assert texts.EMPTY in page.html()
