@@ -13,6 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from rag_app.answering.span_model import FOLDER
+from rag_app.settings import quiet_dependencies
+
+quiet_dependencies()  # before any test imports torch, as the app does it
 
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
