@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from rag_app.types import Answer, Document, Progress, Status, Timing
@@ -62,3 +65,16 @@ def test_limits_name_the_best_known_kinds():
 def test_an_answer_says_how_it_was_made_and_how_sure_it_is(generator, confidence, said):
     answer = Answer("q", "t", "", False, confidence, generator, (), (), Timing(0.2, 0.3))
     assert texts.how_made(answer) == said
+
+
+def test_no_text_takes_the_name_of_another():
+    tree = ast.parse(Path(texts.__file__).read_text("utf-8"))
+    named = [
+        name.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    ]
+    assert len(named) == len(set(named))

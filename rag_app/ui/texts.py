@@ -90,8 +90,8 @@ NO_SERVERS = (
 ADDRESS = "Address of the server"
 MODEL = "Name of the model"
 FOLDER = "Folder of the model, or its name at the hub (owner/name)"
-DOWNLOAD = "Download it (needs the internet)"
-STOP_DOWNLOAD = "Stop the download"
+FETCH_MODEL = "Download it (needs the internet)"
+STOP_FETCHING = "Stop the download"
 KEYS = (
     "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment; it is "
     "never shown or stored."

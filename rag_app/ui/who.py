@@ -91,7 +91,7 @@ def _download(library: Library, now: str, was_running: bool) -> None:
     fetch = library.models.fetching
     if fetch is not None and fetch.running:
         st.progress(fetch.done / max(1, fetch.total), texts.downloading(fetch.done, fetch.total))
-        st.button(texts.STOP_DOWNLOAD, key="who_stop", on_click=fetch.stop)
+        st.button(texts.STOP_FETCHING, key="who_stop", on_click=fetch.stop)
         return
     if was_running:
         st.rerun()
@@ -100,7 +100,7 @@ def _download(library: Library, now: str, was_running: bool) -> None:
         st.html(f"<p class='note' role='alert'>{texts.escaped(fetch.error)}</p>")
     if model:
         st.button(
-            texts.DOWNLOAD,
+            texts.FETCH_MODEL,
             key="who_download",
             icon=":material/download:",
             on_click=_fetch,
