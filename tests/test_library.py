@@ -364,3 +364,11 @@ def test_removing_a_document_takes_its_words_out_of_conversations(library):
     folder = library.settings.data_dir
     for path in folder.rglob("*"):
         assert not path.is_file() or b"four euros" not in path.read_bytes(), path
+
+
+def test_a_model_that_is_down_leaves_the_question_to_quotes_without_any_weights(library):
+    add(library, "ferry.txt", FERRY)
+    asked = "What does the ferry to the island cost?"
+    answer = ask(library, asked, generator="openai:m@http://127.0.0.1:9/v1")
+    assert answer.generator == "quotes" and answer.citations
+    assert "No server answers" in answer.notes[0]

@@ -26,7 +26,7 @@ class Workshop:
     caution: float
     terms: Terms
     window: int  # tokens of a chat model whose window is not known
-    safety: str = "reader"  # answers where a chat model fails
+    safety: str = "quotes"  # answers where a model fails; needs nothing that may be missing
 
     def build(self, choice: Choice) -> Generator:
         """The generator of a choice; nothing is loaded or connected yet."""

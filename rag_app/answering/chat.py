@@ -1,14 +1,12 @@
 """Answers written by a chat model and matched to their sources afterwards.
 
-Where the model fails, another generator (the embedded reader) answers instead, and a note says
-why."""
+Where the model fails, another generator answers instead, and a note says why."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
-from rag_app.answering.generator import Cancelled, Generator, Piece
+from rag_app.answering.generator import Cancelled, Generator, Piece, instead
 from rag_app.answering.prompts import Message, fitting, question_messages
 from rag_app.answering.support import Supported, support
 from rag_app.answering.visible import (
@@ -28,12 +26,11 @@ PARTLY = "Sentences without a number could not be found in your documents."
 CUT = "The answer was cut at the limit for its length."
 REPEATED = "The model began to repeat itself and was stopped."
 BROKEN_OFF = "The model stopped in the middle of its answer: {0}"
-INSTEAD = "{0} Your question was answered by the embedded reader instead."
 
 _AROUND = 40  # tokens for the name and the marks of one passage
 
 Sources = Callable[[str], Sequence[Passage]]  # a written text to where its sources may stand
-Instead = Callable[[], Iterator[Piece]]  # what is said if the model fails
+Otherwise = Callable[[], Iterator[Piece]]  # what is said if the model fails
 
 
 class ChatGenerator:
@@ -61,7 +58,7 @@ class ChatGenerator:
         )
 
     def compose(
-        self, messages: Messages, sources: Sources, instead: Instead, cancelled: Cancelled
+        self, messages: Messages, sources: Sources, otherwise: Otherwise, cancelled: Cancelled
     ) -> Iterator[Piece]:
         """The same for any messages, the sources being looked for when the text is there."""
         raw, said = "", ""
@@ -74,7 +71,7 @@ class ChatGenerator:
                     said = now
         except ChatModelError as error:
             if not said.strip():
-                yield from self._instead(instead, str(error))
+                yield from instead(otherwise(), self._safety.name, str(error))
                 return
             notes = (BROKEN_OFF.format(error),)
         if cancelled():
@@ -83,15 +80,15 @@ class ChatGenerator:
             raw, notes = without_repeats(raw), (*notes, REPEATED)
         elif len(raw) >= self.writer.longest:
             notes = (*notes, CUT)
-        yield from self._closed(finished(raw), notes, sources, instead)
+        yield from self._closed(finished(raw), notes, sources, otherwise)
 
     def _closed(
-        self, text: str, notes: tuple[str, ...], sources: Sources, instead: Instead
+        self, text: str, notes: tuple[str, ...], sources: Sources, otherwise: Otherwise
     ) -> Iterator[Piece]:
         if says_not_found(text):
             yield Piece(draft=Draft((), (), 0.0, abstained=True, notes=notes))
         elif not any(c.isalnum() for c in text):
-            yield from self._instead(instead, f"{self.name} wrote nothing.")
+            yield from instead(otherwise(), self._safety.name, f"{self.name} wrote nothing.")
         else:
             yield Piece(draft=self._draft(text, sources(text), notes))
 
@@ -128,14 +125,3 @@ class ChatGenerator:
             confidence=held / len(claims) if claims else 0.0,
             notes=notes,
         )
-
-    def _instead(self, instead: Instead, why: str) -> Iterator[Piece]:
-        note = INSTEAD.format(why)
-        for piece in instead():
-            if piece.draft is None:
-                yield piece
-            else:
-                draft = replace(
-                    piece.draft, generator=self._safety.name, notes=(note, *piece.draft.notes)
-                )
-                yield Piece(piece.text, draft)

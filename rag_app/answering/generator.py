@@ -6,12 +6,14 @@ of them answers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rag_app.types import Draft, Passage
 
 Cancelled = Callable[[], bool]
+
+INSTEAD = "{0} Your question was answered by quoting your documents instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,16 @@ def pieces(draft: Draft) -> Iterator[Piece]:
     for sentence in draft.sentences:
         yield Piece(sentence)
     yield Piece(draft=draft)
+
+
+def instead(said: Iterator[Piece], by: str, why: str) -> Iterator[Piece]:
+    """What another generator says where one has failed, with a note that says why."""
+    note = INSTEAD.format(why)
+    for piece in said:
+        draft = piece.draft
+        if draft is not None:
+            draft = replace(draft, generator=by, notes=(note, *draft.notes))
+        yield Piece(piece.text, draft)
 
 
 class Generator(Protocol):

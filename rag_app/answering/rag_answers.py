@@ -9,14 +9,13 @@ import math
 import queue
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_app.answering.chat import INSTEAD, UNSUPPORTED
+from rag_app.answering.chat import CUT, UNSUPPORTED
 from rag_app.answering.choice import Choice
-from rag_app.answering.generator import Cancelled, Generator, Piece
+from rag_app.answering.generator import Cancelled, Generator, Piece, instead
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_generator import RagGenerator
 from rag_app.answering.support import support
@@ -32,8 +31,6 @@ _LONGEST = 400  # tokens of question and passage
 _LEAST_SHARE = 0.1  # of a passage that is cited
 _BEAMS = 4  # of RAG-Sequence; RAG-Token is streamed, and so greedy
 _LOOK = 0.05  # seconds between two looks at `cancelled`
-
-CUT = "The answer was cut at the limit for its length."
 
 
 class RagAnswers:
@@ -61,7 +58,8 @@ class RagAnswers:
         try:
             generator = _loaded(str(self._folder))
         except ModelUnavailable as error:
-            yield from self._instead(question, passages, cancelled, str(error))
+            said = self._safety.generate(question, passages, cancelled)
+            yield from instead(said, self._safety.name, str(error))
             return
         answer: RagAnswer | None = None
         why = f"{self.name} wrote nothing."
@@ -75,7 +73,8 @@ class RagAnswers:
         if cancelled():
             return
         if answer is None or not any(c.isalnum() for c in answer.text):
-            yield from self._instead(question, passages, cancelled, why)
+            said = self._safety.generate(question, passages, cancelled)
+            yield from instead(said, self._safety.name, why)
             return
         if not self._by_token:
             yield Piece(answer.text)
@@ -149,16 +148,6 @@ class RagAnswers:
                 ranked = quoter.rank(f"{question} {answer.text}", [read[index]])
                 spans += [ranked[0].span] if ranked else []
         return spans
-
-    def _instead(
-        self, question: str, passages: Sequence[Passage], cancelled: Cancelled, why: str
-    ) -> Iterator[Piece]:
-        note = INSTEAD.format(why)
-        for piece in self._safety.generate(question, passages, cancelled):
-            draft = piece.draft
-            if draft is not None:
-                draft = replace(draft, generator=self._safety.name, notes=(note, *draft.notes))
-            yield Piece(piece.text, draft)
 
 
 @lru_cache(maxsize=1)

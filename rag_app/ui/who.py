@@ -39,7 +39,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
         for server in session.servers
         for model in server.models
     }
-    names = {library.settings.generator: "", "reader": "", **found, _SERVER: "", _FOLDER: ""}
+    names = {library.settings.generator: "", "quotes": "", **found, _SERVER: "", _FOLDER: ""}
     options = list(names)
     picked = st.radio(
         texts.WHO_ANSWERS,
