@@ -16,7 +16,10 @@ from rag_app.ui.boundary import caught
 
 
 def settings() -> Settings:
-    """Settings from the environment, and what was given after `--` before them."""
+    """Settings from the environment, and what was given after `--` before them.
+
+    The top level of .streamlit/secrets.toml counts as environment: that is where keys may stand."""
+    st.secrets.load_if_toml_exists()
     parser = argparse.ArgumentParser(prog="rag-app", add_help=False)
     parser.add_argument("--data-dir")
     given, _ = parser.parse_known_args(sys.argv[1:])

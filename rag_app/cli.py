@@ -104,6 +104,9 @@ def _ask_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     ask.add_argument(
         "--generator", help="what answers instead of the one in the settings, as they write it"
     )
+    ask.add_argument(
+        "--language", default="", help="that a language model is to answer in (English name)"
+    )
     ask.set_defaults(run=_ask)
     for command in (search, ask):
         command.add_argument(
@@ -266,10 +269,18 @@ def _search(arguments: argparse.Namespace) -> int:
 
 
 def _ask(arguments: argparse.Namespace) -> int:
+    from rag_app.answering.in_language import LANGUAGES
+
+    language = arguments.language.strip().capitalize()
+    if language and language not in LANGUAGES:
+        raise BadUse(f"--language must be one of: {', '.join(LANGUAGES)}.")
+
     def ask(library: Library, query: str, documents: list[str] | None) -> Any:
         finished = [
             e
-            for e in library.ask(query, documents, generator=arguments.generator)
+            for e in library.ask(
+                query, documents, generator=arguments.generator, language=language
+            )
             if isinstance(e, Finished)
         ]
         return answer_json(finished[-1].answer)

@@ -293,13 +293,16 @@ class Library:
         cancelled: threading.Event | None = None,
         generator: str | None = None,
         turns: Sequence[Turn] = (),
+        language: str = "",
     ) -> Iterator[Event]:
         """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
 
-        A question that leans on the `turns` before it is made standalone first.
+        A question that leans on the `turns` before it is made standalone first. The answer is to be
+        in `language` (its English name); empty: in the question's.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
         stop = cancelled or threading.Event()
-        for event in self._questioner.ask(question, documents, stop, generator, turns):
+        said = self._questioner.ask(question, documents, stop, generator, turns, language)
+        for event in said:
             yield Finished(self._located(event.answer)) if isinstance(event, Finished) else event
 
     def _located(self, answer: Answer) -> Answer:

@@ -4,9 +4,9 @@ Knows nothing of files and of pages as pictures."""
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rag_app import chain
 from rag_app.answering.build import Workshop
@@ -15,6 +15,7 @@ from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import Choice, parse
 from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
 from rag_app.answering.generator import Generator
+from rag_app.answering.in_language import InLanguage, language_asked, language_of_task
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.wishes import Task, about, wanted
@@ -24,9 +25,11 @@ from rag_app.questions import ASKABLE, checked, coverage
 from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings
 from rag_app.store import Store
-from rag_app.tasks import Desk
+from rag_app.tasks import ASKED_OF, Desk
 from rag_app.types import Answer, Document, Event, Finished, Passage, RetrieverKind
 from rag_app.vectors import VectorIndex
+
+FIRST_ONLY = "This is of the first {0} of {1} documents. Tick those that you mean on the left."
 
 
 class Questioner:
@@ -76,23 +79,30 @@ class Questioner:
         stop: threading.Event,
         generator: str | None = None,
         turns: Sequence[Turn] = (),
+        language: str = "",
     ) -> Iterator[Event]:
         """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
 
-        A question that leans on the `turns` before it is made standalone first.
+        A question that leans on the `turns` before it is made standalone first. The answer is to be
+        in `language` (its English name), or in the one that the question wishes for.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
         asked = checked(question, self._chosen(documents), self._settings.max_question_characters)
         retriever = self._retriever(self._settings.top_k, documents)
         answering = self._workshop.build(parse(generator)) if generator else self._generator
-        task = wanted(asked)
-        if task is None:
-            meant = self._standalone(asked, turns, answering, stop)
-            events = chain.ask(asked, retriever, answering, stop.is_set, meant)
-        else:
+        plain, wish = language_asked(asked)
+        language = wish or language
+        task = wanted(plain)
+        if task is not None:
+            task = replace(task, language=language_of_task(plain) or language)
             events = self._task(task, documents, answering, retriever, stop)
+        else:
+            meant = self._standalone(plain, turns, answering, stop)
+            by = InLanguage(answering, language) if language else answering
+            events = chain.ask(plain, retriever, by, stop.is_set, meant)
         for event in events:
             if isinstance(event, Finished):
-                yield Finished(self._covered(event.answer, documents))
+                answer = replace(event.answer, question=asked)
+                yield Finished(self._covered(answer, documents))
             else:
                 yield event
 
@@ -127,12 +137,18 @@ class Questioner:
         meant = about(task.wish, readable)
         within = retriever.model_copy(update={"documents": tuple(d.id for d in meant)})
         desk = Desk(self._store, self._vectors, self._embedder)
-        return chain.carry_out(
+        events = chain.carry_out(
             task.wish,
             lambda: desk.carry_out(task, meant, answering, within, stop.is_set),
             answering.name,
             stop.is_set,
         )
+        for event in events:
+            if isinstance(event, Finished) and len(meant) > ASKED_OF:
+                notes = (*event.answer.notes, FIRST_ONLY.format(ASKED_OF, len(meant)))
+                yield Finished(replace(event.answer, notes=notes))
+            else:
+                yield event
 
     def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:
@@ -158,4 +174,4 @@ class Questioner:
     def _covered(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
         """The answer with a note on what could not be searched in full."""
         notes = answer.notes + coverage(self._chosen(documents))
-        return dataclasses.replace(answer, notes=notes)
+        return replace(answer, notes=notes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_app.answering import task_prompts
+from rag_app.answering import in_language, task_prompts
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.generator import Cancelled, Generator, Piece, apart, pieces
 from rag_app.answering.prompts import Message
@@ -32,7 +32,7 @@ _SENTENCES = 6  # of a summary
 _PARTS = 14  # chunks that an extractive summary is made from
 _READ = 400  # chunks of one document that a chat model reads; of more, the most central
 _PER_CLAIM = 4  # passages looked up for each written sentence
-_ASKED_OF = 5  # documents of one task
+ASKED_OF = 5  # documents of one task, at most
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
 
@@ -62,7 +62,7 @@ class Desk:
         cancelled: Cancelled,
     ) -> tuple[list[Passage], Iterator[Piece]]:
         """What is read for the task, and the pieces of its answer."""
-        chosen = list(documents)[:_ASKED_OF]
+        chosen = list(documents)[:ASKED_OF]
         whole = task.kind in (Kind.SUMMARY, Kind.COMPARISON)
         read = self._central(chosen, cancelled) if whole else retriever.passages(task.wish)
         if isinstance(generator, ChatGenerator):
@@ -103,6 +103,8 @@ class Desk:
         if not whole:
             what = "A draft" if task.kind is Kind.DRAFT else "A translation"
             notes = (NEEDS_MODEL.format(what),)
+        elif task.language:
+            notes = (in_language.NEEDS_MODEL.format(task.language),)
         return Draft(
             sentences=apart([c.text for c in quoted]),
             evidence=tuple((c.span,) for c in quoted),
@@ -149,7 +151,7 @@ class Desk:
 
         def messages(room: int) -> Sequence[Message]:
             notes = self._notes(task, documents, read, generator, room, cancelled)
-            return task_prompts.final(task.wish, notes)
+            return task_prompts.final(in_language.wished(task.wish, task.language), notes)
 
         def sources(text: str) -> list[Passage]:
             narrowed = retriever.model_copy(update={"k": _PER_CLAIM})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+import streamlit as st
 
 from rag_app.answering import servers
 from rag_app.answering.choice import parse
@@ -107,3 +108,26 @@ def test_a_model_of_the_hub_is_downloaded_from_the_page(page, tmp_path, monkeypa
         assert "who_download" not in page.buttons() and "who_stop" not in page.buttons()
         page.click("who_try")
         assert "tiny works" in page.html() or "writes nothing" in page.html()
+
+
+def test_a_key_in_the_secrets_of_streamlit_reaches_the_server_and_nothing_else(
+    opened, monkeypatch, tmp_path
+):
+    secrets = tmp_path / "secrets.toml"
+    secrets.write_text('RAG_APP_CHAT_KEY = "sk-quiet"\n')
+    monkeypatch.setenv("RAG_APP_CHAT_KEY", "")  # so that it is put back afterwards
+    monkeypatch.delenv("RAG_APP_CHAT_KEY")
+    files = st.config.get_option("secrets.files")
+    st.config.set_option("secrets.files", [str(secrets)])
+    try:
+        page = Page(opened)
+        page.drop(("ferry.txt", FERRY))
+        with scripted_server() as (url, script):
+            pick(page, "server")
+            write(page, url=url, model="tiny")
+            page.ask("What does the ferry cost?")
+            assert script.headers[-1]["authorization"] == "Bearer sk-quiet"
+        assert "sk-quiet" not in page.html()
+    finally:
+        st.config.set_option("secrets.files", files)
+        st.secrets._reset()

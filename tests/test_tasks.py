@@ -142,3 +142,11 @@ def test_a_stop_ends_a_task(library):
         if isinstance(event, Delta)
     ]
     assert said == []
+
+
+def test_a_task_on_too_many_documents_says_which_it_was_done_with(library):
+    for number in range(5):
+        library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())
+    library.wait([d.id for d in library.documents()], timeout=30)
+    answer = ask(library, "Summarise everything")
+    assert answer.notes[-1].startswith("This is of the first 5 of 7 documents.")

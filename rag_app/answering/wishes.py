@@ -25,6 +25,7 @@ class Task:
 
     kind: Kind
     wish: str
+    language: str = ""  # that it is to be written in; empty: that of the wish
 
 
 _FORMS = (

@@ -90,6 +90,7 @@ def _begin(library: Library, exchange: Exchange) -> None:
         exchange.first,
         by,
         session.turns_before(exchange),
+        session.language,
     )
 
 

@@ -121,6 +121,7 @@ def ask(
     first: Sequence[str],
     generator: str | None = None,
     turns: Sequence[Turn] = (),
+    language: str = "",
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed).
 
@@ -130,7 +131,8 @@ def ask(
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
         if not cancelled.is_set():
-            for event in library.ask(question, documents, cancelled, generator, turns):
+            said = library.ask(question, documents, cancelled, generator, turns, language)
+            for event in said:
                 if isinstance(event, Finished):
                     library.conversations.answer(exchange_id, event.answer)
                 yield event

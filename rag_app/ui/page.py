@@ -6,7 +6,17 @@ import streamlit as st
 
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
-from rag_app.ui import chat, conversations, documents, source, style, texts, welcome, who
+from rag_app.ui import (
+    chat,
+    conversations,
+    documents,
+    source,
+    style,
+    tasks_menu,
+    texts,
+    welcome,
+    who,
+)
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import current
 
@@ -34,6 +44,7 @@ def draw(library: Library) -> None:
     chat.draw(library)
     if not session.exchanges or not library.documents():
         welcome.draw(library)
+    tasks_menu.draw(library)
     chat.field(library)
 
 

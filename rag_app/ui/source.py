@@ -11,7 +11,7 @@ from rag_app.errors import UnknownDocument
 from rag_app.highlighting import areas, escape_markdown, excerpt, mark
 from rag_app.library import Library
 from rag_app.types import Box, Citation, Document, Page, PagePicture
-from rag_app.ui import cites, texts, viewer
+from rag_app.ui import cites, tasks_menu, texts, viewer
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Opened, Place, Session, current
 
@@ -145,6 +145,8 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
+        if opened.page == opened.place.page and opened.place.quote:
+            tasks_menu.translate_button(opened.place)
 
 
 def _page(library: Library, document: Document, opened: Opened) -> None:

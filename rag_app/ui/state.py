@@ -114,6 +114,9 @@ class Session:
     show_all: bool = False
     show_earlier: bool = False
     generator: str | None = None  # who answers, as one line; None: as the settings say
+    task: str = ""  # whose dialog is open
+    task_document: str = ""  # that it is about; empty: those that are ticked
+    language: str = ""  # that a language model answers in; empty: the question's
     servers: list[Server] = field(default_factory=list)  # found on this machine
     looked: bool = False  # whether they have been looked for
     tried: str | None = None  # what came of trying the chosen model out

@@ -4,7 +4,7 @@ Pure: words and numbers in, a sentence out. What comes from documents is escaped
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import urlsplit
 
@@ -93,8 +93,8 @@ FOLDER = "Folder of the model, or its name at the hub (owner/name)"
 FETCH_MODEL = "Download it (needs the internet)"
 STOP_FETCHING = "Stop the download"
 KEYS = (
-    "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment; it is "
-    "never shown or stored."
+    "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment or in "
+    ".streamlit/secrets.toml; it is never shown, logged or kept."
 )
 TRY_OUT = "Test connection"
 _CHOICES = {
@@ -103,6 +103,28 @@ _CHOICES = {
     "server": "A language model on another server…",
     "folder": "A language model in a folder on this computer…",
 }
+
+TASKS = "Summarise, compare, draft, translate"
+TASK_TITLES = {
+    "draft": "Write a draft",
+    "translate": "Translate",
+    "language": "Language of the answers",
+}
+TASK_HINTS = {
+    "draft": "What shall be written? For example: a letter to the landlord about the deposit",
+    "translate": "Text to translate; your documents help with names and terms",
+}
+TASK_EMPTY = "Write something into the field first."
+TASKS_NEED_MODEL = (
+    "This needs a language model. Choose one under “Answers” at the top left; summaries and "
+    "comparisons work without."
+)
+TRANSLATE = "Translate"
+INTO = "Into"
+ANSWERS_IN = "Answers in"
+AS_ASKED = "The language of the question"
+DONE = "OK"
+SUMMARISE_ALL = "Summarise these documents"
 
 _KINDS = (
     (".pdf", "PDF"),
@@ -236,9 +258,46 @@ def menu(name: str) -> str:
     return f"More: {name}"
 
 
-def summarise(name: str) -> str:
+def summarise(*names: str) -> str:
     """What is asked when the button is pressed."""
-    return f"Summarise “{name}”"
+    return f"Summarise {_listed(names)}"
+
+
+def compare(names: Iterable[str]) -> str:
+    """What is asked when the button is pressed."""
+    return f"Compare {_listed(names)}"
+
+
+def draft(what: str) -> str:
+    """What is asked when a draft is wished for."""
+    begins = what.split(maxsplit=1)[0].lower()
+    if begins in ("draft", "write", "compose"):
+        return what
+    return f"Write {begins + what[len(begins) :] if begins in ('a', 'an', 'the') else what}"
+
+
+def translate(text: str, language: str) -> str:
+    """What is asked when a translation is wished for."""
+    return f"Translate into {language}: {text}"
+
+
+def answers_in(language: str) -> str:
+    """Said beside the question's field."""
+    return f"Answers in {language}"
+
+
+def task(one: str, documents: Sequence[Document]) -> str:
+    """An item of the menu of tasks; it says what it is done with."""
+    if one in ("summarise", "compare"):
+        verb = "Summarise" if one == "summarise" else "Compare"
+        alone = len(documents) == 1
+        return f"{verb} {documents[0].name if alone else f'these {len(documents):,} documents'}"
+    return f"{TASK_TITLES[one]}…"
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = [f"“{name}”" for name in names]
+    return " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
 def confirm_removal(name: str) -> str:

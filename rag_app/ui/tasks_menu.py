@@ -1,0 +1,152 @@
+"""Work on documents besides questions: summarise, compare, draft, translate, another language."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rag_app.answering.choice import EMBEDDED, parse
+from rag_app.answering.in_language import LANGUAGES
+from rag_app.library import Library
+from rag_app.tasks import ASKED_OF
+from rag_app.types import Document
+from rag_app.ui import chat, texts
+from rag_app.ui.boundary import caught
+from rag_app.ui.state import ASKABLE, Place, Session, current, say
+
+_FIELD = "task_text"
+
+
+def draw(library: Library) -> None:
+    """The menu over the question's field; nothing while there is nothing to work on."""
+    session = current()
+    documents = _meant(library, session)
+    if not documents:
+        return
+    with st.bottom, st.container(key="tasks", horizontal=True, vertical_alignment="center"):
+        st.menu_button(
+            texts.TASKS,
+            _offered(documents),
+            key="task_menu",
+            icon=":material/more_horiz:",
+            type="tertiary",
+            format_func=lambda task: texts.task(task, documents),
+            on_click=_chosen,
+            args=(library,),
+        )
+        if session.language:
+            st.html(f"<p class='note'>{texts.answers_in(session.language)}</p>")
+    if session.task:
+        _dialog(library, session, session.task)
+
+
+def translate_button(place: Place) -> None:
+    """A button beside an opened source: its quote goes into the field for translations."""
+    st.button(
+        texts.TRANSLATE,
+        key="source_translate",
+        icon=":material/translate:",
+        type="tertiary",
+        on_click=_translate,
+        args=(place,),
+    )
+
+
+def _meant(library: Library, session: Session) -> list[Document]:
+    """The documents that are ticked and can be asked."""
+    documents = [d for d in library.documents() if d.status in ASKABLE]
+    chosen = session.chosen(documents)
+    return documents if chosen is None else [d for d in documents if d.id in chosen]
+
+
+def _offered(documents: list[Document]) -> list[str]:
+    compared = ["compare"] if 2 <= len(documents) <= ASKED_OF else []
+    return ["summarise", *compared, "draft", "translate", "language"]
+
+
+def _dialog(library: Library, session: Session, task: str) -> None:
+    by = session.generator or library.settings.generator
+    able = parse(by).kind not in EMBEDDED
+
+    @st.dialog(texts.TASK_TITLES[task], on_dismiss=_dismissed)
+    def show() -> None:
+        if not able:
+            st.html(f"<p class='note'>{texts.TASKS_NEED_MODEL}</p>")
+        if task == "language":
+            _language(session, able)
+            return
+        st.text_area(
+            texts.TASK_HINTS[task],
+            key=_FIELD,
+            max_chars=library.settings.max_question_characters - 200,
+            disabled=not able,
+        )
+        if task == "translate":
+            st.selectbox(
+                texts.INTO,
+                LANGUAGES,
+                index=LANGUAGES.index(session.language or "English"),
+                key="task_into",
+                disabled=not able,
+            )
+        if st.button(texts.TASK_TITLES[task], key="task_go", type="primary", disabled=not able):
+            _carry_out(library, session, task)
+
+    show()
+
+
+def _language(session: Session, able: bool) -> None:
+    options = ["", *LANGUAGES]
+    picked = st.selectbox(
+        texts.ANSWERS_IN,
+        options,
+        index=options.index(session.language),
+        format_func=lambda one: one or texts.AS_ASKED,
+        key="task_language",
+        disabled=not able and not session.language,
+    )
+    if st.button(texts.DONE, key="task_go", type="primary"):
+        session.language, session.task = picked, ""
+        st.rerun()
+
+
+def _carry_out(library: Library, session: Session, task: str) -> None:
+    text = str(st.session_state[_FIELD]).strip()
+    if not text:
+        st.html(f"<p class='note' role='alert'>{texts.TASK_EMPTY}</p>")
+        return
+    if task == "translate":
+        asked = texts.translate(text, st.session_state["task_into"])
+    else:
+        asked = texts.draft(text)
+    only = [session.task_document] if session.task_document else None
+    session.task, session.task_document = "", ""
+    chat.submit(library, asked, only=only)
+    st.rerun()
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+@caught(say)
+def _chosen(library: Library) -> None:
+    session, task = current(), st.session_state["task_menu"]
+    documents = _meant(library, session)
+    names = [document.name for document in documents]
+    if task == "summarise":
+        many = len(documents) > ASKED_OF
+        asked = texts.SUMMARISE_ALL if many else texts.summarise(*names)
+        chat.submit(library, asked, only=[d.id for d in documents])
+    elif task == "compare":
+        chat.submit(library, texts.compare(names), only=[d.id for d in documents])
+    elif task:
+        session.task, session.task_document = task, ""
+
+
+def _translate(place: Place) -> None:
+    session = current()
+    session.task, session.task_document = "translate", place.document_id
+    st.session_state[_FIELD] = place.quote
+
+
+def _dismissed() -> None:
+    current().task = ""

@@ -1,0 +1,102 @@
+# ruff: noqa: F811 - the fixtures are those of test_app
+"""The menu of tasks, as a person uses it, with a real server over loopback."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.ui import texts
+from tests.servers import scripted_server
+from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
+from tests.test_app_who import pick, write
+
+
+def menu(page: Page) -> list:
+    return [m for m in page.at.get("menu_button") if m.key == "task_menu"]
+
+
+def choose(page: Page, task: str) -> None:
+    menu(page)[0].click(task)
+    page.run()
+    page.until(lambda: not page.at.chat_input[0].disabled)
+
+
+@pytest.fixture
+def two(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    return page
+
+
+def test_there_is_no_menu_while_there_is_nothing_to_work_on(page):
+    assert not menu(page)
+
+
+def test_two_documents_are_compared_with_one_click(two):
+    choose(two, "compare")
+    said = two.said()
+    assert "four euros" in said and "Mondays" in said
+
+
+def test_what_is_ticked_is_what_is_summarised(two):
+    two.at.session_state["session"].unticked = {two.library.document("museum.txt").id}
+    two.run()
+    choose(two, "summarise")
+    assert "four euros" in two.said() and "Mondays" not in two.said()
+
+
+@pytest.mark.parametrize("task", ["draft", "translate", "language"])
+def test_what_needs_a_model_says_so_where_there_is_none(two, task):
+    choose(two, task)
+    assert texts.TASKS_NEED_MODEL in two.html()
+
+
+def test_a_model_translates_what_was_written_into_the_field(two):
+    with scripted_server() as (url, script):
+        script.words = ["Die Fähre kostet vier Euro."]
+        pick(two, "server")
+        write(two, url=url, model="tiny")
+        choose(two, "translate")
+        two.at.text_area(key="task_text").set_value("The ferry costs four euros.")
+        two.at.selectbox(key="task_into").set_value("German")
+        two.click("task_go")
+        two.until(lambda: "vier Euro" in two.said())
+        assert "Translate into German: The ferry costs four euros." in script.prompt
+        assert "<passage 1>" in script.prompt
+
+
+def test_the_quote_of_an_opened_source_goes_into_the_field_for_translations(two):
+    two.ask("What does the ferry cost?")
+    two.follow(two.link())
+    two.click("source_translate")
+    assert two.at.text_area(key="task_text").value == "The ferry to the island costs four euros."
+
+
+def test_a_language_is_chosen_once_for_all_answers(two):
+    with scripted_server() as (url, script):
+        script.words = ["Le bac coûte quatre euros."]
+        pick(two, "server")
+        write(two, url=url, model="tiny")
+        choose(two, "language")
+        two.at.selectbox(key="task_language").set_value("French")
+        two.click("task_go")
+        assert texts.answers_in("French") in two.html()
+        two.ask("What does the ferry cost?")
+        assert "Write the answer in French." in script.prompt
+
+
+@pytest.mark.parametrize(
+    ("what", "asked"),
+    [
+        ("A letter to Ann", "Write a letter to Ann"),
+        ("draft a letter", "draft a letter"),
+        ("NIKE in one page", "Write NIKE in one page"),
+        ("Write to Ann", "Write to Ann"),
+    ],
+)
+def test_a_draft_is_asked_for_in_plain_words(what, asked):
+    assert texts.draft(what) == asked
+
+
+def test_documents_are_listed_as_people_do():
+    assert texts.compare(["a", "b", "c"]) == "Compare “a”, “b” and “c”"
+    assert texts.summarise("a") == "Summarise “a”"

@@ -1,0 +1,91 @@
+"""Answers in a language that is not the question's."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.answering.in_language import NEEDS_MODEL, language_asked, language_of_task
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.types import Answer, Finished
+from tests.fakes import WordEmbedder
+from tests.servers import scripted_server
+
+FERRY = "The ferry to the island costs four euros. It sails at noon.\n"
+
+
+@pytest.fixture
+def library(tmp_path):
+    settings = Settings.load(data_dir=tmp_path / "data", caution=0.0)
+    with Library(settings, embedder=WordEmbedder()) as library:
+        library.wait([library.add("Ferry.txt", FERRY.encode()).document.id], timeout=30)
+        yield library
+
+
+def ask(library: Library, question: str, language: str = "", generator: str | None = None):
+    events = library.ask(question, generator=generator, language=language)
+    answer = [event for event in events if isinstance(event, Finished)][-1].answer
+    assert isinstance(answer, Answer)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "language"),
+    [
+        ("Answer in German: what does it cost?", "what does it cost?", "German"),
+        ("please reply in french, what does it cost?", "what does it cost?", "French"),
+        ("What does it cost? Answer in Spanish.", "What does it cost?", "Spanish"),
+        ("What does it cost? Please answer me in Welsh, please!", "What does it cost?", "Welsh"),
+        ("What does it cost, answer in Dutch", "What does it cost", "Dutch"),
+        ("How much was sold in French shops?", "How much was sold in French shops?", ""),
+        ("Answer in detail: what does it cost?", "Answer in detail: what does it cost?", ""),
+        ("Answer in German", "Answer in German", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_wish_for_a_language_is_told_from_the_question(said, question, language):
+    assert language_asked(said) == (question, language)
+
+
+@pytest.mark.parametrize(
+    ("wish", "language"),
+    [
+        ("Summarise the report in German", "German"),
+        ("Compare both in French, please.", "French"),
+        ("Summarise the chapter in Spanish law", ""),
+        ("Summarise the events in Berlin", ""),
+    ],
+)
+def test_a_task_may_name_the_language_of_its_result(wish, language):
+    assert language_of_task(wish) == language
+
+
+def test_a_model_is_told_the_language_and_the_search_is_not(library):
+    with scripted_server() as (url, script):
+        script.words = ["Die Fähre kostet vier Euro."]
+        answer = ask(library, "What does the ferry cost?", "German", f"openai:m@{url}")
+        assert answer.text.startswith("Die Fähre kostet vier Euro.")
+        assert script.prompt.count("Write the answer in German.") == 1
+        assert answer.question == "What does the ferry cost?"
+        assert not any("Understood" in note for note in answer.notes)
+
+
+def test_what_the_question_wishes_for_goes_before_the_setting(library):
+    with scripted_server() as (url, script):
+        asked = "Answer in French: what does the ferry cost?"
+        answer = ask(library, asked, "German", f"openai:m@{url}")
+        assert "in French." in script.prompt and "German" not in script.prompt
+        assert answer.question == asked
+
+
+def test_a_summary_is_written_in_the_language_that_was_chosen(library):
+    with scripted_server() as (url, script):
+        ask(library, "Summarise the ferry", "Italian", f"openai:m@{url}")
+        assert "Write the answer in Italian." in script.prompt
+
+
+@pytest.mark.parametrize("question", ["What does the ferry cost?", "Summarise the ferry"])
+def test_without_a_model_the_documents_words_are_quoted_and_a_note_says_why(library, question):
+    answer = ask(library, question, "German")
+    assert "four euros" in answer.text and answer.citations
+    assert answer.notes[-1] == NEEDS_MODEL.format("German")
