@@ -100,6 +100,32 @@ def test_scores_that_are_no_numbers_are_no_spans():
     assert found.spans == () and found.no_answer == 0.0
 
 
+def spans(words: str, ends: dict[int, float]) -> list[str]:
+    """The spans of a text that begin at its first word, the best first; `ends` score the last."""
+    offsets, at = [], 0
+    for word in words.split(" "):
+        offsets.append((at, at + len(word)))
+        at += len(word) + 1
+    start = np.full(len(offsets) + 1, -20.0, dtype=np.float32)
+    end = start.copy()
+    start[1] = 0.0
+    for place, score in ends.items():
+        end[place + 1] = score
+    window = span_model._Window(0, list(range(len(offsets) + 1)), 1, offsets)
+    return [words[s.start : s.end] for s in span_model._spans(window, words, start, end).spans]
+
+
+def test_of_spans_that_score_alike_the_shorter_is_meant():
+    words = " ".join(f"w{n}" for n in range(40))
+    assert spans(words, {2: -1.0, 30: -1.0})[0] == "w0 w1 w2"
+    assert spans(words, {2: -1.0, 8: -0.9})[0] == "w0 w1 w2 w3 w4 w5 w6 w7 w8"
+    assert spans(words, {2: -4.0, 30: -1.0})[0].endswith("w30"), "a long one may be far better"
+
+
+def test_a_span_over_two_cells_of_a_table_gives_way_to_one():
+    assert spans("Revenue | 51.2 | billion", {0: -2.0, 2: -0.5})[0] == "Revenue"
+
+
 @pytest.fixture
 def copy(tmp_path, weights):
     folder = tmp_path / "reader"

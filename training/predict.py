@@ -8,15 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rag_app.answering.span_model import length_prior
 from training import model as network
 from training.data import Example
 from training.features import Encoder, Window
 from training.metrics import Outcome
 from training.rounds import inference_batches
-
-LONGEST = 100
-"""Tokens of the longest answer. Contract clauses run long; a shorter limit costs F1 there."""
-
 
 @dataclass(frozen=True, slots=True)
 class Guess:
@@ -48,10 +45,9 @@ def guesses(reader: Any, encoder: Encoder, examples: Sequence[Example]) -> list[
 
 def _spans(start: Tensor, end: Tensor) -> list[tuple[int, int, float]]:
     """First and last token of each row's best span, and its margin."""
-    pairs = start[:, 1:, None] + end[:, None, 1:]
-    size = pairs.shape[1]
-    band = torch.ones(size, size, dtype=torch.bool).triu().tril(LONGEST - 1)
-    flat = pairs.masked_fill(~band, -math.inf).flatten(1)
+    size = start.shape[1] - 1
+    prior = torch.from_numpy(length_prior(size)).float()
+    flat = (start[:, 1:, None] + end[:, None, 1:] + prior).flatten(1)
     scores, places = flat.max(1)
     margins = scores - start[:, 0] - end[:, 0]
     return [

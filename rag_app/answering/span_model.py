@@ -33,6 +33,10 @@ WINDOW = 256  # tokens
 OVERLAP = 96  # tokens that neighbouring windows share
 LONGEST_QUESTION = 64  # tokens
 LONGEST_ANSWER = 100  # tokens; contract clauses run long (training/README.md)
+# A prior on length: of spans that score alike the shorter one is meant (benchmarks/LOG.md).
+FREE_TOKENS, TOKEN_COST = 10, 0.1  # log-probability that each token beyond the free ones costs
+# What stands in two cells of a table is hardly ever one answer.
+CELLS, CELLS_COST = " | ", 3.0
 
 SPANS = 20  # kept of each text
 NOTHING = PassageSpans((), 0.0)
@@ -160,8 +164,7 @@ def _spans(window: _Window, text: str, start: np.ndarray, end: np.ndarray) -> Pa
     no_answer = float(start[0] + end[0])
     size = len(window.offsets)
     inside = slice(window.first, window.first + size)
-    pairs = start[inside, None] + end[None, inside]
-    pairs[~_band(size)] = -np.inf
+    pairs = start[inside, None] + end[None, inside] + length_prior(size)
     flat = pairs.ravel()
     kept = min(SPANS, flat.size)
     places = np.argpartition(-flat, kept - 1)[:kept] if kept else np.empty(0, int)
@@ -171,16 +174,19 @@ def _spans(window: _Window, text: str, start: np.ndarray, end: np.ndarray) -> Pa
         if np.isfinite(log_prob):
             first, last = divmod(int(place), size)
             span = _whole_words(text, window.offsets[first][0], window.offsets[last][1])
+            log_prob -= CELLS_COST * (CELLS in text[slice(*span)])
             found.setdefault(span, ScoredSpan(*span, log_prob))
-    return PassageSpans(tuple(found.values()), no_answer if np.isfinite(no_answer) else 0.0)
+    spans = sorted(found.values(), key=lambda s: -s.log_prob)
+    return PassageSpans(tuple(spans), no_answer if np.isfinite(no_answer) else 0.0)
 
 
-def _band(size: int) -> np.ndarray:
-    """Which (first, last) are spans: in order, and not too long."""
+def length_prior(size: int) -> np.ndarray:
+    """For each (first, last) what its length costs; minus infinity if it is no span."""
     rows = np.arange(size)
-    width = rows[None, :] - rows[:, None]
-    band: np.ndarray = (width >= 0) & (width < LONGEST_ANSWER)
-    return band
+    tokens = rows[None, :] - rows[:, None] + 1
+    cost = TOKEN_COST * np.maximum(tokens - FREE_TOKENS, 0)
+    prior: np.ndarray = np.where((tokens >= 1) & (tokens <= LONGEST_ANSWER), -cost, -np.inf)
+    return prior
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
