@@ -29,6 +29,9 @@ OLDEST = (3, 11)
 NEWEST = (3, 14)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PROBE_SECONDS = 3.0
+# Text recognition is an extra for those who install with pip; here it is part of the app, which
+# promises to read scans with nothing left to download.
+APP, EVERYTHING = ".[ocr]", ".[dev,ocr]"
 
 
 class CannotInstall(Exception):
@@ -179,7 +182,7 @@ def install(dev: bool) -> None:
     stamp = Stamp(VENV, fingerprint(ROOT, venv_version(VENV)))
     stamp.clear()
     install_cpu_torch()
-    if not pip("install", "-c", "constraints.txt", "-e", ".[dev]" if dev else "."):
+    if not pip("install", "-c", "constraints.txt", "-e", EVERYTHING if dev else APP):
         raise CannotInstall(
             "Not everything could be installed (the reason is above): run the same command again "
             "once it is mended; what was fetched is kept."

@@ -14,9 +14,14 @@ def compound(streams: Mapping[str, bytes]) -> bytes:
     places: dict[str, int] = {}
     for path, data in streams.items():
         folder, _, name = path.rpartition("/")
-        if folder and folder not in places:
-            places[folder] = len(entries)
-            entries.append([folder, 1, 0, b""])
+        above = 0
+        steps = folder.split("/") if folder else []
+        for depth, step in enumerate(steps, 1):
+            inside = "/".join(steps[:depth])
+            if inside not in places:
+                places[inside] = len(entries)
+                entries.append([step, 1, above, b""])
+            above = places[inside]
         entries.append([name, 2, places.get(folder, 0), data.ljust(4_096, b"\0")])
     directory_sectors = -(-len(entries) * 128 // 512)
     sizes = [-(-len(entry[3]) // 512) for entry in entries]  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import socket
 import stat
 import time
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -79,13 +80,13 @@ def test_a_second_start_installs_nothing(checkout, pip_calls):
 def test_what_the_tests_need_includes_what_the_app_needs(checkout, pip_calls):
     install.main(["--dev"])
     install.main([])
-    assert [call[-1] for call in pip_calls] == [".[dev]"]
+    assert [call[-1] for call in pip_calls] == [install.EVERYTHING]
 
 
 def test_the_app_alone_is_not_enough_for_the_tests(checkout, pip_calls):
     install.main([])
     install.main(["--dev"])
-    assert [call[-1] for call in pip_calls] == [".", ".[dev]"]
+    assert [call[-1] for call in pip_calls] == [install.APP, install.EVERYTHING]
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt", "scripts/install.py"])
@@ -137,20 +138,20 @@ def test_without_a_card_the_cpu_build_of_torch_comes_first(checkout, pip_calls, 
     install.main([])
     assert install.CPU_INDEX in pip_calls[0]
     assert pip_calls[0][-1] == "torch==1.2.3"
-    assert pip_calls[1][-1] == "."
+    assert pip_calls[1][-1] == install.APP
 
 
 def test_with_a_card_torch_is_the_usual_one(checkout, pip_calls, monkeypatch):
     monkeypatch.setattr(install, "answers", lambda url, seconds: pytest.fail("asked for nothing"))
     install.main([])
-    assert [call[-1] for call in pip_calls] == ["."]
+    assert [call[-1] for call in pip_calls] == [install.APP]
 
 
 def test_an_index_that_is_silent_is_not_waited_for(checkout, pip_calls, monkeypatch):
     monkeypatch.setattr(install, "wants_cpu_build", lambda: True)
     monkeypatch.setattr(install, "answers", lambda url, seconds: False)
     assert install.main([]) == 0
-    assert [call[-1] for call in pip_calls] == ["."]
+    assert [call[-1] for call in pip_calls] == [install.APP]
 
 
 def test_an_index_that_lacks_the_build_does_no_harm(checkout, monkeypatch):
@@ -190,7 +191,7 @@ def test_every_dependency_is_pinned_within_its_range():
         for line in (ROOT / "constraints.txt").read_text().splitlines()
     }
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     for requirement in map(Requirement, wanted):
         assert pins[requirement.name.lower().replace("_", "-")] in requirement.specifier
 

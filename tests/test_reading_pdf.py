@@ -6,7 +6,8 @@ from pdfs import PARAGRAPH, Line, changed, drawn, locked, outlined, paragraph, p
 from rag_app.errors import DamagedFile, LimitReached, NoText, PasswordNeeded, WrongPassword
 from rag_app.reading.hyphens import resolve_hyphens
 from rag_app.reading.limits import Limits
-from rag_app.reading.pdf import ranges, read_pdf
+from rag_app.reading.pages import ranges
+from rag_app.reading.pdf import read_pdf
 from rag_app.reading.pdf_about import About
 from rag_app.reading.pdf_file import unlock
 

@@ -60,8 +60,9 @@ def gone(pid: int) -> bool:
 
 def test_the_limits_come_from_the_settings():
     settings = Settings(max_pages=3, max_characters=2_000, read_seconds=4, read_memory_mb=300)
-    assert Limits.from_settings(settings) == Limits(3, 2_000, 4.0, 300)
-    assert Limits.from_settings(Settings.load()) == Limits()
+    assert Limits.from_settings(settings) == Limits(3, 2_000, 4.0, 300, ocr_pages=500)
+    assert Limits.from_settings(Settings.load()) == Limits(ocr_pages=500)
+    assert Limits.from_settings(Settings.load(ocr=False)) == Limits()
 
 
 def test_a_pdf_reads_as_it_does_without_the_sandbox(sandbox, file):

@@ -5,11 +5,13 @@ What is in them is counted while it is unpacked: the sizes that a ZIP file state
 from __future__ import annotations
 
 import io
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -60,6 +62,17 @@ def count_members(path: Path) -> int:
     return max(int(count), int(listed) // _ENTRY)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A packed file as its archive lists it; all of it may be lies."""
+
+    name: str
+    size: int
+    is_locked: bool
+    is_link: bool
+    info: zipfile.ZipInfo
+
+
 class Archive:
     """An open ZIP file; names are matched without regard to case, "/" first or not.
 
@@ -101,23 +114,41 @@ class Archive:
         """The names of all that is packed, in lower case."""
         return list(self._members)
 
+    def entries(self) -> Iterator[Entry]:
+        """All that is packed but folders, in order; two may have one name."""
+        for info in self._zip.infolist():
+            if not info.is_dir():
+                is_link = stat.S_ISLNK(info.external_attr >> 16)
+                yield Entry(_name(info), info.file_size, bool(info.flag_bits & 1), is_link, info)
+
     @contextmanager
     def open(self, name: str) -> Iterator[Member]:
         """One packed file as a stream. Raises DamagedFile if it is not there."""
         info = self._members.get(_key(name))
         if info is None:
             raise DamagedFile(TORN)
+        with self._open(info) as member:
+            yield member
+
+    @contextmanager
+    def stream(self, entry: Entry) -> Iterator[Member]:
+        """One packed file as a stream whose bytes the caller counts: only its ratio is limited."""
+        with self._open(entry.info, counted=False) as member:
+            yield member
+
+    @contextmanager
+    def _open(self, info: zipfile.ZipInfo, counted: bool = True) -> Iterator[Member]:
         if info.flag_bits & 1:
             raise UnsupportedFormat(LOCKED)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DamagedFile(TORN)
-        self._check(info)
+        self._check(info, counted)
         try:
             raw = self._zip.open(info)
         except (*_BROKEN, NotImplementedError, RuntimeError) as error:
             raise DamagedFile(TORN) from error
         with raw:
-            yield Member(self, raw)
+            yield Member(self if counted else None, raw)
 
     def read(self, name: str) -> bytes:
         """All of one packed file. Raises DamagedFile if it is not there."""
@@ -138,9 +169,10 @@ class Archive:
         if self._left < 0:
             raise self._too_big()
 
-    def _check(self, info: zipfile.ZipInfo) -> None:
+    def _check(self, info: zipfile.ZipInfo, counted: bool) -> None:
         ratio = info.file_size / max(1, info.compress_size)
-        if info.file_size > self._left or (info.file_size > _SMALL and ratio > _RATIO):
+        over = counted and info.file_size > self._left
+        if over or (info.file_size > _SMALL and ratio > _RATIO):
             raise self._too_big()
 
     def _too_big(self) -> LimitReached:
@@ -153,8 +185,8 @@ class Archive:
 class Member:
     """A packed file, read in pieces that are counted."""
 
-    def __init__(self, archive: Archive, raw: IO[bytes]) -> None:
-        self._archive = archive
+    def __init__(self, archive: Archive | None, raw: IO[bytes]) -> None:
+        self._archive = archive  # None: somebody else counts
         self._raw = raw
 
     def read(self, size: int = -1) -> bytes:
@@ -168,8 +200,19 @@ class Member:
             data = self._raw.read(size)
         except _BROKEN as error:
             raise DamagedFile(TORN) from error
-        self._archive.spend(len(data))
+        if self._archive:
+            self._archive.spend(len(data))
         return data
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """The name as it was meant: many programs write UTF-8 and do not say so."""
+    if info.flag_bits & 0x800:
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return info.filename
 
 
 def _key(name: str) -> str:

@@ -12,16 +12,26 @@ import sys
 import threading
 import time
 import traceback
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from rag_app.errors import RagAppError
 from rag_app.reading.formats import reader
-from rag_app.reading.frames import Header, pack, pack_boxes, read_frame, write_frame
+from rag_app.reading.frames import (
+    Header,
+    pack,
+    pack_boxes,
+    pack_recognised,
+    read_frame,
+    write_frame,
+)
+from rag_app.reading.kinds import PICTURES
 from rag_app.reading.limits import Limits
 
 _PROGRESS_EVERY = 0.1  # seconds
 _MIB = 1 << 20
+_NICE = 5
 
 
 def main() -> None:
@@ -83,10 +93,14 @@ def _answer(request: Header, out: BinaryIO) -> None:
     if task == "read":
         _read(request, path, out)
         return
-    from rag_app.reading import pdf_file, pdf_page
+    if task in ("load", "recognise"):
+        _recognise(request, path, out)
+        return
+    from rag_app.reading import images, pdf_file, pdf_page
 
     if task == "render":
-        picture = pdf_page.render(path, request["number"], request["scale"])
+        render = images.render if path.suffix in PICTURES else pdf_page.render
+        picture = render(path, request["number"], request["scale"])
         size = [picture.width, picture.height]
         write_frame(out, {"done": True, "size": size}, picture.webp)
     elif task == "boxes":
@@ -95,6 +109,25 @@ def _answer(request: Header, out: BinaryIO) -> None:
     elif task == "unlock":
         pdf_file.unlock(path, request["password"], Path(request["target"]))
         write_frame(out, {"done": True})
+
+
+def _recognise(request: Header, path: Path, out: BinaryIO) -> None:
+    from rag_app.reading import ocr
+
+    if request["task"] == "load":
+        _step_back()
+        ocr.load(request["threads"])
+        write_frame(out, {"done": True})
+    else:
+        found = ocr.recognise(path, request["number"], request["threads"])
+        write_frame(out, {"done": True, **pack_recognised(found)})
+
+
+@cache
+def _step_back() -> None:
+    """Let whoever waits for an answer go first: this goes on for minutes."""
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
 
 
 def _read(request: Header, path: Path, out: BinaryIO) -> None:

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
-from rag_app.reading.kinds import guess, text_kind, torn_zip_kind, zip_guess, zip_kind
+from rag_app.reading.kinds import (
+    A_ZIP,
+    PICTURES,
+    guess,
+    picture_kind,
+    text_kind,
+    torn_zip_kind,
+    zip_guess,
+    zip_kind,
+)
 from rag_app.reading.limits import Limits
 from rag_app.reading.text import is_text
 from rag_app.types import Reading
@@ -31,6 +40,7 @@ class Reader(Protocol):
 _PACKAGE = "rag_app.reading"
 READERS = {
     ".pdf": f"{_PACKAGE}.pdf:read_pdf",
+    **{suffix: f"{_PACKAGE}.images:read_image" for suffix in PICTURES},
     ".docx": f"{_PACKAGE}.docx:read_docx",
     ".xlsx": f"{_PACKAGE}.sheets:read_sheets",
     ".pptx": f"{_PACKAGE}.pptx:read_pptx",
@@ -47,6 +57,7 @@ READERS = {
     ".eml": f"{_PACKAGE}.mail:read_eml",
     ".msg": f"{_PACKAGE}.ole:read_ole",
     ".mbox": f"{_PACKAGE}.mail:read_mbox",
+    ".zip": f"{_PACKAGE}.zipped:read_zip",
     ".txt": f"{_PACKAGE}.text:read_text",
     ".md": f"{_PACKAGE}.text:read_markdown",
     ".rst": f"{_PACKAGE}.sources:read_rst",
@@ -70,7 +81,8 @@ _ALIASES = {
     ".htm": ".html", ".xhtml": ".html", ".xht": ".html", ".mht": ".mhtml",
     ".markdown": ".md", ".mdown": ".md", ".mkd": ".md", ".rest": ".rst", ".latex": ".tex",
     ".asciidoc": ".adoc", ".asc": ".adoc", ".tab": ".tsv", ".ndjson": ".jsonl",
-    ".geojson": ".json", ".nxml": ".xml", ".text": ".txt", ".log": ".txt",
+    ".jpeg": ".jpg", ".jpe": ".jpg", ".jfif": ".jpg", ".tif": ".tiff", ".geojson": ".json",
+    ".nxml": ".xml", ".text": ".txt", ".log": ".txt",
 }  # fmt: skip
 # Texts of which nothing but their names says how they are to be read.
 _BY_NAME = frozenset(
@@ -87,8 +99,8 @@ _SOURCES = (
 NAMES = tuple(dict.fromkeys([*READERS, *_ALIASES, *_SOURCES]))  # of files worth offering
 
 _TAKEN = (
-    "PDF, Word, Excel, PowerPoint, OpenDocument, RTF, EPUB, web page, e-mail, table and text files "
-    "can be added."
+    "PDF, Word, Excel, PowerPoint, OpenDocument, RTF, EPUB, web page, e-mail, table, picture and "
+    "text files can be added, and ZIP archives of them."
 )
 _HEAD = 65_536  # bytes looked at
 _IN_A_ZIP = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub")
@@ -118,7 +130,7 @@ def detect(path: Path, name: str) -> str:
     if _is_pdf(head, suffix, text):
         return ".pdf"
     kind = _kind(path, head, suffix, text)
-    if suffix == ".pdf" and kind not in _IN_A_ZIP:
+    if suffix == ".pdf" and kind not in (*_IN_A_ZIP, *PICTURES):
         raise _no_pdf(name, guess(head), text)
     if not kind:
         raise _refusal(name, _guess(path, head))
@@ -129,12 +141,14 @@ def _kind(path: Path, head: bytes, suffix: str, text: bool) -> str:
     """What the file is, empty if it is nothing that can be read."""
     if head.startswith(_ZIP):
         try:
-            return zip_kind(path)
+            return zip_kind(path) or (".zip" if zip_guess(path) == A_ZIP else "")
         except DamagedFile:  # its reader will say so
-            named = suffix if suffix in _IN_A_ZIP else torn_zip_kind(head)
+            named = suffix if suffix in (*_IN_A_ZIP, ".zip") else torn_zip_kind(head)
             return "" if suffix == ".pdf" else named
     if head.startswith(_OLE):
         return suffix if suffix in _OLD_OFFICE else ".doc"
+    if picture := picture_kind(head):
+        return picture
     told = text_kind(head, suffix)
     if told and (text or told in (".rtf", ".eml", ".mbox", ".mhtml", ".html")):
         return told
@@ -171,6 +185,8 @@ def _refusal(name: str, guessed: str) -> UnsupportedFormat:
     advice = (
         "Unpack it, and add the files that are in it."
         if "archive" in guessed
+        else "Save it as a JPEG or PNG picture in the program that shows it, and add that."
+        if guessed.startswith("a photo")
         else "Saving or printing it as a PDF from the program that made it will do."
     )
     return UnsupportedFormat(

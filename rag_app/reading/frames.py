@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-from rag_app.types import Box, Heading, Page, Reading
+from rag_app.types import Box, Heading, Page, Part, Reading, Recognised, Word
 
 Header = dict[str, Any]
 
@@ -54,6 +54,9 @@ def pack(reading: Reading) -> Iterator[Header]:
         "title": reading.title,
         "headings": headings,
         "warnings": list(reading.warnings),
+        "parts": [[part.name, part.file] for part in reading.parts],
+        "tables": reading.tables,
+        "scans": list(reading.scans),
     }
 
 
@@ -69,7 +72,16 @@ def unpack(headers: Iterable[Header]) -> Reading:
         pages += [Page(*row) for row in header.get("pages", ())]
         last = header
     headings = tuple(Heading(*row) for row in last["headings"])
-    return Reading(tuple(pages), last["title"], headings, tuple(last["warnings"]))
+    parts = tuple(Part(*row) for row in last["parts"])
+    return Reading(
+        tuple(pages),
+        last["title"],
+        headings,
+        tuple(last["warnings"]),
+        parts,
+        last["tables"],
+        tuple(last["scans"]),
+    )
 
 
 def pack_boxes(boxes: Iterable[Box]) -> list[list[float]]:
@@ -80,3 +92,18 @@ def pack_boxes(boxes: Iterable[Box]) -> list[list[float]]:
 def unpack_boxes(rows: Iterable[Iterable[float]]) -> tuple[Box, ...]:
     """The boxes that `pack_boxes` made these rows of."""
     return tuple(Box(*row) for row in rows)
+
+
+def pack_recognised(found: Recognised) -> Header:
+    """What was recognised on a page as a header."""
+    words = [
+        [w.start, w.end, w.line, *row]
+        for w, row in zip(found.words, pack_boxes(w.box for w in found.words), strict=True)
+    ]
+    return {"text": found.text, "words": words}
+
+
+def unpack_recognised(header: Header) -> Recognised:
+    """What `pack_recognised` made this header of."""
+    words = (Word(start, end, line, Box(*box)) for start, end, line, *box in header["words"])
+    return Recognised(header["text"], tuple(words))

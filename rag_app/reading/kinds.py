@@ -12,6 +12,7 @@ from rag_app.errors import DamagedFile, UnsupportedFormat
 from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
 
+A_ZIP = "a ZIP archive"
 _LOOKED_AT = 1 << 20  # bytes of a part that says what the file is
 _TYPES = "[Content_Types].xml"
 _MAIN = re.compile(
@@ -54,15 +55,26 @@ _AT_HEAD = (
     (b"opendocument.spreadsheet", ".ods"),
     (b"opendocument.presentation", ".odp"),
 )
+_AT_START = (
+    (b"\x89PNG\r\n\x1a\n", ".png"),
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"II*\x00", ".tiff"),
+    (b"MM\x00*", ".tiff"),
+    (b"II+\x00\x08\x00\x00\x00", ".tiff"),
+    (b"MM\x00+\x00\x08\x00\x00", ".tiff"),
+    (b"GIF87a", ".gif"),
+    (b"GIF89a", ".gif"),
+)
+PICTURES = (".png", ".jpg", ".tiff", ".gif", ".bmp", ".webp")
+_BMP_HEADERS = (12, 40, 52, 56, 64, 108, 124)  # their lengths: "BM" alone begins many a text
+_PHOTOS = {
+    **dict.fromkeys([b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1"], "HEIC"),
+    **dict.fromkeys([b"avif", b"avis"], "AVIF"),
+}
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a ZIP archive"),
     (b"PK\x05\x06", "an empty ZIP archive"),
     (b"%!PS", "a PostScript file"),
-    (b"\x89PNG", "a picture (PNG)"),
-    (b"\xff\xd8\xff", "a picture (JPEG)"),
-    (b"GIF8", "a picture (GIF)"),
-    (b"II*\x00", "a picture (TIFF)"),
-    (b"MM\x00*", "a picture (TIFF)"),
     (b"MZ", "a Windows program"),
     (b"\x7fELF", "a program"),
     (b"\x1f\x8b", "a gzip archive"),
@@ -103,7 +115,9 @@ def zip_guess(path: Path) -> str:
         return "a document of Apple Pages, Numbers or Keynote"
     if "visio/document.xml" in names:
         return "a Visio drawing"
-    return "a ZIP archive"
+    if "androidmanifest.xml" in names or any(name.endswith(".class") for name in names):
+        return "a program"
+    return A_ZIP
 
 
 def _part(archive: Archive, name: str) -> bytes:
@@ -175,10 +189,20 @@ def _as_ascii(head: bytes) -> bytes:
     return head
 
 
+def picture_kind(head: bytes) -> str:
+    """The suffix of a picture, empty if it is none that can be read."""
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return ".webp"
+    if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:
+        return ".bmp"
+    return next((suffix for mark, suffix in _AT_START if head.startswith(mark)), "")
+
+
 def guess(head: bytes) -> str:
     """What a file that cannot be read seems to be, empty if nothing known."""
     if head[4:8] == b"ftyp":
-        return "a film, sound or picture (MP4 or HEIC)"
+        photo = _PHOTOS.get(head[8:12])
+        return f"a photo ({photo})" if photo else "a film or sound (MP4)"
     if head.startswith(b"RIFF"):
-        return "a film, sound or picture (RIFF)"
+        return "a film or sound (RIFF)"
     return next((what for mark, what in _MAGIC if head.startswith(mark)), "")

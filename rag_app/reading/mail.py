@@ -1,45 +1,30 @@
 """Reads e-mails (.eml), mailboxes (.mbox) and web pages saved as one file (.mhtml).
 
-Attachments are named and not opened: each can be added as a file of its own."""
+Attachments are named, and unpacked for whoever wants them."""
 
 from __future__ import annotations
 
 import codecs
 import email
 import email.header
+import mimetypes
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from email.errors import HeaderParseError
 from email.message import Message
 from pathlib import Path
 
 from rag_app.errors import DamagedFile
+from rag_app.reading.letters import Attached, Letter, add_letter, finished, take_attachments
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import OnPage, Sections
 from rag_app.reading.text import decode
+from rag_app.reading.unpacking import Unpacking
 from rag_app.reading.web import add_html, decode_html
 from rag_app.types import Reading
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_NAMED = 10  # attachments that a warning names
-_TAGS = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>|\s+", re.DOTALL | re.IGNORECASE)
 _FOLDS = re.compile(r"[\r\n]+\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A message, whatever it was kept in: header lines, a body, and the names of attachments."""
-
-    headers: tuple[tuple[str, str], ...]
-    plain: str
-    html: str
-    attachments: tuple[str, ...]
-
-    @property
-    def subject(self) -> str:
-        """What it is about, empty if it does not say."""
-        return dict(self.headers).get("Subject", "")
 
 
 def read_eml(
@@ -51,9 +36,10 @@ def read_eml(
 ) -> Reading:
     """The sections of one message. Raises DamagedFile, NoText or LimitReached."""
     letter = parse(path.read_bytes())
-    sections = Sections(limits)
+    sections, unpacking = Sections(limits), Unpacking(limits)
     add_letter(letter, sections)
-    return finished(sections, letter.subject, letter.attachments, on_page)
+    take_attachments(letter, unpacking)
+    return finished(sections, letter.subject, letter.attachments, unpacking, on_page)
 
 
 def read_mbox(
@@ -66,14 +52,16 @@ def read_mbox(
     """The messages of a mailbox, each on a page of its own or more.
 
     Raises DamagedFile, NoText or LimitReached."""
-    sections = Sections(limits)
-    attachments: list[str] = []
+    sections, unpacking = Sections(limits), Unpacking(limits)
+    attachments: list[Attached] = []
     for number, data in enumerate(_messages(path), 1):
         letter = parse(data)
         sections.new_page(f"message {number}")
         add_letter(letter, sections)
-        attachments += letter.attachments
-    return finished(sections, "", attachments, on_page)
+        take_attachments(letter, unpacking, f"message {number}/")
+        # Only the names: what is attached to one message is held no longer than that message.
+        attachments += [Attached(each.name, bytes) for each in letter.attachments]
+    return finished(sections, "", attachments, unpacking, on_page)
 
 
 def read_mhtml(
@@ -98,53 +86,20 @@ def parse(data: bytes) -> Letter:
     message = _parsed(data)
     plain: list[str] = []
     html: list[str] = []
-    attachments: list[str] = []
+    attachments: list[Attached] = []
     for part in _own_parts(message):
-        name, kind = _name(part), part.get_content_type()
+        kind = part.get_content_type()
         if part.get_content_disposition() == "attachment" or kind not in (
             "text/plain",
             "text/html",
         ):
-            if name or part.get_content_disposition() == "attachment":
-                attachments.append(name or kind)
+            attachments += _attached(part, len(attachments) + 1)
         elif kind == "text/html":
             html.append(_html(part))
         else:
             plain.append(_plain(part))
     headers = tuple((name, value) for name in _HEADERS if (value := _header(message, name)))
     return Letter(headers, "\n\n".join(plain), "\n".join(html), tuple(attachments))
-
-
-def add_letter(letter: Letter, sections: Sections) -> None:
-    """Add a message: its header lines, then its body."""
-    sections.heading(letter.subject, 1)
-    for name, value in letter.headers:
-        sections.row(f"{name}: {value}")
-    for line in letter.attachments[:_NAMED]:
-        sections.row(f"Attachment: {line}")
-    if letter.html and len(letter.plain.strip()) * 3 < len(_TAGS.sub("", letter.html)):
-        add_html(letter.html, sections)
-    else:
-        for paragraph in re.split(r"\n\s*\n", letter.plain.replace("\r\n", "\n")):
-            sections.paragraph(paragraph)
-
-
-def finished(
-    sections: Sections, title: str, attachments: Iterable[str], on_page: OnPage | None
-) -> Reading:
-    """The reading of messages; what was attached to them is named. Raises NoText."""
-    names = list(attachments)
-    warnings = []
-    if names:
-        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-        warnings.append(
-            f"Attachments are not read: {', '.join(names[:_NAMED])}{more}. "
-            "Save the ones you need and add them."
-        )
-    reading = sections.reading(title, warnings)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
-    return reading
 
 
 def _parsed(data: bytes) -> Message:
@@ -169,6 +124,30 @@ def _own_parts(message: Message) -> Iterator[Message]:
             waiting += [each for each in reversed(inside) if isinstance(each, Message)]
         else:
             yield part
+
+
+def _attached(part: Message, number: int) -> Iterator[Attached]:
+    """A part that is no text of the message, if it is a file: at most one."""
+    name, kind = _name(part), part.get_content_type()
+    disposition = part.get_content_disposition()
+    inside = part.get_payload()
+    message = inside[0] if isinstance(inside, list) and inside else None
+    if kind == "message/rfc822" and isinstance(message, Message):
+        named = name or f"{_header(message, 'Subject') or f'message {number}'}.eml"
+        yield Attached(named, lambda: _as_bytes(message))
+    elif name or disposition == "attachment":
+        named = name or f"attachment {number}{mimetypes.guess_extension(kind) or ''}"
+        shown = part.get("Content-ID") is not None and disposition != "attachment"
+        decoration = shown and part.get_content_maintype() == "image"
+        yield Attached(named, lambda: _payload(part), decoration)
+
+
+def _as_bytes(message: Message) -> bytes:
+    """A message inside a message, as a file of its own; nothing if it is too odd to be written."""
+    try:
+        return message.as_bytes()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, HeaderParseError):
+        return b""
 
 
 def _payload(part: Message) -> bytes:

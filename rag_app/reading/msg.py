@@ -6,12 +6,18 @@ import codecs
 import datetime as dt
 import re
 import struct
+from collections.abc import Iterator
+from email.header import Header
+from email.mime.application import MIMEApplication
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
 
+from rag_app.reading.letters import Attached, Letter, add_letter, finished, take_attachments
 from rag_app.reading.limits import Limits
-from rag_app.reading.mail import Letter, add_letter, finished
 from rag_app.reading.ole import Compound
 from rag_app.reading.rtf import add_rtf
 from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.unpacking import Unpacking
 from rag_app.reading.web import decode_html
 from rag_app.types import Reading
 
@@ -23,6 +29,8 @@ _CODE_PAGES = (0x3FFD0003, 0x3FDE0003)
 _EPOCH = dt.datetime(1601, 1, 1)
 _ATTACHMENT = re.compile(r"__attach_version1\.0_#[0-9a-f]{8}", re.IGNORECASE)
 _FILE_NAMES = ("3707", "3704", "3001")
+_DATA, _MESSAGE = "__substg1.0_37010102", "__substg1.0_3701000D"
+_DEEPEST = 10  # messages attached to messages attached to …
 _PROPERTIES = "__properties_version1.0"
 _RTF_START = (
     b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern "
@@ -35,43 +43,82 @@ _RING = 4_096
 def read_msg(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
     """The sections of a message. Raises DamagedFile, NoText or LimitReached."""
     letter = _letter(compound)
-    sections = Sections(limits)
+    sections, unpacking = Sections(limits), Unpacking(limits)
     add_letter(letter, sections)
+    take_attachments(letter, unpacking)
     if not letter.plain.strip() and not letter.html:
         add_rtf(unpacked(compound.read(f"__substg1.0_{_RTF}0102")), sections)
-    return finished(sections, letter.subject, letter.attachments, on_page)
+    return finished(sections, letter.subject, letter.attachments, unpacking, on_page)
 
 
-def _letter(compound: Compound) -> Letter:
-    sender = _text(compound, _SENDER)
-    address = _text(compound, _SMTP) or _text(compound, _ADDRESS)
+def _letter(compound: Compound, folder: str = "") -> Letter:
+    """The message in a container, or the one in a folder of it: attached to another."""
+
+    def text(property_id: str) -> str:
+        return _text(compound, property_id, folder)
+
+    sender = text(_SENDER)
+    address = text(_SMTP) or text(_ADDRESS)
     if "@" in address and address != sender:
         sender = f"{sender} <{address}>".strip()
     said = {
         "From": sender,
-        "To": _text(compound, _TO),
-        "Cc": _text(compound, _CC),
-        "Date": _time(compound.read(_PROPERTIES)),
-        "Subject": _text(compound, _SUBJECT),
+        "To": text(_TO),
+        "Cc": text(_CC),
+        "Date": _time(compound.read(f"{folder}{_PROPERTIES}"), 24 if folder else 32),
+        "Subject": text(_SUBJECT),
     }
     headers = tuple((name, _line(value)) for name, value in said.items() if value.strip())
-    return Letter(headers, _text(compound, _BODY), _html(compound), _attachments(compound))
+    return Letter(headers, text(_BODY), _html(compound, folder), _attachments(compound, folder))
 
 
-def _html(compound: Compound) -> str:
-    data = compound.read(f"__substg1.0_{_HTML}0102")
-    return decode_html(data)[0] if data else _text(compound, _HTML)
+def _html(compound: Compound, folder: str) -> str:
+    data = compound.read(f"{folder}__substg1.0_{_HTML}0102")
+    return decode_html(data)[0] if data else _text(compound, _HTML, folder)
 
 
-def _attachments(compound: Compound) -> tuple[str, ...]:
-    folders = dict.fromkeys(
-        found.group() for name in compound.names if (found := _ATTACHMENT.match(name))
-    )
-    named = (
-        next(filter(None, (_text(compound, each, f"{folder}/") for each in _FILE_NAMES)), "")
-        for folder in folders
-    )
-    return tuple(_line(name) for name in named if name)
+def _attachments(compound: Compound, above: str) -> tuple[Attached, ...]:
+    inside = (name.removeprefix(above) for name in compound.names if name.startswith(above))
+    folders = dict.fromkeys(found.group() for name in inside if (found := _ATTACHMENT.match(name)))
+    return tuple(each for folder in folders for each in _attached(compound, f"{above}{folder}/"))
+
+
+def _attached(compound: Compound, folder: str) -> Iterator[Attached]:
+    """The file in a folder, or the message, as an e-mail."""
+    named = (_line(_text(compound, each, folder)) for each in _FILE_NAMES)
+    name, message = next(filter(None, named), ""), f"{folder}{_MESSAGE}/"
+    if f"{message}{_PROPERTIES}" in compound:
+        name = f"{name or _line(_text(compound, _SUBJECT, message)) or 'message'}.eml"
+        yield Attached(name, lambda: _as_email(compound, message))
+    elif name:
+        yield Attached(name, lambda: compound.read(f"{folder}{_DATA}"))
+
+
+def _as_email(compound: Compound, folder: str) -> bytes:
+    """A message attached to a message, as a file of its own that any mail program opens."""
+    if folder.count(_MESSAGE) > _DEEPEST:
+        return b""
+    letter = _letter(compound, folder)
+    whole = MIMEMultipart()
+    for name, value in letter.headers:
+        whole[name] = str(Header(value, "utf-8"))
+    if letter.plain.strip():
+        whole.attach(MIMEText(letter.plain, "plain", "utf-8"))
+    elif letter.html:
+        whole.attach(MIMEText(letter.html, "html", "utf-8"))
+    else:
+        rtf = unpacked(compound.read(f"{folder}__substg1.0_{_RTF}0102"))
+        if rtf:
+            whole.attach(_file("message.rtf", rtf))
+    for attached in letter.attachments:
+        whole.attach(_file(attached.name, attached.data()))
+    return whole.as_bytes()
+
+
+def _file(name: str, data: bytes) -> MIMEApplication:
+    part = MIMEApplication(data)
+    part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", name))
+    return part
 
 
 def _text(compound: Compound, property_id: str, folder: str = "") -> str:
@@ -103,15 +150,15 @@ def _line(text: str) -> str:
     return " ".join(text.replace("\0", "").split())
 
 
-def _properties(data: bytes) -> dict[int, int]:
-    """The properties of a message that are numbers, by tag."""
-    places = range(32, len(data) - 15, 16)
+def _properties(data: bytes, start: int = 32) -> dict[int, int]:
+    """The properties of a message that are numbers, by tag; they begin at `start`."""
+    places = range(start, len(data) - 15, 16)
     return {tag: value for tag, _, value in (struct.unpack_from("<IIQ", data, at) for at in places)}
 
 
-def _time(properties: bytes) -> str:
+def _time(properties: bytes, start: int) -> str:
     """When the message was sent, else when it came, in UTC."""
-    ticks = next(filter(None, map(_properties(properties).get, _TIMES)), 0)
+    ticks = next(filter(None, map(_properties(properties, start).get, _TIMES)), 0)
     try:
         when = _EPOCH + dt.timedelta(microseconds=ticks // 10)
     except OverflowError:

@@ -12,7 +12,8 @@ import pypdfium2.raw as raw
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
 from rag_app.reading.hyphens import resolve_hyphens
-from rag_app.reading.limits import Limits
+from rag_app.reading.limits import Limits, over_ocr_pages
+from rag_app.reading.pages import named
 from rag_app.reading.pdf_about import About, Entry
 from rag_app.reading.pdf_file import TORN, open_page, open_pdf
 from rag_app.reading.pdf_text import HYPHEN, characters, open_text
@@ -44,7 +45,8 @@ def read_pdf(
         found = _read_pages(document, limits, on_page)
     about = About(path, password)
     texts = _with_second_opinions([each.text for each in found], about)
-    if not any(text.strip() for text in texts):
+    scans = _scans(found, texts)
+    if not any(text.strip() for text in texts) and not (scans and limits.ocr_pages):
         raise _no_text(found)
     labels = about.labels()
     pages = tuple(
@@ -52,7 +54,8 @@ def read_pdf(
         for number, (text, each) in enumerate(zip(texts, found, strict=True), 1)
     )
     headings = _headings(about.outline(), pages)
-    return Reading(pages, about.title(), headings, tuple(_warnings(found, texts)))
+    warnings = tuple(_warnings(found, texts, limits.ocr_pages))
+    return Reading(pages, about.title(), headings, warnings, scans=scans[: limits.ocr_pages])
 
 
 def _read_pages(
@@ -106,39 +109,33 @@ def _no_text(found: Sequence[_Read]) -> DocumentError:
     drawn = [number for number, each in enumerate(found, 1) if each.drawn]
     if drawn:
         return NoText(
-            f"There is no text in this PDF: {_pages(drawn)} may be scanned, a picture of text. "
+            f"There is no text in this PDF: {named(drawn)} may be scanned, a picture of text. "
             "Run it through text recognition (OCR) and add the result."
         )
-    empty = _pages(range(1, len(found) + 1))
+    empty = named(range(1, len(found) + 1))
     return NoText(
         f"There is no text in this PDF: nothing stands on {empty}. Check that it is the right file."
     )
 
 
-def _warnings(found: Sequence[_Read], texts: Sequence[str]) -> list[str]:
+def _scans(found: Sequence[_Read], texts: Sequence[str]) -> tuple[int, ...]:
+    """The pages that show something and have no text."""
+    pages = enumerate(zip(found, texts, strict=True), 1)
+    return tuple(number for number, (each, text) in pages if each.drawn and not text.strip())
+
+
+def _warnings(found: Sequence[_Read], texts: Sequence[str], ocr_pages: int) -> list[str]:
     warnings = []
     silent = [n for n, text in enumerate(texts, 1) if not text.strip()]
     if damaged := [n for n in silent if found[n - 1].size is None]:
-        warnings.append(f"Damaged and left out: {_pages(damaged)}.")
-    if scans := [n for n in silent if found[n - 1].drawn]:
+        warnings.append(f"Damaged and left out: {named(damaged)}.")
+    scans = _scans(found, texts)
+    if scans and ocr_pages:  # of those that will be recognised, what is missing is said then
+        warnings += over_ocr_pages(len(scans), ocr_pages)
+    elif scans:
         what = "they may be scans" if len(scans) > 1 else "it may be a scan"
-        warnings.append(f"No text on {_pages(scans)} ({what}).")
+        warnings.append(f"No text on {named(scans)} ({what}).")
     return warnings
-
-
-def _pages(numbers: Sequence[int]) -> str:
-    return f"page{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Page numbers as people write them: "3, 7–9"."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1][1:] = [number]
-        else:
-            parts.append([number])
-    return ", ".join("–".join(map(str, part)) for part in parts)
 
 
 def _label(labels: Sequence[str], number: int) -> str:

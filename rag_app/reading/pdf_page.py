@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pypdfium2 as pdfium
+from PIL import Image
 
 from rag_app.reading.pdf_file import open_page, open_pdf
 from rag_app.reading.pdf_text import open_text, upright
@@ -29,6 +30,19 @@ def render(path: Path, number: int, scale: float) -> PagePicture:
         buffer = io.BytesIO()
         bitmap.to_pil().convert("RGB").save(buffer, "WEBP", quality=_QUALITY, method=_METHOD)
         return PagePicture(buffer.getvalue(), width, height)
+
+
+def for_recognition(
+    path: Path, number: int, pixels: Callable[[float], float]
+) -> tuple[Image.Image, tuple[float, float]]:
+    """A page, and its size in points; `pixels` gives those of its longer side by its points.
+
+    Raises DocumentError."""
+    with open_pdf(path) as document, open_page(document, number) as page:
+        width, height = page.get_size()
+        longer = max(1.0, width, height)
+        bitmap = page.render(scale=pixels(longer) / longer)
+        return bitmap.to_pil().convert("RGB"), (width, height)
 
 
 def boxes(path: Path, number: int, start: int, end: int) -> tuple[Box, ...]:

@@ -14,16 +14,24 @@ from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 
-from rag_app.errors import DamagedFile, LimitReached, RagAppError, error_class
-from rag_app.reading.frames import Header, unpack, unpack_boxes
+from rag_app.errors import (
+    DamagedFile,
+    DocumentError,
+    LimitReached,
+    ModelUnavailable,
+    RagAppError,
+    error_class,
+)
+from rag_app.reading.frames import Header, unpack, unpack_boxes, unpack_recognised
 from rag_app.reading.limits import Limits
 from rag_app.reading.process import Child, Frame
-from rag_app.types import Box, PagePicture, Reading
+from rag_app.types import Box, PagePicture, Reading, Recognised
 
 log = logging.getLogger(__name__)
 
 _POLL = 0.05  # seconds between looks at `cancelled`
 _SECONDS_FOR_A_PAGE = 30.0  # somebody waits for it
+_SECONDS_TO_LOAD = 120.0  # what recognises text: some seconds on a machine that is not busy
 
 
 class Cancelled(Exception):
@@ -52,15 +60,16 @@ class Sandbox:
         password: str | None = None,
         on_page: Callable[[int, int], None] | None = None,
         cancelled: threading.Event | None = None,
+        limits: Limits | None = None,
     ) -> Reading:
-        """The file's pages, read as the format `suffix`.
+        """The file's pages, read as the format `suffix`; `limits` instead of the sandbox's own.
 
         `on_page` gets pages done and pages in all. Raises DocumentError, or Cancelled soon after
         the event is set."""
         request = _request("read", path) | {
             "suffix": suffix,
             "password": password,
-            "limits": astuple(self._limits),
+            "limits": astuple(limits or self._limits),
         }
         headers: list[Header] = []
         with self._answers(request, self._limits.seconds, cancelled) as answers:
@@ -81,6 +90,31 @@ class Sandbox:
         span = {"number": number, "start": start, "end": end}
         header, _ = self._one(_request("boxes", path) | span)
         return unpack_boxes(header["boxes"])
+
+    def recognise(
+        self,
+        path: Path,
+        number: int,
+        seconds: float,
+        *,
+        threads: int = 0,
+        cancelled: threading.Event | None = None,
+    ) -> Recognised:
+        """The text of a page that is a picture; pages count from 1.
+
+        Raises DocumentError, Cancelled, or ModelUnavailable if nothing can be recognised here."""
+        load = _request("load", path) | {"threads": threads}
+        try:
+            with self._answers(load, _SECONDS_TO_LOAD, cancelled) as answers:
+                list(answers)
+        except DocumentError as error:
+            raise ModelUnavailable(
+                "Text in scans and pictures is not recognised, because that part of the app "
+                "cannot be started. Install it anew with: pip install rapidocr"
+            ) from error
+        request = _request("recognise", path) | {"number": number, "threads": threads}
+        with self._answers(request, seconds, cancelled) as answers:
+            return unpack_recognised(list(answers)[-1][0])
 
     def unlock(self, path: Path, password: str, target: Path) -> None:
         """Write a copy of an encrypted PDF that opens without a password; its offsets are the same.
@@ -188,6 +222,10 @@ class Sandbox:
         )
 
     def _too_slow(self, request: Header, seconds: float) -> RagAppError:
+        if request["task"] == "recognise":
+            return LimitReached(
+                f"It takes more than the {seconds:g} seconds a page set by RAG_APP_OCR_SECONDS."
+            )
         if request["task"] in {"render", "boxes"} and seconds < self._limits.seconds:
             return LimitReached(
                 f"Page {request['number']} takes more than {seconds:g} seconds to draw. "

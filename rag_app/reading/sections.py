@@ -47,6 +47,7 @@ class Sections:
         self._size = 0
         self._label = ""
         self._left = limits.max_characters
+        self._tables = 0
 
     @property
     def pages(self) -> int:
@@ -83,6 +84,7 @@ class Sections:
     def table(self, rows: Iterable[Sequence[str]]) -> None:
         """Add the rows of a table, the first of which names the columns."""
         header: _Block | None = None
+        self._tables += 1
         for cells in rows:
             line = row_text(cells)
             if not line:
@@ -116,7 +118,13 @@ class Sections:
                 "add it as a PDF with a text layer."
             )
         shown = tidy(title).replace("\n", " ")[:_LONGEST_HEADING]
-        return Reading(tuple(self._pages), shown, tuple(self._headings), tuple(warnings))
+        return Reading(
+            tuple(self._pages),
+            shown,
+            tuple(self._headings),
+            tuple(warnings),
+            tables=self._tables or None,
+        )
 
     def _is_full(self, block: _Block) -> bool:
         return self._size > 0 and self._size + len(block.text) > self._most

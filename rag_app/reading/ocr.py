@@ -1,0 +1,244 @@
+"""Recognises the text of one page that is a picture: `recognise`.
+
+The engine is RapidOCR, whose models come with its package; nothing is ever fetched. It is loaded in
+the child process, once. Knows the page as a picture, nothing of documents."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from rag_app.errors import ModelUnavailable
+from rag_app.reading import images, pdf_page
+from rag_app.reading.kinds import PICTURES
+from rag_app.reading.ocr_lines import Line, Place, arrange
+from rag_app.types import Box, Recognised, Word
+
+_PER_POINT = 2.0  # pixels: more win nothing (benchmarks/LOG.md)
+_LEAST, _MOST = 1_700.0, 2_600.0  # pixels of the longer side, as its points may be anything
+_FINEST = 6.0  # pixels per point of a small page
+_SURE = 0.5  # lines that are less likely are not text
+_FEWEST = 2  # letters and digits: a lone one is a shape in a picture, most often
+_TALL = 1.5  # a box so many times as high as wide holds a line that runs up or down
+_SLIM = 4  # times as long as wide
+_MOST_THREADS = 4
+_LOOKED_AT = 8  # lines that say which way up a page is
+_MISSING = (
+    "Text in scans and pictures is not recognised, because the package rapidocr is not installed. "
+    "Install it with: pip install rapidocr"
+)
+
+Pixels = NDArray[np.uint8]
+Quad = NDArray[np.float32]
+
+
+def recognise(path: Path, number: int, threads: int) -> Recognised:
+    """The text of page `number` (from 1), its words in points of the displayed page.
+
+    Raises DocumentError, or ModelUnavailable if there is no engine."""
+    engine = load(threads)
+    draw = images.for_recognition if path.suffix in PICTURES else pdf_page.for_recognition
+    picture, size = draw(path, number, longest_side)
+    pixels = _pixels(picture)
+    lines, turns = engine.lines(pixels)
+    found = arrange(lines)
+    if sum(map(str.isalnum, found.text)) < _FEWEST:
+        return Recognised("")
+    shown = _Shown(pixels, (size[0] / picture.width, size[1] / picture.height), turns)
+    words = (Word(w.start, w.end, w.line, shown.box(w.box)) for w in found.words)
+    return Recognised(found.text, tuple(words))
+
+
+def longest_side(points: float) -> float:
+    """How many pixels the longer side of a page should have."""
+    return min(_MOST, _FINEST * points, max(_LEAST, _PER_POINT * points))
+
+
+@cache
+def load(threads: int) -> _Engine:
+    """The engine, ready to work. Raises ModelUnavailable."""
+    try:
+        return _Engine(threads)
+    except ModuleNotFoundError as error:
+        raise ModelUnavailable(_MISSING) from error
+
+
+def _threads() -> int:
+    """More than a few win nothing on lines of text, and each takes address space of its own."""
+    return min(_MOST_THREADS, os.cpu_count() or 1)
+
+
+def _pixels(picture: Image.Image) -> Pixels:
+    """As the engine wants them: blue first, and no narrow strip, which it would enlarge."""
+    width, height = picture.size
+    paper = Image.new("RGB", (max(width, height // _SLIM), max(height, width // _SLIM)), "white")
+    paper.paste(picture)
+    return np.ascontiguousarray(np.asarray(paper)[:, :, ::-1])
+
+
+class _Shown:
+    """From pixels of the upright page to points of the displayed one."""
+
+    def __init__(self, pixels: Pixels, points: tuple[float, float], turns: int) -> None:
+        self._height, self._width = pixels.shape[:2]
+        self._across, self._down = points  # a pixel
+        self._turns = turns % 4  # quarters anticlockwise that made it upright
+
+    def box(self, box: Box) -> Box:
+        (xa, ya), (xb, yb) = self._point(box.x0, box.y0), self._point(box.x1, box.y1)
+        x0, x1 = (min(max(x, 0), self._width) * self._across for x in sorted((xa, xb)))
+        y0, y1 = (min(max(y, 0), self._height) * self._down for y in sorted((ya, yb)))
+        return Box(x0, y0, x1, y1)
+
+    def _point(self, x: float, y: float) -> tuple[float, float]:
+        if self._turns == 1:
+            return self._width - y, x
+        if self._turns == 2:
+            return self._width - x, self._height - y
+        return (y, self._height - x) if self._turns == 3 else (x, y)
+
+
+class _Engine:
+    """RapidOCR, asked step by step, because a page may lie on its side."""
+
+    def __init__(self, threads: int) -> None:
+        from rapidocr import RapidOCR
+        from rapidocr.inference_engine.onnxruntime.main import ONNXRuntimeError
+        from rapidocr.main import RapidOCRError
+
+        self._nothing_found, self._failed = RapidOCRError, ONNXRuntimeError
+        self._rapid: Any = RapidOCR(
+            params={
+                "Global.log_level": "critical",
+                "Global.return_word_box": True,
+                "EngineConfig.onnxruntime.intra_op_num_threads": threads or _threads(),
+            }
+        )
+
+    def lines(self, pixels: Pixels) -> tuple[list[Line], int]:
+        """The lines, in pixels of the page once it is upright, and the quarters it was turned."""
+        try:
+            return self._lines(pixels)
+        except self._failed as error:
+            if "bad_alloc" in str(error):
+                raise MemoryError from error
+            raise
+
+    def _lines(self, pixels: Pixels) -> tuple[list[Line], int]:
+        crops, quads = self._detect(pixels)
+        turns = self._quarters(crops, quads)
+        if turns:
+            crops, quads = self._detect(np.ascontiguousarray(np.rot90(pixels, turns)))
+        if not crops:
+            return [], turns
+        read = self._rapid.recognize_txt(crops)
+        words = self._places(crops, quads, read)
+        level = _Level(quads)
+        found = zip(read.txts, read.scores, quads, words, strict=True)
+        return [
+            _line(text, level.box(quad), _bounds(quad), places)
+            for text, score, quad, places in found
+            if score >= _SURE and any(map(str.isalnum, text))
+        ], turns
+
+    def _detect(self, pixels: Pixels) -> tuple[list[Pixels], Sequence[Quad]]:
+        """Pictures of the lines, upright, and their corners on the page."""
+        record: dict[str, Any] = {}
+        try:
+            crops, found = self._rapid.detect_and_crop(pixels, record)
+        except self._nothing_found:
+            return [], ()
+        quads = found.boxes.astype(np.float32)
+        quads[:, :, 1] -= record["padding_1"]["top"]
+        kept = [i for i, crop in enumerate(crops) if min(crop.shape[:2]) > 2]
+        return [crops[i] for i in kept], [quads[i] for i in kept]
+
+    def _quarters(self, crops: Sequence[Pixels], quads: Sequence[Quad]) -> int:
+        """How many quarters anticlockwise the page has to be turned to stand upright."""
+        if not crops:
+            return 0
+        longest = sorted(range(len(crops)), key=lambda i: -crops[i].shape[1])[:_LOOKED_AT]
+        _, told = self._rapid.cls_and_rotate([crops[i].copy() for i in longest])
+        votes = sum(score if label == "180" else -score for label, score in told.cls_res)
+        tall = sum(_length(quad) * (1 if _is_tall(quad) else -1) for quad in quads)
+        return (1 if tall > 0 else 0) + (2 if votes > 0 else 0)
+
+    def _places(
+        self, crops: Sequence[Pixels], quads: Sequence[Quad], read: Any
+    ) -> Iterator[list[tuple[str, Box]]]:
+        """The words of each line with their places, as far as the engine knows them."""
+        found = self._rapid.cal_rec_boxes(crops, quads, read).word_results
+        return ([(word, _bounds(quad)) for word, _, quad in line] for line in found)
+
+
+class _Level:
+    """Lines as they would stand if the page were not a little askew."""
+
+    def __init__(self, quads: Sequence[Quad]) -> None:
+        level = sorted((q for q in quads if not _is_tall(q)), key=_length, reverse=True)
+        angle = median(map(_angle, level[: len(level) // 2 + 1])) if level else 0.0
+        cos, sin = math.cos(-angle), math.sin(-angle)
+        self._turn = np.array([[cos, sin], [-sin, cos]], np.float32)
+
+    def box(self, quad: Quad) -> Box:
+        return _bounds(quad @ self._turn)
+
+
+def _line(text: str, level: Box, box: Box, words: Iterable[tuple[str, Box]]) -> Line:
+    """A line with its words at their offsets; where they do not fit it, it is one word."""
+    places: list[Place] = []
+    at = 0
+    for word, place in words:
+        start = text.find(word, at)
+        if start < 0 or text[at:start].strip():
+            places = []
+            break
+        at = start + len(word)
+        places.append((start, at, place))
+    if not places or text[at:].strip():
+        places = list(_by_characters(text, box))
+    return Line(text, level, tuple(places))
+
+
+def _by_characters(text: str, box: Box) -> Iterator[Place]:
+    """Words placed by counting the characters before them."""
+    width = (box.x1 - box.x0) / len(text)
+    at = 0
+    for word in text.split():
+        start = text.index(word, at)
+        at = start + len(word)
+        yield start, at, Box(box.x0 + start * width, box.y0, box.x0 + at * width, box.y1)
+
+
+def _bounds(quad: Any) -> Box:
+    corners = np.asarray(quad, float)
+    (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
+    return Box(float(x0), float(y0), float(x1), float(y1))
+
+
+def _sides(quad: Quad) -> tuple[float, float]:
+    """Width and height of a box that may be turned a little."""
+    return float(np.linalg.norm(quad[1] - quad[0])), float(np.linalg.norm(quad[3] - quad[0]))
+
+
+def _is_tall(quad: Quad) -> bool:
+    width, height = _sides(quad)
+    return height > _TALL * width
+
+
+def _length(quad: Quad) -> float:
+    return max(_sides(quad))
+
+
+def _angle(quad: Quad) -> float:
+    across = quad[1] - quad[0]
+    return math.atan2(float(across[1]), float(across[0]))

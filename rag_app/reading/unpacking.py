@@ -1,0 +1,106 @@
+"""Takes the files out of a file: each into a folder of the parent's, under names of our own.
+
+What is taken is counted while it is written down; what is left inside is told with the reason.
+Knows nothing of formats."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from rag_app.errors import DamagedFile, DiskFull, LimitReached, UnsupportedFormat
+from rag_app.reading.limits import Limits
+from rag_app.types import Part
+
+LOCKED = "locked with a password"
+DAMAGED = "damaged, or packed in an unusual way"
+BOMB = "grows to more than 500 times its size"
+LINK = "a link to another file"
+TOO_DEEP = "over the depth set by RAG_APP_MAX_NESTING"
+_TOO_MANY = "over the number set by RAG_APP_MAX_PARTS for everything inside one file"
+_TOO_LARGE = "over the size set by RAG_APP_MAX_UNPACKED_MB for everything inside one file"
+_EMPTY = "empty"
+_NAMED = 5  # files that a warning names
+_LONGEST = 200  # characters of a name inside
+_DRIVE = re.compile(r"^[A-Za-z]:")
+
+
+class Unpacking:
+    """The files taken out of one file so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._folder = Path(limits.parts_folder)
+        self.wanted = bool(limits.parts_folder)
+        self._left, self._bytes = limits.parts_left, limits.unpacked_left
+        self._parts: list[Part] = []
+        self._refused: dict[str, list[str]] = {}
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What was taken."""
+        return tuple(self._parts)
+
+    def take(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Write a file down; if that cannot be, it is left inside. Raises DiskFull."""
+        inside = inner_name(name)
+        if len(self._parts) >= self._left:
+            self.leave(inside, _TOO_MANY)
+            return
+        path = self._folder / f"{len(self._parts) + 1}"
+        reason = self._write(path, pieces)
+        if reason:
+            path.unlink(missing_ok=True)
+            self.leave(inside, reason)
+        else:
+            self._parts.append(Part(inside, path.name))
+
+    def leave(self, name: str, reason: str) -> None:
+        """Note a file that stays inside."""
+        self._refused.setdefault(reason, []).append(inner_name(name))
+
+    def warnings(self) -> list[str]:
+        """One sentence for each reason why files were left inside."""
+        return [left_inside(names, reason) for reason, names in self._refused.items()]
+
+    def _write(self, path: Path, pieces: Iterable[bytes]) -> str:
+        """Write the pieces; why that cannot be, empty if all is well."""
+        size = 0
+        try:
+            with path.open("wb") as file:
+                for piece in pieces:
+                    size += len(piece)
+                    if size > self._bytes:
+                        return _TOO_LARGE
+                    file.write(piece)
+        except LimitReached:
+            return BOMB
+        except UnsupportedFormat:
+            return LOCKED
+        except DamagedFile:
+            return DAMAGED
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise DiskFull.now() from error
+            raise
+        self._bytes -= size
+        return "" if size else _EMPTY
+
+
+def left_inside(names: list[str], reason: str) -> str:
+    """A sentence about files that were not taken out of the file they are in."""
+    shown = ", ".join(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown += f" and {len(names) - _NAMED:,} more"
+    return f"Left inside ({reason}): {shown}."
+
+
+def inner_name(name: str) -> str:
+    """A name inside a file as it is shown: no drive, no way up or out, no odd characters."""
+    clean = "".join(c if c.isprintable() else " " for c in name)
+    steps = [step.strip() for step in re.split(r"[\\/]", _DRIVE.sub("", clean))]
+    kept = "/".join(step for step in steps if step.strip(". "))
+    if len(kept) > _LONGEST:
+        kept = "…" + kept[-_LONGEST:]
+    return kept or "file"
