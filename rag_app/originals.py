@@ -4,20 +4,23 @@ A user's file name is only ever shown, never used as a path."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.errors import EmptyFile, LimitReached
+from rag_app.errors import DiskFull, EmptyFile, LimitReached
 
 _BLOCK = 1 << 20
 _LONGEST_NAME = 160
 _UNLOCKED = ".unlocked"
 _INCOMING = "incoming-"
+_OURS = re.compile(r"([0-9a-f]{64})\.")
+INSIDE = " › "  # between a document and what came out of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,7 @@ class Originals:
             with os.fdopen(handle, "wb") as file:
                 for block in _blocks(data):
                     size += len(block)
-                    if size > self._max_bytes:
-                        raise LimitReached(
-                            f"“{name}” is larger than {self._max_bytes >> 20} MB, the limit set by "
-                            "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."
-                        )
+                    self._check_size(name, size)
                     digest.update(block)
                     file.write(block)
                 file.flush()
@@ -61,6 +60,8 @@ class Originals:
                 )
         except OSError as error:
             path.unlink(missing_ok=True)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull.now() from error
             raise LimitReached(
                 f"“{name}” could not be kept: {error.strerror or error}. "
                 "Make room on the disk and add it again."
@@ -69,6 +70,26 @@ class Originals:
             path.unlink(missing_ok=True)
             raise
         return Incoming(path, digest.hexdigest(), size)
+
+    def adopt(self, name: str, path: Path) -> Incoming:
+        """Take a file over that lies on the same disk and is ours already, where it is.
+
+        Raises LimitReached."""
+        digest, size = hashlib.sha256(), 0
+        for block in _blocks(path):
+            size += len(block)
+            self._check_size(name, size)
+            digest.update(block)
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+        return Incoming(path, digest.hexdigest(), size)
+
+    def _check_size(self, name: str, size: int) -> None:
+        if size > self._max_bytes:
+            raise LimitReached(
+                f"“{name}” is larger than {self._max_bytes >> 20} MB, the limit set by "
+                "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."
+            )
 
     def keep(self, incoming: Incoming, suffix: str) -> Path:
         """Give a received file its lasting name."""
@@ -93,10 +114,16 @@ class Originals:
         for copy in self._folder.glob(f"{document_id}{_UNLOCKED}*"):
             copy.unlink(missing_ok=True)
 
-    def sweep(self) -> None:
-        """Delete what a killed process left half written; nothing else, whoever put it here."""
+    def sweep(self, known: Collection[str] | None = None) -> None:
+        """Delete what a killed process left half done; nothing else, whoever put it here.
+
+        With the ids that are `known`: also what it kept and did not come to write down."""
         for path in [*self._folder.glob(f"{_INCOMING}*"), *self._folder.glob("*.part")]:
             path.unlink(missing_ok=True)
+        for path in self._folder.iterdir() if known is not None else ():
+            ours = _OURS.match(path.name)
+            if ours and known is not None and ours.group(1) not in known:
+                path.unlink(missing_ok=True)
 
 
 def display_name(name: str) -> str:
@@ -110,15 +137,26 @@ def display_name(name: str) -> str:
     return clean if clean.strip(".") else "document"
 
 
+def inside_name(container: str, inner: str) -> str:
+    """How a file inside a file is shown: "archive.zip › plans/roof.pdf"."""
+    longest = _LONGEST_NAME * 2 - len(container) - len(INSIDE)
+    return f"{container}{INSIDE}{inner if len(inner) <= longest else '…' + inner[-longest:]}"
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """A name before and after the last dot of the file's own; the second begins with the dot."""
+    own = max(name.rfind("/"), name.rfind(INSIDE))
+    dot = name.rfind(".")
+    return (name[:dot], name[dot:]) if dot > own else (name, "")
+
+
 def free_name(name: str, taken: Iterable[str]) -> str:
     """`name`, or "name (2)" and so on if it is taken."""
     used = set(taken)
-    stem, dot, suffix = name.rpartition(".")
-    if not dot:
-        stem, suffix = name, ""
+    stem, suffix = split_name(name)
     free, number = name, 2
     while free in used:
-        free = f"{stem} ({number}){dot}{suffix}"
+        free = f"{stem} ({number}){suffix}"
         number += 1
     return free
 

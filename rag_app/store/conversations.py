@@ -10,9 +10,11 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 
 from rag_app.store import frozen
 from rag_app.store.database import Database
+from rag_app.store.exchanges import COLUMNS, Exchange, copy, exchange_of, place
 from rag_app.types import Answer
 
 _TITLE = 80  # characters
@@ -28,25 +30,19 @@ class Conversation:
     changed_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A question and what came of it; `documents` None: all were asked."""
-
-    id: str
-    question: str
-    asked_at: str
-    documents: tuple[str, ...] | None = None
-    answer: Answer | None = None
-    error: str | None = None
-    rating: int = 0  # 1: good, -1: bad
-    reason: str = ""
-
-
 class Conversations:
     """Every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._read, self._write = database.read, database.write
+        self._changes: dict[str, int] = {}
+        self._clock = count(1)
+
+    def changes(self, id_: str) -> int:
+        """Of a conversation or an exchange: a larger number after every change of it.
+
+        Who shows it sees when to look again. It begins at 0 with the program."""
+        return self._changes.get(id_, 0)
 
     def start(self, question: str) -> str:
         """Begin a conversation, titled by its first question; its id."""
@@ -74,6 +70,14 @@ class Conversations:
             ).fetchall()
         return [Conversation(*row) for row in rows]
 
+    def conversation(self, conversation_id: str) -> Conversation | None:
+        """One conversation, if it is (still) there."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT * FROM conversations WHERE id = ?", (conversation_id,)
+            ).fetchone()
+        return None if row is None else Conversation(*row)
+
     def rename(self, conversation_id: str, title: str) -> None:
         """Give it another title; an empty one changes nothing."""
         if title.strip():
@@ -87,16 +91,59 @@ class Conversations:
         """Forget a conversation with everything in it."""
         with self._write() as db:
             db.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
+        self._changed(conversation_id)
+
+    def cut(self, exchange_id: str) -> None:
+        """Forget an exchange and every later one of its conversation."""
+        with self._write() as db:
+            conversation_id, ordinal = place(db, exchange_id)
+            db.execute(
+                "DELETE FROM exchanges WHERE conversation_id = ? AND ordinal >= ?",
+                (conversation_id, ordinal),
+            )
+        self._changed(conversation_id)
+
+    def branch(self, exchange_id: str, question: str) -> str:
+        """A new conversation with copies of what was said before an exchange; its id.
+
+        It is titled by `question`, with which it is to go on."""
+        conversation_id = self.start(question)
+        with self._write() as db:
+            before, ordinal = place(db, exchange_id)
+            rows = db.execute(
+                "SELECT id FROM exchanges WHERE conversation_id = ? AND ordinal < ? "
+                "ORDER BY ordinal",
+                (before, ordinal),
+            ).fetchall()
+            for (old_id,) in rows:
+                copy(db, old_id, conversation_id)
+        return conversation_id
 
     def exchanges(self, conversation_id: str) -> list[Exchange]:
         """What was asked, in order."""
         with self._read() as db:
             rows = db.execute(
-                "SELECT id, question, asked_at, documents, answer, error, rating, reason "
-                "FROM exchanges WHERE conversation_id = ? ORDER BY ordinal",
+                f"SELECT {COLUMNS} FROM exchanges WHERE conversation_id = ? ORDER BY ordinal",
                 (conversation_id,),
             ).fetchall()
-        return [_exchange(row) for row in rows]
+        return [exchange_of(row) for row in rows]
+
+    def order(self, conversation_id: str) -> list[str]:
+        """The ids of its exchanges, as they were asked: much cheaper than all that they say."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT id FROM exchanges WHERE conversation_id = ? ORDER BY ordinal",
+                (conversation_id,),
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def exchange(self, exchange_id: str) -> Exchange | None:
+        """One exchange, if it is (still) there."""
+        with self._read() as db:
+            row = db.execute(
+                f"SELECT {COLUMNS} FROM exchanges WHERE id = ?", (exchange_id,)
+            ).fetchone()
+        return None if row is None else exchange_of(row)
 
     def ask(
         self, conversation_id: str, question: str, documents: Sequence[str] | None = None
@@ -117,6 +164,7 @@ class Conversations:
             db.execute(
                 "UPDATE conversations SET changed_at = ? WHERE id = ?", (now, conversation_id)
             )
+        self._changed(conversation_id)
         return exchange_id
 
     def answer(self, exchange_id: str, answer: Answer) -> None:
@@ -132,11 +180,15 @@ class Conversations:
                 "INSERT INTO exchange_documents SELECT id, ? FROM exchanges WHERE id = ?",
                 [(document, exchange_id) for document in frozen.documents_of(answer)],
             )
+            changed, _ = place(db, exchange_id)
+        self._changed(changed, exchange_id)
 
     def fail(self, exchange_id: str, sentence: str) -> None:
         """Keep why there is no answer."""
         with self._write() as db:
             db.execute("UPDATE exchanges SET error = ? WHERE id = ?", (sentence, exchange_id))
+            changed, _ = place(db, exchange_id)
+        self._changed(changed, exchange_id)
 
     def rate(self, exchange_id: str, rating: int, reason: str = "") -> None:
         """What a person thought of the answer: 1 good, -1 bad, 0 nothing."""
@@ -145,16 +197,18 @@ class Conversations:
                 "UPDATE exchanges SET rating = ?, reason = ? WHERE id = ?",
                 (max(-1, min(1, rating)), reason.strip(), exchange_id),
             )
+            changed, _ = place(db, exchange_id)
+        self._changed(changed, exchange_id)
 
     def rated(self, rating: int = 1) -> list[Exchange]:
         """All answered exchanges with this rating, the oldest first: what can be learnt from."""
         with self._read() as db:
             rows = db.execute(
-                "SELECT id, question, asked_at, documents, answer, error, rating, reason "
-                "FROM exchanges WHERE rating = ? AND answer IS NOT NULL ORDER BY asked_at, rowid",
+                f"SELECT {COLUMNS} FROM exchanges "
+                "WHERE rating = ? AND answer IS NOT NULL ORDER BY asked_at, rowid",
                 (rating,),
             ).fetchall()
-        return [_exchange(row) for row in rows]
+        return [exchange_of(row) for row in rows]
 
     def forget(self, document_id: str) -> None:
         """Take a document's words out of every answer."""
@@ -170,7 +224,13 @@ class Conversations:
                     "UPDATE exchanges SET answer = ? WHERE id = ?",
                     (frozen.to_json(left), exchange_id),
                 )
+            changed = {exchange_id: place(db, exchange_id)[0] for exchange_id, _ in rows}
             db.execute("DELETE FROM exchange_documents WHERE document_id = ?", (document_id,))
+        for exchange_id, conversation_id in changed.items():
+            self._changed(conversation_id, exchange_id)
+
+    def _changed(self, conversation_id: str, *exchanges: str) -> None:
+        self._changes |= dict.fromkeys((conversation_id, *exchanges), next(self._clock))
 
 
 def title_of(question: str) -> str:
@@ -182,20 +242,6 @@ def title_of(question: str) -> str:
 def _like(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
-
-
-def _exchange(row: tuple[object, ...]) -> Exchange:
-    id_, question, asked_at, documents, answer, error, rating, reason = row
-    return Exchange(
-        id=str(id_),
-        question=str(question),
-        asked_at=str(asked_at),
-        documents=None if documents is None else tuple(json.loads(str(documents))),
-        answer=None if answer is None else frozen.from_json(str(answer)),
-        error=None if error is None else str(error),
-        rating=int(str(rating)),
-        reason=str(reason),
-    )
 
 
 def _now() -> str:

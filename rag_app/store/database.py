@@ -10,11 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rag_app.errors import LibraryDamaged
+from rag_app.errors import DiskFull, LibraryDamaged
 
 _HERE = Path(__file__).parent
 VERSIONS = tuple(sorted(_HERE.glob("schema_*.sql"), key=lambda path: int(path.stem[7:])))
 """The steps of the schema: the n-th makes version n of version n - 1."""
+
+# What SQLite says when it cannot write more: the file itself, its log, the log's index.
+_FULL = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+)
 
 
 class Database:
@@ -26,9 +34,13 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
         self._closed = False
+        self.commits = 0  # transactions of this process so far: the same number, the same data
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._prepare()
+        except DiskFull:
+            self.close()
+            raise
         except sqlite3.DatabaseError as error:
             self.close()
             raise LibraryDamaged(
@@ -71,12 +83,27 @@ class Database:
             connection.execute("PRAGMA secure_delete = ON")  # removed text is overwritten
         try:
             yield connection
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", None) in _FULL:
+                raise DiskFull.now() from error
+            raise
         finally:
             with self._pool:
                 if self._closed:
                     connection.close()
                 else:
                     self._idle.append(connection)
+
+    def rewrite(self) -> None:
+        """Write the whole file anew, without what is deleted; readers go on, writers wait.
+
+        Overwriting what is deleted (`secure_delete`) is not enough: SQLite leaves copies of rows
+        that it moved from page to page."""
+        with self._writing, self.read() as db:
+            db.execute("VACUUM")
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if busy:  # a reader was in the way for as long as we wait
+                raise sqlite3.OperationalError("the log could not be cut off")
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -86,6 +113,7 @@ class Database:
             try:
                 yield db
                 db.execute("COMMIT")
+                self.commits += 1
             except BaseException:
                 if db.in_transaction:  # a full disk makes SQLite roll back by itself
                     db.execute("ROLLBACK")

@@ -13,10 +13,23 @@ from typing import Any
 
 from rag_app.errors import UnknownDocument
 from rag_app.store.database import Database
+from rag_app.store.family import (
+    Inside,
+    add_part,
+    going_with,
+    name_after,
+    rename_by_origin,
+    rename_parts,
+    staying_behind,
+    superseded,
+)
+from rag_app.store.queue import UNCLEANED, Queue
+from rag_app.store.recognised import Scans, expect
+from rag_app.store.wording import matching, searched
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
 # Words of the title and headings count less than words of the text itself.
-_CONTEXT_WEIGHT, _WORDS_WEIGHT = 0.5, 1.0
+_WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
 
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
   substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
@@ -43,6 +56,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.database = Database(path)
         self._read, self._write = self.database.read, self.database.write
+        self.queue = Queue(self.database)
+        self._listed: tuple[int, list[Document]] | None = None  # as of so many commits
+        self.scans = Scans(self.database)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -50,8 +66,12 @@ class Store:
 
     # Documents
 
-    def add_document(self, document: Document) -> None:
-        """Keep a received document; keeping it again changes nothing."""
+    def add_document(
+        self, document: Document, *, handed_in: bool = True, inside: Inside | None = None
+    ) -> None:
+        """Keep a received document; keeping it again changes nothing.
+
+        It was `handed_in` by a person, or came out of another, or is in a watched folder."""
         with self._write() as db:
             db.execute(
                 "INSERT OR IGNORE INTO documents (id, name, suffix, size, status, added_at) "
@@ -67,11 +87,27 @@ class Store:
             )
             # The same file may come back before the old one is fully swept away.
             db.execute("DELETE FROM removals WHERE document_id = ?", (document.id,))
+            if inside:
+                add_part(db, inside, document.id)
+            elif handed_in:
+                db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document.id,))
 
-    def documents(self) -> list[Document]:
-        """All documents, in the order they were added."""
+    def documents(self, ids: Iterable[str] | None = None) -> list[Document]:
+        """All documents or those of these ids, in the order they were added."""
+        if ids is not None:
+            wanted = json.dumps([*ids])
+            return self._selected("WHERE id IN (SELECT value FROM json_each(?))", wanted)
+        # The page asks for all of them again and again, and most of the time nothing has changed.
+        commits = self.database.commits
+        if self._listed is None or self._listed[0] != commits:
+            self._listed = (commits, self._selected(""))
+        return list(self._listed[1])
+
+    def _selected(self, only: str, *arguments: str) -> list[Document]:
         with self._read() as db:
-            rows = db.execute("SELECT * FROM documents ORDER BY added_at, rowid").fetchall()
+            rows = db.execute(
+                f"SELECT * FROM documents {only} ORDER BY added_at, rowid", arguments
+            ).fetchall()
         return [_document(row) for row in rows]
 
     def document(self, document_id: str) -> Document:
@@ -105,7 +141,9 @@ class Store:
             )
 
     def remove(self, document_id: str) -> None:
-        """Forget a document's text and words, and note that its file and vectors are to go too."""
+        """Forget a document's text and words, and note that its file and vectors are to go too.
+
+        What was unpacked from it and is here for no other reason goes with it."""
         with self._write() as db:
             _remove(db, document_id)
 
@@ -125,14 +163,25 @@ class Store:
             return [tuple(row) for row in rows]
 
     def replace(self, newer: str, older: str) -> None:
-        """Let a document take the name of another, which is removed, in one step."""
+        """Let a document take the name of another, which is removed, in one step.
+
+        What the other was still to replace itself goes, too, and earlier versions that wait."""
         with self._write() as db:
-            row = db.execute("SELECT name FROM documents WHERE id = ?", (older,)).fetchone()
-            if row is not None:
-                _remove(db, older)
-                db.execute(
-                    "UPDATE documents SET name = ?, replaces = NULL WHERE id = ?", (row[0], newer)
-                )
+            going = superseded(db, newer, older)
+            before = db.execute("SELECT name FROM documents WHERE id = ?", (newer,)).fetchone()
+            if not going or before is None:
+                return
+            name = name_after(db, going)
+            rivals = json.dumps(going)
+            db.execute(
+                "UPDATE documents SET replaces = ? "
+                "WHERE replaces IN (SELECT value FROM json_each(?)) AND id != ?",
+                (newer, rivals, newer),
+            )
+            for each in going:
+                _remove(db, each)
+            db.execute("UPDATE documents SET name = ?, replaces = NULL WHERE id = ?", (name, newer))
+            rename_parts(db, newer, before[0], name)
 
     def removals(self) -> list[tuple[str, str]]:
         """(document id, suffix) of the removed whose file and vectors may still be there."""
@@ -143,16 +192,14 @@ class Store:
         """Its file and vectors are gone."""
         with self._write() as db:
             db.execute("DELETE FROM removals WHERE document_id = ?", (document_id,))
+            _to_clean(db)
 
     def shred(self) -> None:
         """Make removed text unreadable on disk and give the space back."""
         with self._write() as db:
             # Merging drops the words that deleted chunks left in older segments of the index.
             db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
-        with self._write() as db:
-            db.execute("PRAGMA incremental_vacuum").fetchall()
-        with self._read() as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self.database.rewrite()
 
     # Pages
 
@@ -175,6 +222,7 @@ class Store:
                     for ordinal, h in enumerate(reading.headings)
                 ),
             )
+            expect(db, document_id, reading.scans)
             db.execute(
                 "UPDATE documents SET status = ?, pages = ?, title = ?, warnings = ?, "
                 "error = NULL, error_code = NULL WHERE id = ?",
@@ -221,25 +269,27 @@ class Store:
 
     # Chunks
 
-    def save_chunks(self, document_id: str, chunks: Iterable[Indexed]) -> None:
+    def save_chunks(self, document_id: str, chunks: Iterable[Indexed], language: str = "") -> None:
         """Keep a document's chunks, in place of any kept before; the document is `searchable`."""
         with self._write() as db:
             db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
             db.executemany(
                 'INSERT INTO chunks (id, document_id, ordinal, page, start, "end", heading, '
-                "context, words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "context, words, found_context, found_words, grams) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     (
                         *(i.chunk.id, document_id, i.chunk.ordinal, i.chunk.page),
                         *(i.chunk.start, i.chunk.end, i.chunk.heading, i.context, i.words),
+                        *searched(i.context, i.words),
                     )
                     for i in chunks
                 ),
             )
             db.execute(
                 "UPDATE documents SET status = ?, chunks = "
-                "(SELECT count(*) FROM chunks WHERE document_id = ?) WHERE id = ?",
-                (Status.SEARCHABLE, document_id, document_id),
+                "(SELECT count(*) FROM chunks WHERE document_id = ?), language = ? WHERE id = ?",
+                (Status.SEARCHABLE, document_id, language, document_id),
             )
 
     def indexed(self, document_id: str) -> list[Indexed]:
@@ -268,11 +318,13 @@ class Store:
         phrases: Sequence[str],
         limit: int,
         documents: Sequence[str] | None = None,
+        endings: bool = False,
     ) -> list[tuple[str, float]]:
-        """(chunk id, BM25 score) of chunks that hold any of `words` and every one of `phrases`.
+        """(chunk id, BM25 score) of chunks that hold any of `words`, or else all `phrases`.
 
-        Best first. The words are data: nothing in them is query syntax."""
-        match = _match(words, phrases)
+        Best first. The words are data: nothing in them is query syntax. `endings`: words of Latin
+        script may go on otherwise than they do here; words of other scripts always may."""
+        match = matching(words, phrases, endings)
         if not match:
             return []
         only, arguments = "", [match]
@@ -281,7 +333,7 @@ class Store:
             arguments.append(json.dumps(list(documents)))
         with self._read() as db:
             rows = db.execute(
-                f"SELECT c.id, -bm25(chunk_words, {_CONTEXT_WEIGHT}, {_WORDS_WEIGHT}) AS score "
+                f"SELECT c.id, -bm25(chunk_words, {_WEIGHTS}) AS score "
                 f"FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
                 f"WHERE chunk_words MATCH ? {only} ORDER BY score DESC, c.rowid LIMIT ?",
                 (*arguments, limit),
@@ -290,40 +342,45 @@ class Store:
 
 
 def _remove(db: sqlite3.Connection, document_id: str) -> None:
+    going = going_with(db, document_id)
+    staying = staying_behind(db, going)
+    for each in going:
+        db.execute(
+            "INSERT OR IGNORE INTO removals SELECT id, suffix FROM documents WHERE id = ?", (each,)
+        )
+        db.execute("DELETE FROM chunks WHERE document_id = ?", (each,))
+        db.execute("DELETE FROM documents WHERE id = ?", (each,))
+    for each in staying:
+        rename_by_origin(db, each)
+    _to_clean(db)
+
+
+def _to_clean(db: sqlite3.Connection) -> None:
+    """Something was removed; counted, so that what comes during the cleaning is not overlooked."""
     db.execute(
-        "INSERT OR IGNORE INTO removals SELECT id, suffix FROM documents WHERE id = ?",
-        (document_id,),
+        "INSERT INTO marks VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+        (UNCLEANED,),
     )
-    db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
-    db.execute("DELETE FROM documents WHERE id = ?", (document_id,))
 
 
-def _match(words: Sequence[str], phrases: Sequence[str]) -> str:
-    """FTS5 query syntax: every string quoted, so that user text stays data."""
-    parts = [_quoted(phrase) for phrase in phrases]
-    if words and not phrases:
-        parts.append("(" + " OR ".join(_quoted(word) for word in words) + ")")
-    return " AND ".join(parts)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""').replace("\x00", " ") + '"'
+_STATUSES = {status.value: status for status in Status}
 
 
 def _document(row: Any) -> Document:
     id_, name, suffix, size, status, added_at, title, pages, chunks, *rest = row
-    warnings, error, code, _ = rest
+    warnings, error, code, _, language = rest
     return Document(
         id=id_,
         name=name,
         suffix=suffix,
         size=size,
-        status=Status(status),
+        status=_STATUSES[status],
         added_at=added_at,
         pages=pages,
         chunks=chunks,
         title=title,
-        warnings=tuple(json.loads(warnings)),
+        warnings=tuple(json.loads(warnings)) if warnings != "[]" else (),
         error=error,
         error_code=code,
+        language=language,
     )

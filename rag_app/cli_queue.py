@@ -1,0 +1,199 @@
+"""The commands of rag-app that are about the queue and watched folders, and reports as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_app.contract import BadUse, print_json
+from rag_app.settings import Settings
+from rag_app.types import Document, Report, Status, Watched
+
+if TYPE_CHECKING:
+    from rag_app.library import Library
+
+_LOOK_EVERY = 0.5  # seconds
+NO_REPORT: dict[str, Any] = {
+    "pages_without_text": 0,
+    "tables": None,
+    "encoding": None,
+    "duplicates": [],
+    "parts": [],
+    "inside": [],
+}
+"""What `report_json` says of a file that never became a document."""
+
+
+def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the commands are called and take."""
+    queue = commands.add_parser(
+        "queue", parents=[shared], help="what waits; pause, resume, cancel, try again"
+    )
+    what = queue.add_mutually_exclusive_group()
+    what.add_argument("--pause", action="store_true", help="begin no work until it is resumed")
+    what.add_argument("--resume", action="store_true", help="go on")
+    what.add_argument("--cancel", nargs="+", metavar="DOCUMENT", help="do not read these")
+    what.add_argument("--cancel-all", action="store_true", help="read nothing that waits")
+    what.add_argument("--retry", nargs="+", metavar="DOCUMENT", help="read these after all")
+    queue.add_argument("--json", action="store_true", help="a JSON object")
+    queue.set_defaults(run=_queue)
+    watched = commands.add_parser("watched", parents=[shared], help="list the watched folders")
+    watched.add_argument("--json", action="store_true", help="a JSON list")
+    watched.set_defaults(run=_watched)
+    unwatch = commands.add_parser(
+        "unwatch", parents=[shared], help="leave folders alone; their documents stay"
+    )
+    unwatch.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    unwatch.set_defaults(run=_unwatch)
+
+
+def _open(arguments: argparse.Namespace) -> Library:
+    from rag_app.library import Library
+
+    return Library(Settings.load(data_dir=getattr(arguments, "data_dir", None)))
+
+
+def _queue(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as library:
+        if arguments.pause or arguments.resume:
+            (library.pause if arguments.pause else library.resume)()
+        elif arguments.cancel_all:
+            library.cancel_waiting()
+        for name in arguments.cancel or ():
+            library.cancel(library.document(name).id)
+        for name in arguments.retry or ():
+            library.retry(library.document(name).id)
+        if arguments.retry and not library.paused:
+            wait_for_all(library, [library.document(name).id for name in arguments.retry])
+        paused, waiting = library.paused, list(library.progress())
+        names = [d.name for d in library.documents() if d.id in waiting]
+    if arguments.json:
+        print_json({"paused": paused, "waiting": names})
+    else:
+        _say(f"{len(names)} waiting{', paused' if paused else ''}")
+        for name in names:
+            _say(f"  {name}")
+    return 0
+
+
+def _watched(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as library:
+        watched = library.watched()
+    if arguments.json:
+        print_json([_watched_json(each) for each in watched])
+    else:
+        for each in watched:
+            _say(f"{each.files:>6} files  {each.folder}  {each.trouble}".rstrip())
+    return 0
+
+
+def _watched_json(watched: Watched) -> dict[str, Any]:
+    refused = [{"path": path, "error": error} for path, error in watched.refused]
+    return {
+        "folder": watched.folder,
+        "files": watched.files,
+        "refused": refused,
+        "trouble": watched.trouble or None,
+    }
+
+
+def _unwatch(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as library:
+        for folder in arguments.folders:
+            library.unwatch(folder)
+            _say(f"unwatched  {folder}")
+    return 0
+
+
+def watch(arguments: argparse.Namespace) -> int:
+    """`rag-app add --watch FOLDER…`: take folders in and keep them in step until interrupted."""
+    for path in arguments.paths:
+        if not path.is_dir():
+            raise BadUse(f"--watch takes folders; {path} is none.")
+    with _open(arguments) as library:
+        for path in arguments.paths:
+            library.watch(path)
+        told: dict[str, tuple[Status, str]] = {}
+        while True:
+            _tell_changes(library, told, arguments.json)
+            time.sleep(_LOOK_EVERY)
+
+
+def _tell_changes(library: Library, told: dict[str, tuple[Status, str]], as_json: bool) -> None:
+    """Say what became ready, failed or went since the last time."""
+    documents = {d.id: d for d in library.documents()}
+    for document_id in told.keys() - documents.keys():
+        _, name = told.pop(document_id)
+        _tell({"document_id": document_id, "name": name, "status": "removed"}, as_json)
+    for document in documents.values():
+        before = told.get(document.id)
+        if document.status in (Status.READY, Status.FAILED) and (
+            before is None or before[0] is not document.status
+        ):
+            told[document.id] = (document.status, document.name)
+            _tell(document_json(library.report(document.id)), as_json)
+
+
+def _tell(said: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(said)
+    else:
+        why = f": {said['error']}" if said.get("error") else ""
+        _say(f"{said['status']:>9}  {said['name']}{why}")
+
+
+def document_json(report: Report) -> dict[str, Any]:
+    """A document with its report, as the contract has it."""
+    document = report.document
+    return {
+        "document_id": document.id,
+        "name": document.name,
+        "status": document.status,
+        "pages": document.pages,
+        "chunks": document.chunks,
+        "added_at": document.added_at,
+        "language": document.language,
+        "error": document.error,
+        **report_json(report),
+        "warnings": list(document.warnings),
+    }
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """What a report says besides what every document says of itself."""
+    return {
+        "pages_without_text": report.pages_without_text,
+        "tables": report.tables,
+        "encoding": report.encoding or None,
+        "duplicates": list(report.duplicates),
+        "parts": list(report.parts),
+        "inside": list(report.inside),
+    }
+
+
+def wait_for_all(library: Library, ids: Iterable[str]) -> list[Document]:
+    """The documents once no work on them, nor on what comes out of them, is left."""
+    wanted = list(ids)
+    known = 0
+    while known != len(everything := _with_parts(library, wanted)):
+        known = len(everything)
+        library.wait(everything)
+    return library.wait(wanted)
+
+
+def _with_parts(library: Library, ids: Sequence[str]) -> list[str]:
+    found, waiting = list(ids), list(ids)
+    while waiting:
+        inside = [each for each in library.parts(waiting.pop()) if each not in found]
+        found += inside
+        waiting += inside
+    return found
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

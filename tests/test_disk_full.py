@@ -1,0 +1,106 @@
+"""A disk that is really full: a file system of a few megabytes, filled up."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_app import ingestion
+from rag_app.errors import DiskFull
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.types import RetrieverKind, Status
+from tests.fakes import WordEmbedder
+
+MEGABYTES = 12
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m", "tmpfs", str(place)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here (it takes root)")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(place: Path, leave: int) -> Path:
+    """A file that takes all the room but so many bytes."""
+    filler = place / "filler"
+    with filler.open("wb") as file:
+        file.write(b"\0" * max(0, shutil.disk_usage(place).free - leave))
+    return filler
+
+
+def text(word: str, lines: int = 60) -> bytes:
+    return "\n\n".join(f"The {word} of line {n} shines at night." for n in range(lines)).encode()
+
+
+def until(true: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def open_library(place: Path) -> Library:
+    return Library(Settings.load(data_dir=place / "data"), embedder=WordEmbedder())
+
+
+@pytest.mark.parametrize("leave", [0, 60_000, 200_000, 700_000])
+def test_a_full_disk_is_one_sentence_and_work_goes_on_when_there_is_room(
+    small_disk, monkeypatch, leave
+):
+    monkeypatch.setattr(ingestion, "_PAUSE", 0.1)
+    monkeypatch.setattr(ingestion, "_LONGEST_PAUSE", 0.2)
+    with open_library(small_disk) as library:
+        first = library.add("first.txt", text("lighthouse")).document.id
+        assert library.wait([first], timeout=60)[0].status is Status.READY
+        filler = fill(small_disk, leave)
+        accepted: list[str] = []
+        with pytest.raises(DiskFull, match=r"^The disk is full\. Make room on it") as said:
+            for n in range(100):  # some are accepted before the disk is quite full
+                accepted.append(library.add(f"{n}.txt", text(f"beacon{n}x", 2_000)).document.id)
+        assert "\n" not in str(said.value)
+        found = library.search('"lighthouse of line 7"', retriever=RetrieverKind.BM25)
+        assert found[0].name == "first.txt"
+        assert library.search("lighthouse", retriever=RetrieverKind.DENSE)
+        assert not any("incoming" in p.name for p in (small_disk / "data" / "files").iterdir())
+        if accepted:
+            until(lambda: library.trouble or not library.progress())
+        filler.unlink()
+        last = library.add("last.txt", text("harbour")).document.id
+        done = library.wait([first, *accepted[:3], last], timeout=120)
+        assert [d.status for d in done] == [Status.READY] * len(done)
+        until(lambda: not library.trouble or library.progress())
+        assert library.search('"harbour of line 9"')[0].name == "last.txt"
+
+
+def test_removing_makes_room_on_a_full_disk(small_disk, monkeypatch):
+    monkeypatch.setattr(ingestion, "_PAUSE", 0.1)
+    with open_library(small_disk) as library:
+        ids = [library.add(f"{n}.txt", text(f"beacon{n}x", 3_000)).document.id for n in range(3)]
+        library.wait(ids, timeout=120)
+        fill(small_disk, 0)
+        with pytest.raises(DiskFull):
+            library.add("more.txt", text("more", 3_000))
+        library.remove(ids[0])
+        assert [d.id for d in library.documents()] == ids[1:]
+        added = library.add("more.txt", text("more", 100))
+        assert library.wait([added.document.id], timeout=60)[0].name == "more.txt"
+        assert library.search('"beacon1x of line 7"')[0].name == "1.txt"
+
+
+def test_a_library_on_a_full_disk_says_so_when_it_is_opened(small_disk):
+    fill(small_disk, 0)
+    with pytest.raises(DiskFull, match=r"^The disk is full\."):
+        open_library(small_disk)
