@@ -11,12 +11,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_app.any_script import ALPHABETS, SIGNS, healed
 from rag_app.headings import Sections, guess_headings
 from rag_app.sentences import sentences
 from rag_app.types import Chunk, Heading, Page
 
-_TOKEN = re.compile(r"[A-Za-z\u00c0-\u024f]+|\d+|[^\s]")
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
+# No token is endless: a text without spaces is cut between two. Letters of other alphabets than the
+# Latin one come in words of theirs, those of alphabets without spaces in clusters.
+_OTHER = "\u0250-\u0dff\u10a0-\u10ff\u1200-\u139f\u1d00-\u1dff\u1f00-\u1fff"
+_TOKEN = re.compile(
+    rf"[A-Za-z\u00c0-\u024f]{{1,64}}|\d{{1,32}}|[{_OTHER}]{{1,32}}|[{ALPHABETS}][{SIGNS}]{{0,8}}|\S"
+)
+_OTHER_WORD = re.compile(f"[{_OTHER}]")
+_CLUSTER = re.compile(f"[{ALPHABETS}]")
 _WRAPPED = re.compile(r"([^\W\d_])[-\u2010\u00ad][ \t]*(?:\r\n|\r|\n)\s*(?=[a-zß-ÿ])")
 _SPACE = re.compile(r"\s+")
 
@@ -60,14 +67,20 @@ def chunk_pages(
 
 
 def estimate_tokens(text: str) -> float:
-    """About how many word pieces an uncased English BERT tokenizer makes of `text`."""
+    """About how many word pieces `text` has: English as an uncased BERT tokenizer counts them.
+
+    Other alphabets as models of many languages do; to an English model they are letters."""
     return sum(map(_cost, _TOKEN.findall(text)))
 
 
 def _cost(token: str) -> float:
     length = len(token)
+    if _CLUSTER.match(token):
+        return 0.4 * length
     if length == 1:
-        return 2.5 if _HANGUL.match(token) else 1.0
+        return 1.0
+    if _OTHER_WORD.match(token):
+        return 1.0 + 0.25 * max(0, length - 3)
     if token[0].isdigit():
         return 1.0 if length == 2 else 1.45 if length < 5 else length / 2
     return 1.0 + 0.07 * max(0, length - 5) if length < 20 else length / 4
@@ -77,7 +90,8 @@ def search_text(chunk_text: str) -> str:
     """A chunk as it is indexed: words that a line end broke are whole, white space is single.
 
     For finding only: its offsets are not those of the page."""
-    return _SPACE.sub(" ", _WRAPPED.sub(r"\1", chunk_text).replace("\u00ad", "")).strip()
+    whole = _WRAPPED.sub(r"\1", healed(chunk_text)).replace("\u00ad", "")
+    return _SPACE.sub(" ", whole).strip()
 
 
 def _units(

@@ -34,6 +34,8 @@ _LONGEST = 256  # tokens; what comes after is not embedded
 class Embedder(Embeddings):
     """`Embeddings` that say which model they are, so that vectors of two models never mix."""
 
+    english: bool = False  # whether it was made for English alone
+
     @property
     @abstractmethod
     def fingerprint(self) -> str:
@@ -48,12 +50,12 @@ class Embedder(Embeddings):
         return [len(text) // 2 + 1 for text in texts]
 
 
-class MiniLmEmbedder(Embedder):
-    """all-MiniLM-L6-v2: 384 dimensions, unit length, so that inner product is cosine.
+class SentenceEmbedder(Embedder):
+    """A model of sentence-transformers; vectors have unit length, so inner product is cosine.
 
     Thread-safe: one batch at a time goes through the model."""
 
-    fingerprint = f"minilm-l6-v2-{MINILM_SHA256[:12]}"
+    mend = "Install the app again with: make install"  # what to do where it cannot be loaded
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads
@@ -62,31 +64,52 @@ class MiniLmEmbedder(Embedder):
         self._computing = threading.Lock()
         self._next = threading.Lock()
 
+    @abstractmethod
+    def load(self, threads: int) -> SentenceTransformer:
+        """The model; what it raises when it cannot be loaded becomes ModelUnavailable."""
+
+    def prefixes(self, model: SentenceTransformer) -> tuple[str, str]:
+        """What the model wants to read before a question, and before a passage."""
+        return "", ""
+
+    def longest(self, model: SentenceTransformer) -> int:
+        """How many tokens are read; what comes after is not embedded."""
+        return _LONGEST
+
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
         with self._loading:
             if self._model is None:
                 try:
-                    self._model = _load_minilm(self._threads)
-                except (ImportError, OSError, RuntimeError, ValueError, MemoryError) as error:
+                    self._model = self.load(self._threads)
+                except (
+                    *(ImportError, OSError, RuntimeError, ValueError, MemoryError),
+                    *(KeyError, TypeError, AttributeError),  # what a torn configuration raises
+                ) as error:
+                    said = str(error).split("\n")[0].rstrip(".")
                     raise ModelUnavailable(
-                        f"The embedding model could not be loaded: {error}. "
-                        "Install the app again with: make install"
+                        f"The embedding model could not be loaded: {said}. {self.mend}"
                     ) from error
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector of 384 floats a text, in the order of `texts`."""
+        """One vector a text, in the order of `texts`. Raises ModelUnavailable."""
+        return self._embed(texts, question=False)
+
+    def _embed(self, texts: list[str], question: bool) -> list[list[float]]:
         if not texts:
             return []
         model = self._loaded()
+        before = self.prefixes(model)[0 if question else 1]
         with self._turn():  # a tokenizer must not be entered twice
-            tokens: list[list[int]] = model.tokenizer(texts, truncation=True, max_length=_LONGEST)[
-                "input_ids"
-            ]
+            tokens: list[list[int]] = model.tokenizer(
+                [before + text for text in texts],
+                truncation=True,
+                max_length=self.longest(model),
+            )["input_ids"]
         vectors: list[list[float]] = [[]] * len(texts)
         for batch, length in batches([len(ids) for ids in tokens]):
             with self._turn():
-                encoded = _encode(model, [tokens[i] for i in batch], length)
+                encoded = encode(model, [tokens[i] for i in batch], length)
             for position, vector in zip(batch, encoded, strict=True):
                 vectors[position] = vector
         return vectors
@@ -102,8 +125,8 @@ class MiniLmEmbedder(Embedder):
         return [len(ids) for ids in encoded]
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question: MiniLM uses one encoder for both sides."""
-        return self.embed_documents([text])[0]
+        """The vector of a question. Raises ModelUnavailable."""
+        return self._embed([text], question=True)[0]
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -123,6 +146,17 @@ class MiniLmEmbedder(Embedder):
         return self._model
 
 
+class MiniLmEmbedder(SentenceEmbedder):
+    """all-MiniLM-L6-v2: 384 dimensions; one encoder, without prefixes, for both sides."""
+
+    fingerprint = f"minilm-l6-v2-{MINILM_SHA256[:12]}"
+    english = True
+
+    def load(self, threads: int) -> SentenceTransformer:
+        """The model in the package beside us, checked."""
+        return _load_minilm(threads)
+
+
 def batches(lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
     """(positions, padded length) of batches that hold every text once, the longest first."""
     order = sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True)
@@ -138,7 +172,7 @@ def _round_up(number: int, step: int) -> int:
     return max(1, -(-number // step)) * step
 
 
-def _encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int) -> list[Any]:
+def encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int) -> list[Any]:
     """Vectors of texts padded to `length` tokens, and to a round number of rows."""
     import torch
 

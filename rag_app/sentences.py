@@ -9,16 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rag_app.any_script import ALPHABETS, UNSPACED, healed
+
+# Marks that end a sentence wherever they stand: full-width ones, those of Arabic, Armenian, the
+# scripts of India, Tibetan, Burmese, Khmer, Thai, Ethiopic, Mongolian.
+_FULL_STOPS = "。！？｡؟۔։।॥།༎៕៚။።፧፨๚๛᠃᠉"
+# Thai and Lao put a space where a sentence or a part of it ends, and no mark.
+_THAI_SPACE = 60  # characters from which a space is taken for an end
+
 _LINE = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _STOP = re.compile(
     r"(?<=[a-z)”])\.\d{1,2}(?=\s[A-Z])"  # a footnote's number after the full stop
     r"|[.!?…]+[\"'”’»)\]]*"
-    r"|[。！？｡]+[」』”’）)\]]*"
+    rf"|(?:[{_FULL_STOPS}]|．(?!\d)|។(?!ល))+[」』”’»）)\]]*"
+    r"|(?<=[\u0370-\u03ff\u1f00-\u1fff])[;\u037e](?=\s+[\u0370-\u03ff\u1f00-\u1fff«])"
+    rf"|(?<=[{ALPHABETS}])[ \t]+(?=[{ALPHABETS}])"
 )
+_NO_SPACE_NEEDED = frozenset(_FULL_STOPS + "．។")
 _WORD_BEFORE = re.compile(r"[^\s(\[“\"'‘]*\Z")
 _FIRST_WORD = re.compile(r"[\"'“‘(\[]*(\w*)")
 _PAGE_NUMBER = re.compile(r"[^a-z].*\s(?!(?:19|20)\d\d\Z)\d{1,4}\Z")
-_CLOSED = re.compile(r"[.!?:;…。！？：；][\"'”’»)\]」』）]*\Z")
+_CLOSED = re.compile(rf"[.!?:;…：；．។{_FULL_STOPS}][\"'”’»)\]」』）]*\Z")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _BULLET = re.compile(r"[•●○▪■□‣◦⁃∙➢❖\uf0b7\uf0a7](?:\s|\Z|(?=\w))")
 _NUMBERED = re.compile(
     r"(?:[-–—*+·]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]"
@@ -73,7 +85,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 def one_line(text: str) -> str:
     """A slice of a text as it is read: on one line, without hyphens that only break lines."""
-    return " ".join(text.replace("\u00ad", "").split())
+    return " ".join(healed(text).replace("\u00ad", "").split())
 
 
 def _units(text: str) -> Iterator[tuple[int, int]]:
@@ -116,7 +128,7 @@ def _breaks(text: str, lines: list[tuple[int, int]], index: int, width: int) -> 
         return False  # a bullet on a line of its own belongs to the text under it
     if _is_row(before) or _is_row(line) or _HEADING.match(before) or _HEADING.match(line):
         return True
-    word = line.split(None, 1)[0]
+    word = line[0] if _UNSPACED.match(line) else line.split(None, 1)[0]
     short = len(before) + 1 + len(word) <= 0.8 * width  # the next word had room on the line
     closed = _CLOSED.search(before) is not None
     if (short or closed) and (_NUMBERED.match(line) or _is_capitals(line)):
@@ -182,7 +194,11 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     """Whether a sentence that began at `start` ends with the mark `stop`."""
     mark = stop.group()
-    if mark[0] in "。！？｡":
+    if mark[0] in _NO_SPACE_NEEDED:
+        return True
+    if mark.isspace():
+        return stop.start() - start >= _THAI_SPACE
+    if mark in ";\u037e":
         return True
     if not text[stop.end()].isspace():
         return False  # a decimal, an address, a file's name

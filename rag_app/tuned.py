@@ -16,6 +16,7 @@ class TunedQuestions(Embedder):
 
     def __init__(self, passages: Embedder, folder: Path) -> None:
         self._passages = passages
+        self.english = passages.english
         self._questions = TextEncoder(EncoderSource(folder, pooling="mean"))
 
     @property

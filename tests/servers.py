@@ -20,6 +20,7 @@ class Script:
         self.break_after: int | None = None  # words until the line is cut
         self.hold = threading.Event()  # while it is cleared, nothing is sent
         self.hold.set()
+        self.pause_before: int | None = None  # the word that waits until `hold` is set again
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.sent = 0
@@ -70,7 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(200, "text/event-stream")
         try:
             for number, word in enumerate(self.script.words):
-                self.script.hold.wait(10)
+                if number == self.script.pause_before:
+                    self.script.pause_before = None
+                    self.script.hold.clear()
+                self.script.hold.wait(120)
                 if number == self.script.break_after:
                     self.connection.close()
                     return

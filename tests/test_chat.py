@@ -247,3 +247,16 @@ def test_a_key_with_a_line_break_inside_is_refused_without_being_shown(server):
     _, draft = generate(url, key=SecretStr("sk-1\nX-Evil: 1"))
     assert script.asked == []
     assert "line break" in draft.notes[0] and "sk-1" not in draft.notes[0]
+
+
+def test_what_was_sent_before_a_silence_is_shown_during_it(server):
+    url, script = server
+    script.words, script.pause_before = ["The ferry ", "costs ", "four euros."], 2
+    generator = workshop().build(Choice("openai", "scripted", url))
+    said = ""
+    for piece in generator.generate("What does the ferry cost?", PASSAGES, lambda: False):
+        said += piece.text
+        if said == "The ferry costs ":
+            script.hold.set()
+    assert said == "The ferry costs four euros."
+    assert script.pause_before is None and script.sent == 3

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_app.answering.any_language import AnyLanguage
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms, explain, open_model
 from rag_app.answering.choice import EMBEDDED, Choice
-from rag_app.answering.generator import Generator
+from rag_app.answering.generator import Cancelled, Generator, Piece
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_answers import RagAnswers
 from rag_app.answering.reader import Reader
@@ -15,6 +17,37 @@ from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer import Writer
 from rag_app.downloading import local_folder
 from rag_app.embedding import Embedder
+from rag_app.errors import ModelUnavailable
+from rag_app.types import Passage
+
+
+class Either:
+    """The first generator, or the second where the files of the first cannot be used."""
+
+    def __init__(self, first: Generator, second: Generator) -> None:
+        self._first, self._second = first, second
+
+    @property
+    def name(self) -> str:
+        """Of the one that answers."""
+        return self._usable().name
+
+    def _usable(self) -> Generator:
+        try:
+            self._first.warm()
+        except ModelUnavailable:
+            return self._second
+        return self._first
+
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+        self._usable().warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
+        yield from self._usable().generate(question, passages, cancelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +59,7 @@ class Workshop:
     caution: float
     terms: Terms
     window: int  # tokens of a chat model whose window is not known
-    safety: str = "quotes"  # answers where a model fails; needs nothing that may be missing
+    safety: str = "reader"  # answers where a model fails
 
     def build(self, choice: Choice) -> Generator:
         """The generator of a choice; nothing is loaded or connected yet."""
@@ -37,7 +70,7 @@ class Workshop:
                 choice,
                 local_folder(choice.model, self.terms.models),
                 self.embedder,
-                self._embedded(self.safety),
+                self._safety(),
                 self.terms.most_tokens,
             )
         writer = Writer(
@@ -48,7 +81,14 @@ class Workshop:
             most_tokens=self.terms.most_tokens,
             says_why=choice.kind in ("openai", "ollama"),
         )
-        return ChatGenerator(writer, self.embedder, self._embedded(self.safety))
+        return ChatGenerator(writer, self.embedder, self._safety())
+
+    def _safety(self) -> Generator:
+        """What answers where a model fails."""
+        quotes = self._embedded("quotes")
+        if self.safety == "quotes":
+            return quotes
+        return AnyLanguage(Either(self._embedded("reader"), quotes), self.caution)
 
     def _embedded(self, kind: str) -> Generator:
         if kind == "quotes":

@@ -54,7 +54,9 @@ def instead(said: Iterator[Piece], by: str, why: str) -> Iterator[Piece]:
 class Generator(Protocol):
     """Question and passages to answer."""
 
-    name: str  # shown to users and stored with answers
+    @property
+    def name(self) -> str:
+        """Shown to users and stored with answers."""
 
     def warm(self) -> None:
         """Load what it needs now. Raises ModelUnavailable."""

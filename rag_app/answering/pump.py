@@ -22,6 +22,7 @@ class Ended:
 def pumped(stream: Iterable[str], cancelled: Cancelled) -> Iterator[str | Ended]:
     """The items of `stream`, then `Ended`; nothing more once `cancelled()` is true.
 
+    While nothing comes, an empty item every 50 ms: time to show what was kept back.
     When the caller lets go, the thread reads one more item at most and closes the stream."""
     items: queue.SimpleQueue[str | Ended] = queue.SimpleQueue()
     left = threading.Event()
@@ -47,7 +48,7 @@ def pumped(stream: Iterable[str], cancelled: Cancelled) -> Iterator[str | Ended]
             try:
                 item = items.get(timeout=_LOOK)
             except queue.Empty:
-                continue
+                item = ""
             yield item
             if isinstance(item, Ended):
                 return

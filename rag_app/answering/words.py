@@ -6,9 +6,20 @@ import math
 import re
 from collections.abc import Collection, Iterable
 
+from rag_app.any_script import compared
 from rag_app.retrieval import query_words
 
-TOKEN = re.compile(r"[^\W_]+")
+_TOKEN = re.compile(r"[^\W_]+")
+_NOT_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]")
+
+
+class TOKEN:
+    """What counts as a word; in scripts without spaces, overlapping grams do."""
+
+    @staticmethod
+    def findall(text: str) -> list[str]:
+        """The words of a text, in order."""
+        return compared(text) if _NOT_LATIN.search(text) else _TOKEN.findall(text)
 
 
 def stem(word: str) -> str:

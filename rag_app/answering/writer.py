@@ -57,7 +57,7 @@ class Writer:
             stream = self._texts(model, messages(window - self._most_tokens))
         except Exception as error:
             raise self._explain(error) from error
-        raw, drawn = "", time.monotonic()
+        raw, seen, drawn = "", "", time.monotonic()
         for item in pumped(stream, cancelled):
             if isinstance(item, Ended):
                 if item.error is not None:
@@ -67,9 +67,9 @@ class Writer:
             raw += item
             if len(raw) >= self.longest:
                 break
-            if time.monotonic() - drawn >= _EVERY:
+            if raw != seen and time.monotonic() - drawn >= _EVERY:
                 yield raw
-                drawn = time.monotonic()
+                seen, drawn = raw, time.monotonic()
                 if repeats_itself(raw):
                     break
         yield raw
