@@ -1,12 +1,11 @@
-"""Question to passages: dense and BM25 rankings, fused.
+"""Question to passages: meaning and words weighed together, documents that are named before others.
 
 A LangChain `BaseRetriever`, so that it fits into any chain; `passages` gives our own type."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -14,26 +13,24 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
+from rag_app.asked import asks_for_figures, figures, query_words
+from rag_app.catalogue import Catalogue
 from rag_app.embedding import Embedder
-from rag_app.errors import ModelUnavailable
+from rag_app.errors import ModelUnavailable, UnknownDocument
+from rag_app.languages import is_english
+from rag_app.ranking import WORDS, WORDS_ABROAD, Evidence, Pool, chances, ranked, shares
 from rag_app.store import Store
-from rag_app.types import Chunk, Passage, RetrieverKind
+from rag_app.types import Chunk, Document, Passage, RetrieverKind
 from rag_app.vectors import VectorIndex
 
-# Reciprocal rank fusion with k = 60, as in Cormack, Clarke and Büttcher (SIGIR 2009).
-_RRF_K = 60
+__all__ = ["HybridRetriever", "Reranker", "as_langchain", "query_words", "rerank"]
 
-_PHRASE = re.compile(r'["“”]([^"“”]{2,200})["“”]')
-_WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
-_STOPWORDS = frozenset(
-    """
-    a about am an and any are as at be been by can could did do does for from had has have how i
-    if in into is it its me my of on or our please should so tell than that the their them then
-    there these they this those to was we were what when where which who whom whose why will with
-    would you your
-    """.split()  # noqa: SIM905 - easier to read and to add to
+_WELL_NAMED = (
+    0.25  # of the prior: a question names a document so well that it is searched by itself
 )
-
+_TRUST = 0.1  # exponent of a reranker's odds beside p(z|x) (benchmarks/LOG.md)
+_MOST_ODDS = 30.0
+_MOST_NAMED = 16  # documents that are searched by themselves
 
 Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
 """Question and passages to log-odds that each of them answers. Raises ModelUnavailable."""
@@ -51,8 +48,9 @@ class HybridRetriever(BaseRetriever):
     k: int = 8
     candidates: int = 60
     documents: tuple[str, ...] | None = None
+    catalogue: Catalogue | None = None  # kept by whoever asks more than once
     reranker: Reranker | None = None
-    reranked: int = 20  # of the fused passages are put in the reranker's order
+    reranked: int = 20  # of the ranked passages are put in the reranker's order
 
     def passages(self, question: str) -> list[Passage]:
         """The k best passages, best first, their scores adding up to 1.
@@ -60,22 +58,22 @@ class HybridRetriever(BaseRetriever):
         Raises ModelUnavailable if only meaning may be searched and the model is not there."""
         if self.documents == () or self.k < 1:
             return []
-        rankings = []
-        if self.kind is not RetrieverKind.BM25:
-            try:
-                rankings.append(self._by_meaning(question))
-            except ModelUnavailable:  # words are better than nothing, where they were asked for
-                if self.kind is RetrieverKind.DENSE:
-                    raise
-        if self.kind is not RetrieverKind.DENSE:
-            rankings.append(self._by_words(question))
-        scores = fuse(rankings)
-        chunks = self.store.chunks(list(scores))
-        ranked = sorted((i for i in scores if i in chunks), key=lambda i: -scores[i])
+        documents = self.store.documents()
+        named = self._named(question, documents)
+        meaning, words = self._pools(question, self._scopes(named))
+        chunks = self.store.chunks([*{**meaning.scores, **words.scores}])
+        pages = self._figures(question, chunks.values())
+        known = not self.embedder.english or is_english(question)
+        weight = WORDS if known else WORDS_ABROAD
+        evidence = Evidence(meaning, words, named, pages, weight)
         most = self.k if self.reranker is None else max(self.k, self.reranked)
-        best = _distinct([chunks[i] for i in ranked], most)
-        names = {d.id: d.name for d in self.store.documents()}
-        found = [Passage(c, names.get(c.document_id, ""), scores[c.id]) for c in best]
+        best = ranked(list(chunks.values()), evidence.score, most)
+        names = {d.id: d.name for d in documents}
+        shared = chances([score for _, score in best])
+        found = [
+            Passage(chunk, names.get(chunk.document_id, ""), chance)
+            for (chunk, _), chance in zip(best, shared, strict=True)
+        ]
         if self.reranker is not None:
             found = rerank(question, found, self.reranker)
         return shares(found[: self.k])
@@ -85,14 +83,67 @@ class HybridRetriever(BaseRetriever):
     ) -> list[LangChainDocument]:
         return [as_langchain(passage) for passage in self.passages(query)]
 
-    def _by_meaning(self, question: str) -> list[str]:
-        vector = self.embedder.embed_query(question)
-        return [i for i, _ in self.vectors.search(vector, self.candidates, self.documents)]
+    def _named(self, question: str, documents: Sequence[Document]) -> Mapping[str, float]:
+        """How well the question names each of the documents that may be searched."""
+        if self.kind is not RetrieverKind.HYBRID:
+            return {}
+        names = (self.catalogue or Catalogue(self.store)).names(documents)
+        prior = names.prior(question)
+        return {d: p for d, p in prior.items() if self.documents is None or d in self.documents}
 
-    def _by_words(self, question: str) -> list[str]:
+    def _scopes(self, named: Mapping[str, float]) -> list[tuple[str, ...] | None]:
+        """What is searched: all that may be, and the documents that are named, by themselves."""
+        enough = max(_WELL_NAMED, max(named.values(), default=0.0) / 2)
+        well = sorted((d for d, p in named.items() if p >= enough), key=lambda d: (-named[d], d))
+        if not well or (self.documents is not None and len(well) == len(self.documents)):
+            return [self.documents]
+        return [self.documents, tuple(well[:_MOST_NAMED])]
+
+    def _pools(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> tuple[Pool, Pool]:
+        """What is found by meaning and by words."""
+        meaning, words = Pool(), Pool()
+        if self.kind is not RetrieverKind.BM25:
+            try:
+                meaning = self._by_meaning(question, scopes)
+            except ModelUnavailable:  # words are better than nothing, where they were asked for
+                if self.kind is RetrieverKind.DENSE:
+                    raise
+        if self.kind is not RetrieverKind.DENSE:
+            words = self._by_words(question, scopes)
+        return meaning, words
+
+    def _by_meaning(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
+        vector = self.embedder.embed_query(question)
+        found = [self.vectors.search(vector, self.candidates, scope) for scope in scopes]
+        return _joined([Pool.of(one, self.candidates) for one in found])
+
+    def _by_words(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
         words, phrases = query_words(question)
-        found = self.store.search_words(words, phrases, self.candidates, self.documents)
-        return [i for i, _ in found]
+        endings = not is_english(question)
+        found = [
+            self.store.search_words(words, phrases, self.candidates, scope, endings)
+            for scope in scopes
+        ]
+        return _joined([Pool.of(one, self.candidates) for one in found])
+
+    def _figures(self, question: str, chunks: Collection[Chunk]) -> Mapping[tuple[str, int], float]:
+        """How much of each page is figures, if those are asked for."""
+        if self.kind is not RetrieverKind.HYBRID or not asks_for_figures(question):
+            return {}
+        shares = {}
+        for document_id, number in {(c.document_id, c.page) for c in chunks}:
+            try:
+                shares[document_id, number] = figures(self.store.page(document_id, number).text)
+            except UnknownDocument:  # removed since
+                continue
+        return shares
+
+
+def _joined(pools: Sequence[Pool]) -> Pool:
+    first, *others = pools
+    for other in others:
+        first = first.joined(other)
+    return first
 
 
 def as_langchain(passage: Passage) -> LangChainDocument:
@@ -113,51 +164,17 @@ def as_langchain(passage: Passage) -> LangChainDocument:
     )
 
 
-def fuse(rankings: Sequence[Sequence[str]], k: int = _RRF_K) -> dict[str, float]:
-    """Reciprocal rank fusion: sum over rankings of 1 / (k + rank), ranks from 1."""
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, item in enumerate(ranking, start=1):
-            scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
-    return scores
-
-
 def rerank(question: str, found: Sequence[Passage], reranker: Reranker) -> list[Passage]:
-    """The passages in the order of their log-odds of answering; scores become their chances.
+    """The passages with their chances weighed by the reranker's odds of answering, best first.
 
     A reranker whose model is not there changes nothing."""
     try:
         odds = reranker(question, found)
     except ModelUnavailable:
         return list(found)
-    chances = [1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, o)))) for o in odds]
-    scored = [replace(p, score=c) for p, c in zip(found, chances, strict=True)]
+    bounded = [max(-_MOST_ODDS, min(_MOST_ODDS, one)) for one in odds]
+    scored = [
+        replace(p, score=p.score * math.exp(_TRUST * o))
+        for p, o in zip(found, bounded, strict=True)
+    ]
     return sorted(scored, key=lambda passage: -passage.score)
-
-
-def shares(found: Sequence[Passage]) -> list[Passage]:
-    """The same passages with scores that add up to 1: p(z|x) over what was found."""
-    total = sum(passage.score for passage in found)
-    return [replace(passage, score=passage.score / total) for passage in found]
-
-
-def query_words(question: str) -> tuple[list[str], list[str]]:
-    """(words worth looking for, exact "phrases") of a question."""
-    phrases = [phrase.strip() for phrase in _PHRASE.findall(question) if _WORD.search(phrase)]
-    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
-    telling = [word for word in words if word not in _STOPWORDS]
-    return telling or words, phrases
-
-
-def _distinct(chunks: Sequence[Chunk], k: int) -> list[Chunk]:
-    """The first k chunks, leaving out those that say the same words as an earlier one."""
-    kept: list[Chunk] = []
-    seen: set[str] = set()
-    for chunk in chunks:
-        said = " ".join(_WORD.findall(chunk.text.lower()))
-        if said not in seen:
-            seen.add(said)
-            kept.append(chunk)
-            if len(kept) == k:
-                break
-    return kept

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+
+from benchmarks import cranfield, financebench
+from rag_app.evaluation.asked import read_asked
+
+ABSTRACTS = """.I 1
+.T
+ferries in wind .
+.A
+doe,j.
+.B
+j. sea 1, 1950.
+.W
+ferries in wind .
+  a ferry leans .
+.I 2
+.T
+an empty one .
+.A
+.B
+.W
+.I 3
+.T
+.A
+.B
+.W
+"""
+QUERIES = ".I 004\n.W\nhow does a ferry\nlean .\n.I 017\n.W\nwhat is empty .\n"
+
+
+def test_abstracts_keep_their_numbers_and_an_empty_one_its_title():
+    found = cranfield.abstracts(ABSTRACTS)
+    assert found[1].startswith("ferries in wind .\n  a ferry leans")
+    assert found[2] == "an empty one .\n"
+    assert set(found) == {1, 2}
+
+
+def test_judgements_go_by_the_position_of_the_query():
+    assert cranfield.queries(QUERIES) == ["how does a ferry lean .", "what is empty ."]
+    assert cranfield.judgements("1 0 2 4\n1 0 1 -1\n2 0 1 1\n") == {1: {2: 4}, 2: {1: 1}}
+
+
+def test_filings_are_chosen_only_where_that_is_asked_for(tmp_path):
+    row = {
+        "id": "q1",
+        "question": "How much?",
+        "answers": ["4"],
+        "documents": ["A.pdf"],
+        "pages": [{"name": "A.pdf", "page": 7}],
+    }
+    path = tmp_path / "q.jsonl"
+    lines = [json.dumps(financebench.converted(row, chosen)) for chosen in (False, True)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    everywhere, chosen = read_asked(path)
+    assert everywhere.pages == chosen.pages == {("A.pdf", 7): 1.0}
+    assert (everywhere.within, chosen.within) == (None, ("A.pdf",))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.naming import Label, Names
+
+FILINGS = Names(
+    [
+        Label("w18", "NORTHWIND_2018_10K.pdf"),
+        Label("w22", "NORTHWIND_2022_10K.pdf"),
+        Label("q2", "Northwind2023Q2_10Q.pdf"),
+        Label("gl", "GREATLAKES_2022_10K.pdf"),
+        Label("dd", "DALE_DALE_2022_10K.pdf", "Form 10-K of Dale & Dale"),
+        Label("t", "2023 Q3 QRTZ.pdf", "", "FORM 10-Q\nQuartz Instruments Inc.\nQRTZ"),
+    ]
+)
+
+
+def best(question: str, names: Names = FILINGS) -> list[str]:
+    named = names.prior(question)
+    most = max(named.values(), default=0.0)
+    return sorted(document for document, value in named.items() if value == most)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What was Northwind's revenue in 2018?", ["w18"]),
+        ("What was northwind's revenue in FY22?", ["w22"]),
+        ("Did Northwind grow between FY2018 and FY2022?", ["w22"]),
+        ("What did Northwind earn in the second quarter of 2023?", ["q2"]),
+        ("What did Northwind earn in Q2 of FY2023?", ["q2"]),
+        ("How many ships has Great Lakes?", ["gl"]),
+        ("What is D&D's margin?", []),
+        ("What is DnD's margin?", ["dd"]),
+        ("How large is Quartz?", ["t"]),
+        ("What did NORTH earn in 2018?", ["w18"]),
+        ("What does the most recent report of Northwind say?", ["q2"]),
+        ("How do I make tea?", []),
+    ],
+)
+def test_a_document_is_known_by_what_people_call_it(question, expected):
+    assert best(question) == expected
+
+
+def test_a_library_of_one_document_has_nothing_to_tell_apart():
+    assert Names([Label("a", "Harbour rules.pdf")]).prior("What do the harbour rules say?") == {}
+
+
+def test_a_word_that_all_names_share_names_none():
+    names = Names([Label("a", "Report north.pdf"), Label("b", "Report south.pdf")])
+    assert best("What does the report say?", names) == []
+    assert best("What does the report on the north say?", names) == ["a"]
+
+
+def test_a_year_in_an_amount_names_nothing():
+    assert best("Which item cost $2018?") == []
+
+
+def test_a_name_in_small_letters_counts_less_where_the_question_has_capitals():
+    names = Names([Label("b", "Block 2020.pdf"), Label("f", "Ferry 2020.pdf")])
+    loud, low = names.prior("What did Block earn?")["b"], names.prior("Does Ann block it?")["b"]
+    assert 0 < low < loud
+
+
+words = st.text(alphabet="abcQ 2018_-.", max_size=20)
+
+
+@given(st.lists(words, min_size=2, max_size=5), words)
+def test_a_prior_is_a_share_whatever_the_names(called, question):
+    labels = [Label(str(number), name) for number, name in enumerate(called)]
+    named = Names(labels).prior(question)
+    assert all(0 < value <= 1 + 1e-9 for value in named.values())
+    assert set(named) <= {label.id for label in labels}
