@@ -12,6 +12,7 @@ from rag_app.ui import texts
 from tests.hub import hub
 from tests.servers import scripted_server
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
+from tests.test_app_answers import press
 from tests.toy_chat import make
 
 
@@ -85,7 +86,7 @@ def test_an_answer_can_be_made_again_by_another(page):
         script.words = ["The ferry to the island costs four euros, to be sure."]
         pick(page, "server")
         write(page, url=url, model="tiny")
-        page.click("again")
+        press(page, "again")
         page.until(lambda: "Written by tiny" in page.said())
         assert "four euros, to be sure. [1]" in page.said()
         assert len(page.at.session_state["session"].exchanges) == 1

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import pytest
 
 from rag_app.errors import QuestionError
-from rag_app.types import Answer, Delta, Document, Finished, Sources, Status, Timing
+from rag_app.types import (
+    Answer,
+    Chunk,
+    Citation,
+    Delta,
+    Document,
+    Finished,
+    Passage,
+    Sources,
+    Status,
+    Timing,
+)
 from rag_app.ui import generation, texts
 from rag_app.ui.generation import Generation
 
@@ -77,6 +89,8 @@ class Reading:
         self.asked_after: int | None = None
         self.conversations = self
         self.kept: dict[str, object] = {}
+        self.forgotten: list[str] = []
+        self.said = ANSWER
 
     def answer(self, exchange_id: str, answer: object) -> None:
         self.kept[exchange_id] = answer
@@ -86,9 +100,15 @@ class Reading:
         status = Status.READ if self.looks > 0 else Status.SEARCHABLE
         return [Document("d", "a.txt", ".txt", 1, status, "")]
 
-    def ask(self, question, documents, cancelled, generator, turns):
+    def forget(self, document_id: str) -> None:
+        self.forgotten.append(document_id)
+
+    def fail(self, exchange_id: str, sentence: str) -> None:
+        self.kept[exchange_id] = sentence
+
+    def ask(self, question, documents, cancelled, **manner):
         self.asked_after = self.looks
-        yield Finished(ANSWER)
+        yield Finished(self.said)
 
 
 def test_a_question_waits_for_the_documents_that_came_with_it():
@@ -104,3 +124,28 @@ def test_a_question_that_waits_can_be_stopped():
     running.stop()
     assert running.wait(5)
     assert library.asked_after is None and running.now().stopped
+
+
+def test_words_of_a_document_that_was_removed_meanwhile_are_neither_kept_nor_shown():
+    library = Reading(looks=0)
+    citation = Citation(1, "gone", "gone.txt", 1, 0, 6, "Secret")
+    passage = Passage(Chunk("gone", 1, 0, 0, 6, "Secret"), "gone.txt", 1.0)
+    library.said = dataclasses.replace(
+        ANSWER, text="Secret [1]", citations=(citation,), passages=(passage,)
+    )
+    running = generation.ask(library, "x1", "q", None, [])
+    assert running.wait(5)
+    assert library.forgotten == ["gone"] and "Secret" not in repr(running.now())
+
+
+def test_an_error_that_cannot_even_be_kept_ends_the_answer(caplog):
+    def events(cancelled):
+        raise QuestionError("Ask less.")
+        yield
+
+    def failed(error: str) -> None:
+        raise KeyError(error)
+
+    running = Generation(events, failed)
+    assert running.wait(5) and running.now().error == "Ask less."
+    assert "KeyError" in caplog.text

@@ -36,7 +36,7 @@ def add(
     ids = []
     for index, upload in enumerate(uploads):
         progress(index / len(uploads))
-        if upload.file_id in session.handled:
+        if upload.file_id in session.handled or _is_hidden(upload.name):
             continue
         with caught(receipt.refused.append):
             ids.append(_add(library, receipt, upload))
@@ -45,12 +45,21 @@ def add(
 
 
 def _add(library: Library, receipt: Receipt, upload: Upload) -> str:
-    added = library.add(upload.name, upload.getvalue())
+    folder, _, name = upload.name.replace("\\", "/").rpartition("/")
+    added = library.add(name, upload.getvalue())
+    if folder and not added.duplicate:
+        library.shelves.put(added.document.id, folder)
     receipt.known += added.duplicate
     receipt.added += not added.duplicate
     receipt.notes += added.warnings
-    receipt.replaceable += _replaceable(library, added, upload.name)
+    receipt.replaceable += _replaceable(library, added, name)
     return added.document.id
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a file is one that systems put into folders unasked."""
+    inside, _, last = name.replace("\\", "/").rpartition("/")
+    return bool(inside) and (last.startswith(".") or last in ("Thumbs.db", "desktop.ini"))
 
 
 def _replaceable(library: Library, added: Added, offered: str) -> list[Replaceable]:

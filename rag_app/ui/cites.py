@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rag_app.ui import texts_answers
+
 KEY = "cites"
 
 _HTML = '<div id="card" popover="manual" role="tooltip"><b></b><q></q></div>'
@@ -19,13 +21,14 @@ _CSS = """
   pointer-events: none; overflow-wrap: anywhere; unicode-bidi: isolate; }
 #card b { display: block; margin-bottom: .25rem; font-weight: 600; font-size: .8rem; opacity: .75; }
 #card q { quotes: "“" "”"; }
+#card.gone q { quotes: none; font-style: italic; }
 """
 
 # The cleanup of an earlier call is not run when data or theme change: hence the AbortController.
 _JS = r"""
 const SELECTOR = 'a[href^="#cite:"]';
 const SPLIT = ' — ';
-export default function ({ parentElement, setTriggerValue }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.__listening?.abort();
   const controller = parentElement.__listening = new AbortController();
   const on = { signal: controller.signal };
@@ -49,9 +52,12 @@ export default function ({ parentElement, setTriggerValue }) {
     }
     const said = anchor.dataset.said;
     if (!said) return;
-    const cut = said.indexOf(SPLIT);
-    card.querySelector('b').textContent = cut < 0 ? '' : said.slice(0, cut);
-    card.querySelector('q').textContent = cut < 0 ? said : said.slice(cut + SPLIT.length);
+    const cut = said.indexOf(SPLIT), gone = said.endsWith(' —');  // nothing is quoted any more
+    const [where, quote] = gone ? [said.slice(0, -2), data.gone]
+      : cut < 0 ? ['', said] : [said.slice(0, cut), said.slice(cut + SPLIT.length)];
+    card.querySelector('b').textContent = where;
+    card.querySelector('q').textContent = quote;
+    card.classList.toggle('gone', gone);
     current = anchor;
     card.showPopover();
     place();
@@ -101,5 +107,6 @@ def clicked() -> str | None:
     """The citation that was just clicked: what stands in its link after `#cite:`.
 
     It comes from the browser, so it may be anything."""
-    value = _listener(key=KEY, on_open_change=lambda: None).open
+    gone = {"gone": texts_answers.SOURCE_REMOVED}
+    value = _listener(key=KEY, data=gone, on_open_change=lambda: None).open
     return value if isinstance(value, str) else None

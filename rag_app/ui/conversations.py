@@ -7,11 +7,9 @@ import streamlit as st
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.store import Conversation
-from rag_app.store import Exchange as Kept
-from rag_app.ui import texts
+from rag_app.ui import exporting, in_step, texts, texts_answers
 from rag_app.ui.boundary import caught
-from rag_app.ui.generation import RUNNING, Ended
-from rag_app.ui.state import Exchange, current, say
+from rag_app.ui.state import SHOWN, current, say
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
 _LISTED = 40
@@ -22,8 +20,9 @@ def restore(library: Library) -> None:
     session = current()
     if session.conversation is None and not session.exchanges:
         wanted = st.query_params.get(_PARAMETER, "")
-        if wanted and any(c.id == wanted for c in library.conversations.listed()):
+        if wanted and library.conversations.conversation(wanted):
             _open(library, wanted)
+    in_step.look(library)
     if session.conversation and st.query_params.get(_PARAMETER) != session.conversation:
         st.query_params[_PARAMETER] = session.conversation
 
@@ -57,6 +56,8 @@ def _list(library: Library) -> None:
     for one in found[:_LISTED]:
         with st.container(key=f"row-c{one.id}", horizontal=True, vertical_alignment="center"):
             _row(library, one)
+        if current().exporting == one.id:
+            exporting.draw(library, one)
 
 
 def _row(library: Library, one: Conversation) -> None:
@@ -82,7 +83,7 @@ def _row(library: Library, one: Conversation) -> None:
     )
     st.menu_button(
         escape_markdown(texts.menu(one.title)),
-        [texts.RENAME, texts.DELETE],
+        [texts.RENAME, texts_answers.EXPORT, texts.DELETE],
         key=f"menu-c{one.id}",
         icon=":material/more_vert:",
         type="tertiary",
@@ -97,37 +98,23 @@ def _row(library: Library, one: Conversation) -> None:
 def _new() -> None:
     session = current()
     session.exchanges, session.conversation, session.opened = [], None, None
+    session.shown, session.editing, session.reasoning = SHOWN, None, None
     st.query_params.pop(_PARAMETER, None)
 
 
 def refresh(library: Library) -> None:
     """Show the session's conversation as it is kept: a document may have been removed."""
-    session = current()
-    if session.conversation and not any(exchange.running for exchange in session.exchanges):
-        _open(library, session.conversation)
+    in_step.look(library)
 
 
 @caught(say)
 def _open(library: Library, conversation: str) -> None:
+    _new()
     session = current()
+    session.changes = library.conversations.changes(conversation)
     kept = library.conversations.exchanges(conversation)
-    session.exchanges = [_shown(one) for one in kept]
-    session.conversation, session.opened = conversation, None
-
-
-def _shown(kept: Kept) -> Exchange:
-    running = RUNNING.get(kept.id)
-    if running is None or running.now().done:  # what is kept may have lost a removed document
-        running = None
-    return Exchange(
-        kept.question,
-        generation=running or Ended(kept.answer, kept.error),
-        documents=None if kept.documents is None else list(kept.documents),
-        id=kept.id,
-        kept=True,
-        seen=True,
-        quoting=kept.answer is None or kept.answer.generator in texts.QUOTING,
-    )
+    session.exchanges = [in_step.shown(one) for one in kept]
+    session.conversation = conversation
 
 
 @caught(say)
@@ -135,6 +122,8 @@ def _chosen(library: Library, conversation: str) -> None:
     choice = st.session_state[f"menu-c{conversation}"]
     if choice == texts.RENAME:
         current().renaming = conversation
+    elif choice == texts_answers.EXPORT:
+        current().exporting = conversation
     elif choice == texts.DELETE:
         library.conversations.delete(conversation)
         if current().conversation == conversation:

@@ -8,15 +8,17 @@ import streamlit as st
 
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
+from rag_app.questions import askable
 from rag_app.reading import NAMES
 from rag_app.types import Document, Progress, Status
-from rag_app.ui import adding, row, texts
+from rag_app.ui import adding, queue, row, shelving, texts
+from rag_app.ui import texts_documents as words
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import ASKABLE, Replaceable, Session, current, say
+from rag_app.ui.state import Replaceable, Session, current, say
 
 _SHOWN = 30
 _FILTER_FROM = 8
-_WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE)
+_WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE, Status.SCANNED)
 
 
 def draw(library: Library) -> None:
@@ -36,12 +38,19 @@ def _working(library: Library) -> bool:
 def _drop_zone(library: Library, session: Session) -> None:
     files = st.file_uploader(
         texts.DROP,
-        accept_multiple_files=True,
-        key=f"drop-{session.drops}",
+        accept_multiple_files="directory" if session.whole_folder else True,
+        key=f"drop-{session.drops}-{session.whole_folder}",
         label_visibility="hidden",
     )
     limits = texts.limits(NAMES, library.settings.max_file_mb)
-    st.html(f"<p class='limits'>{escape(limits)}</p>")
+    with st.container(key="limits"):
+        st.html(f"<p class='limits'>{escape(limits)}</p>")
+        st.button(
+            words.SINGLE_FILES if session.whole_folder else words.WHOLE_FOLDER,
+            key="drop_mode",
+            type="tertiary",
+            on_click=_other_mode,
+        )
     if files:
         bar = st.progress(0.0, texts.ADDING)
         adding.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
@@ -53,7 +62,8 @@ def _receipt(library: Library, session: Session) -> None:
     receipt = session.receipt
     if receipt is None or not (receipt.refused or receipt.notes or receipt.total > 1):
         return
-    with st.container(key="receipt"):
+    brief = not (receipt.refused or receipt.notes)
+    with st.container(key="receipt", horizontal=brief, vertical_alignment="center"):
         line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
         items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
         st.html(f"<p><b>{escape(line)}</b></p><ul>{items}</ul>")
@@ -68,17 +78,19 @@ def _receipt(library: Library, session: Session) -> None:
 
 
 def _list(library: Library) -> None:
+    if current().redraw:
+        st.rerun()
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
         session, documents, progress = current(), library.documents(), library.progress()
         _rerun_if_changed(documents, session, _working(library))
-        _heading(documents, session)
-        if not documents:
+        only = shelving.chosen(library)
+        _heading([d for d in documents if only is None or d.id in only], session)
+        if documents:
+            shelving.draw(library, documents)
+        else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
-        ready = sum(d.status is Status.READY for d in documents)
-        if len(progress) > 3:
-            share = ready / len(documents)
-            st.progress(share, texts.overall(ready, len(documents)))
-        rows = _shown(documents, progress, session)
+        queue.draw(library, documents, progress)
+        rows = _shown([d for d in documents if only is None or d.id in only], progress, session)
         for document in rows if session.show_all else rows[:_SHOWN]:
             with st.container(key=f"doc-{document.id[:16]}"):
                 row.draw(library, document, progress.get(document.id), session)
@@ -89,10 +101,11 @@ def _list(library: Library) -> None:
 
 def _rerun_if_changed(documents: list[Document], session: Session, working: bool) -> None:
     """What can be asked decides what the rest of the page says."""
+    chosen = session.chosen(documents)
     state = (
         working,
-        *(session.chosen(documents) or ()),
-        *((d.id, d.status in ASKABLE, d.status is Status.FAILED) for d in documents),
+        None if chosen is None else tuple(chosen),
+        *((d.id, askable(d), d.status is Status.FAILED) for d in documents),
     )
     before, session.documents_seen = session.documents_seen, state
     if before is not None and before != state:
@@ -103,14 +116,18 @@ def _heading(documents: list[Document], session: Session) -> None:
     with st.container(key="documents_head", horizontal=True, vertical_alignment="center"):
         st.html(f"<h2>{texts.DOCUMENTS} <span>{len(documents) or ''}</span></h2>")
         if len(documents) > 1:
-            st.button(texts.ALL, key="tick_all", type="tertiary", on_click=session.unticked.clear)
             ids = [d.id for d in documents]
+            st.button(
+                texts.ALL,
+                key="tick_all",
+                type="tertiary",
+                on_click=lambda: session.untick(session.unticked.difference(ids)),
+            )
             st.button(
                 texts.NONE,
                 key="tick_none",
                 type="tertiary",
-                on_click=session.unticked.update,
-                args=(ids,),
+                on_click=lambda: session.untick(session.unticked.union(ids)),
             )
 
 
@@ -144,6 +161,11 @@ def _urgency(document: Document, work: Progress | None) -> int:
 def _replace(library: Library, choice: Replaceable) -> None:
     adding.replace(library, choice)
     current().receipt = None
+
+
+def _other_mode() -> None:
+    session = current()
+    session.whole_folder = not session.whole_folder
 
 
 def _dismiss() -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from weakref import WeakValueDictionary
 
 from rag_app.answering.follow_ups import Turn
 from rag_app.library import Library
+from rag_app.questions import AS_SET, Manner
+from rag_app.store import frozen
 from rag_app.types import Answer, Delta, Event, Finished, Passage, Sources, Status
 from rag_app.ui.boundary import caught
 
@@ -64,8 +66,9 @@ class Generation:
         with caught(lambda sentence: self._change(error=sentence)):
             for event in self._events(self._cancelled):
                 self._take(event)
-        if error := self.now().error:
-            self._failed(error)
+        with caught(lambda sentence: None):
+            if error := self.now().error:
+                self._failed(error)
         unfinished = self.now().answer is None and self.now().error is None
         self._change(done=True, stopped=unfinished)
         self._done.set()
@@ -119,9 +122,8 @@ def ask(
     question: str,
     documents: Sequence[str] | None,
     first: Sequence[str],
-    generator: str | None = None,
+    manner: Manner = AS_SET,
     turns: Sequence[Turn] = (),
-    language: str = "",
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed).
 
@@ -131,15 +133,25 @@ def ask(
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
         if not cancelled.is_set():
-            said = library.ask(question, documents, cancelled, generator, turns, language)
-            for event in said:
+            for event in library.ask(question, documents, cancelled, turns=turns, **asdict(manner)):
                 if isinstance(event, Finished):
-                    library.conversations.answer(exchange_id, event.answer)
-                yield event
+                    yield Finished(_kept(library, exchange_id, event.answer))
+                else:
+                    yield event
 
     generation = Generation(events, lambda error: library.conversations.fail(exchange_id, error))
     RUNNING[exchange_id] = generation
     return generation
+
+
+def _kept(library: Library, exchange_id: str, answer: Answer) -> Answer:
+    """The answer as it is kept: without the words of a document that was removed meanwhile."""
+    library.conversations.answer(exchange_id, answer)
+    # Looked up after it was kept: a removal from here on sees the answer by itself.
+    for gone in frozen.documents_of(answer) - {d.id for d in library.documents()}:
+        library.conversations.forget(gone)
+        answer = frozen.without(answer, gone)
+    return answer
 
 
 def _unread(library: Library, documents: Sequence[str]) -> bool:

@@ -7,9 +7,14 @@ import streamlit as st
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.ui import (
+    aside,
     chat,
+    choices,
     conversations,
     documents,
+    overview,
+    searching,
+    shelving,
     source,
     style,
     tasks_menu,
@@ -18,7 +23,7 @@ from rag_app.ui import (
     who,
 )
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import current
+from rag_app.ui.state import Search, Session, current
 
 
 def show_error(sentence: str) -> None:
@@ -30,22 +35,45 @@ def show_error(sentence: str) -> None:
 def draw(library: Library) -> None:
     """Draw everything. The source comes before the chat, so that it opens while an answer runs."""
     session = current()
+    choices.restore(library)
     conversations.restore(library)
+    chat.press(library)
     st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
+    library.overviews.start()
+    _back_when_asked(session)
+    session.redraw = False
     conversations.draw(library)
     who.draw(library)
+    with st.sidebar:
+        searching.button(library)
     documents.draw(library)
     source.draw(library)
+    shelving.dialog(library)
+    search = str(session.search.number) if session.search.open else ""
+    aside.opened(search or session.about, len(session.exchanges))
     if session.notice:
         show_error(session.notice)
         session.notice = None
     if library.warm_state not in ("cold", "warming", "ready"):
         show_error(library.warm_state)
-    chat.draw(library)
-    if not session.exchanges or not library.documents():
-        welcome.draw(library)
+    if session.search.open:
+        searching.draw(library)
+    elif session.about:
+        overview.draw(library)
+    if not (session.search.open or session.about):
+        chat.draw(library)
+        if not session.exchanges or not library.documents():
+            welcome.draw(library)
     tasks_menu.draw(library)
     chat.field(library)
+
+
+def _back_when_asked(session: Session) -> None:
+    """A question, or another conversation, brings the conversation back."""
+    state = (session.conversation, len(session.exchanges))
+    if session.asked not in (None, state):
+        session.about, session.search = "", Search(number=session.search.number)
+    session.asked = state
 
 
 def prepare() -> None:

@@ -9,7 +9,8 @@ import streamlit as st
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.types import Document, Progress, Status
-from rag_app.ui import chat, conversations, source, texts
+from rag_app.ui import asking, conversations, overview, queue, shelving, source, texts
+from rag_app.ui import texts_documents as words
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Opened, Place, Session, current, say
 
@@ -19,15 +20,16 @@ _LOCKED = ("password_needed", "wrong_password")
 def draw(library: Library, document: Document, work: Progress | None, session: Session) -> None:
     """Everything about one document. `work`: what is being done with it right now."""
     failed = document.status is Status.FAILED
-    key = f"tick-{document.id}"
-    st.session_state[key] = not failed and document.id not in session.unticked
+    key = f"tick-{session.ticks}-{failed:d}-{document.id}"
+    if key not in st.session_state:  # set only once: what a browser ticks meanwhile stays
+        st.session_state[key] = not failed and document.id not in session.unticked
     with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
         st.checkbox(
             escape_markdown(document.name),
             key=key,
             disabled=failed,
             on_change=_tick,
-            args=(document.id,),
+            args=(document.id, key),
             width="stretch",
         )
         _menu(library, document, work)
@@ -51,9 +53,12 @@ def _menu(library: Library, document: Document, work: Progress | None) -> None:
     remove = texts.CANCEL if work else texts.REMOVE
     options = [remove]
     if document.status is Status.FAILED:
-        options.insert(0, texts.RETRY)
+        options = [texts.RETRY, words.ABOUT, remove]
+    elif queue.can_cancel(document):
+        options.insert(0, words.CANCEL_READING)
     elif document.pages:
-        options = [texts.OPEN, texts.SUMMARISE, texts.ONLY_THIS, remove]
+        options = [words.ABOUT, texts.OPEN, texts.SUMMARISE, texts.ONLY_THIS]
+        options += [words.FOLDER_AND_TAGS, remove]
     st.menu_button(
         escape_markdown(texts.menu(document.name)),
         options,
@@ -98,12 +103,19 @@ def _confirm(library: Library, document: Document) -> None:
 @caught(say)
 def _chosen(library: Library, document: Document) -> None:
     session, choice = current(), st.session_state[f"menu-{document.id}"]
-    if choice == texts.OPEN:
+    session.redraw = True
+    if choice == words.ABOUT:
+        overview.open_page(document.id)
+    elif choice == words.FOLDER_AND_TAGS:
+        shelving.ask_for(document.id)
+    elif choice == texts.OPEN:
         session.opened = Opened(Place(document.id, document.name, 1), 1)
     elif choice == texts.ONLY_THIS:
-        session.unticked = {d.id for d in library.documents()} - {document.id}
+        session.untick({d.id for d in library.documents()} - {document.id})
     elif choice == texts.SUMMARISE:
-        chat.submit(library, texts.summarise(document.name), only=[document.id])
+        asking.submit(library, texts.summarise(document.name), only=[document.id])
+    elif choice == words.CANCEL_READING:
+        queue.cancel(library, document.id)
     elif choice == texts.RETRY:
         library.retry(document.id)
     elif choice in (texts.REMOVE, texts.CANCEL):
@@ -113,7 +125,9 @@ def _chosen(library: Library, document: Document) -> None:
 @caught(say)
 def _remove(library: Library, document_id: str) -> None:
     session = current()
-    session.removing = None
+    session.removing, session.redraw = None, True
+    if session.about == document_id:
+        session.about = ""
     if session.opened and session.opened.place.document_id == document_id:
         session.opened = None
     library.remove(document_id)
@@ -129,9 +143,9 @@ def _unlock(library: Library, document_id: str) -> None:
         library.unlock(document_id, st.session_state[f"password-{document_id}"])
 
 
-def _tick(document_id: str) -> None:
+def _tick(document_id: str, key: str) -> None:
     unticked = current().unticked
-    (unticked.discard if st.session_state[f"tick-{document_id}"] else unticked.add)(document_id)
+    (unticked.discard if st.session_state[key] else unticked.add)(document_id)
 
 
 def _keep() -> None:

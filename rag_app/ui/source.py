@@ -8,63 +8,20 @@ from html import escape
 import streamlit as st
 
 from rag_app.errors import UnknownDocument
-from rag_app.highlighting import areas, escape_markdown, excerpt, mark
+from rag_app.highlighting import areas, escape_markdown, mark
 from rag_app.library import Library
-from rag_app.types import Box, Citation, Document, Page, PagePicture
-from rag_app.ui import cites, tasks_menu, texts, viewer
+from rag_app.readable import Marks, readable
+from rag_app.types import Box, Document, Page
+from rag_app.ui import cites, pictures, tasks_menu, texts, texts_answers, viewer
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import Opened, Place, Session, current
+from rag_app.ui.places import citation_place, citations_of, place_of
+from rag_app.ui.state import Opened, Place, current
 
 _AROUND = 4_000  # characters of a text shown before and after a quote
 _WHOLE = 12_000  # a text up to this long is shown whole
+_TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")  # every line is a row
 
-_KEY = re.compile(r"(?P<exchange>[0-9a-f]{16})-(?P<passage>p?)(?P<number>[1-9]\d{0,2})")
-
-
-def place_of(session: Session, key: str) -> Place | None:
-    """The place a link `#cite:<key>` points at; None if it is none of this session's."""
-    found = _KEY.fullmatch(key)
-    if found is None:
-        return None
-    if found["passage"]:
-        return _passage_place(session, found["exchange"], int(found["number"]))
-    for citation in citations_of(session, found["exchange"]):
-        if citation.number == int(found["number"]):
-            return Place(
-                citation.document_id,
-                citation.name,
-                citation.page,
-                citation.start,
-                citation.end,
-                citation.quote,
-                citation.boxes,
-                found["exchange"],
-            )
-    return None
-
-
-def _passage_place(session: Session, exchange_id: str, number: int) -> Place | None:
-    exchange = session.exchange(exchange_id)
-    passages = exchange.generation.now().passages if exchange and exchange.generation else ()
-    for passage in passages[number - 1 : number]:
-        chunk = passage.chunk
-        return Place(
-            chunk.document_id,
-            passage.name,
-            chunk.page,
-            chunk.start,
-            chunk.end,
-            chunk.text,
-            exchange_id=exchange_id,
-        )
-    return None
-
-
-def citations_of(session: Session, exchange_id: str) -> tuple[Citation, ...]:
-    """The citations of one of the session's answers."""
-    exchange = session.exchange(exchange_id)
-    answer = exchange.generation.now().answer if exchange and exchange.generation else None
-    return answer.citations if answer else ()
+forget_pictures = pictures.forget
 
 
 @st.fragment
@@ -94,13 +51,17 @@ def _panel(library: Library, opened: Opened) -> None:
         try:
             document = library.document(place.document_id)
         except UnknownDocument:
-            quote = mark(place.quote, ())
-            kept = f"<blockquote>{quote}</blockquote>" if place.quote else ""
-            st.html(f"<p class='note'>{texts.GONE}</p>{kept}")
+            opened.forget()
+            _quotes(opened)
+            st.html(
+                f"<p class='gone'><b>{texts_answers.SOURCE_REMOVED}</b>"
+                f"<span>{texts.GONE}</span></p>"
+            )
             return
         _tools(library, document, opened)
-    if place.quote and opened.page == place.page:
-        st.html(f"<blockquote class='quoted'>{mark(place.quote, ())}</blockquote>")
+        _quotes(opened)
+    if place.quote and opened.page == place.page and document.suffix not in _TABLES:
+        st.html(f"<blockquote class='quoted'>{mark(place.quote, place.inside)}</blockquote>")
     _page(library, document, opened)
 
 
@@ -147,6 +108,36 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
         )
         if opened.page == opened.place.page and opened.place.quote:
             tasks_menu.translate_button(opened.place)
+            if st.session_state.get("source_translate"):
+                st.rerun()  # its dialog is drawn by the page, not by this part of it
+
+
+def _quotes(opened: Opened) -> None:
+    """From one quote of the answer to the next, whatever document they are in."""
+    numbers = [c.number for c in citations_of(current(), opened.place.exchange_id)]
+    if opened.place.number not in numbers or len(numbers) < 2:
+        return
+    at = numbers.index(opened.place.number)
+    with st.container(key="source_quotes", horizontal=True, vertical_alignment="center"):
+        st.button(
+            texts_answers.EARLIER_QUOTE,
+            key="quote_previous",
+            icon=":material/keyboard_arrow_up:",
+            type="tertiary",
+            disabled=at == 0,
+            on_click=_to_quote,
+            args=(numbers[max(0, at - 1)],),
+        )
+        st.html(f"<p class='where'>{escape(texts_answers.quote_of(at + 1, len(numbers)))}</p>")
+        st.button(
+            texts_answers.LATER_QUOTE,
+            key="quote_next",
+            icon=":material/keyboard_arrow_down:",
+            type="tertiary",
+            disabled=at == len(numbers) - 1,
+            on_click=_to_quote,
+            args=(numbers[min(at + 1, len(numbers) - 1)],),
+        )
 
 
 def _page(library: Library, document: Document, opened: Opened) -> None:
@@ -154,57 +145,57 @@ def _page(library: Library, document: Document, opened: Opened) -> None:
     page = library.page(document.id, opened.page)
     here = opened.page == place.page
     view = viewer.View(
-        f"{document.id[:16]}/{page.number}/{place.start}-{place.end}/{place.exchange_id}",
+        f"{document.id[:16]}/{page.number}/{place.start}-{place.end}/{place.exchange_id}"
+        f"{place.words or ''}",
         texts.picture(document.name, page.number),
         focus=not opened.moved,
     )
-    picture = _picture(library, document.id, page.number)
+    picture = pictures.picture(library, document.id, page.number)
     if picture is None:
-        viewer.show_text(view, _passage(page, place, here), _close)
+        viewer.show_text(view, _text(library, document, page, opened), _close)
         return
     quote = _boxes(library, place) if here else ()
     if here and place.quote and not quote:
         st.html(f"<p class='note'>{texts.NOT_PLACED}</p>")
-        viewer.show_text(view, mark(page.text, [(place.start, place.end)]), _close)
+        viewer.show_text(view, _text(library, document, page, opened), _close)
         return
-    others = [box for box in _others(document, opened) if box not in quote]
-    viewer.show_picture(view, picture, areas(quote, picture), areas(others, picture), _close)
+    others = [
+        viewer.Quoted(areas([box for box in c.boxes if box not in quote], picture), c.number)
+        for c in citations_of(current(), place.exchange_id)
+        if (c.document_id, c.page) == (document.id, page.number)
+        and not (here and c.number == place.number)
+    ]
+    viewer.show_picture(
+        view, picture, viewer.Quoted(areas(quote, picture), place.number), others, _close
+    )
 
 
-def _passage(page: Page, place: Place, here: bool) -> str:
-    """The page's text, or as much of it as surrounds the quote, marked."""
-    start, end = (place.start, place.end) if here else (0, 0)
-    if len(page.text) <= _WHOLE:
-        return mark(page.text, [(start, end)])
-    text, new_start, new_end = excerpt(page, start, end, _AROUND)
-    before = "…\n" if start > new_start else ""
-    after = "\n…" if start - new_start + len(text) < len(page.text) else ""
-    return before + mark(text, [(new_start, new_end)]) + after
+def _text(library: Library, document: Document, page: Page, opened: Opened) -> str:
+    """The page's text, or as much of it as surrounds the quote, readable and marked."""
+    place = opened.place
+    here = opened.page == place.page
+    first, *more = place.words or ((place.start, place.end),)
+    quote = first if here else (0, 0)
+    others = tuple(more if here else ()) + tuple(
+        (c.start, c.end)
+        for c in citations_of(current(), place.exchange_id)
+        if (c.document_id, c.page) == (document.id, page.number) and c.quote
+    )
+    headings = [h for h in library.headings(document.id) if h.page == page.number]
+    rows = document.suffix in _TABLES
+    window = None
+    if len(page.text) > _WHOLE and not rows:
+        window = (quote[0] - _AROUND, quote[1] + _AROUND)
+    return readable(page.text, Marks(quote, others), headings, rows=rows, window=window)
 
 
 def _boxes(library: Library, place: Place) -> tuple[Box, ...]:
     """Where the quote stands: frozen with a citation, looked up for a passage."""
-    return place.boxes or library.boxes(place.document_id, place.page, place.start, place.end)
-
-
-def _others(document: Document, opened: Opened) -> list[Box]:
-    """The boxes of the answer's other quotes on this page."""
-    return [
+    return place.boxes or tuple(
         box
-        for citation in citations_of(current(), opened.place.exchange_id)
-        if citation.document_id == document.id and citation.page == opened.page
-        for box in citation.boxes
-    ]
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _picture(_library: Library, document_id: str, number: int) -> PagePicture | None:
-    return _library.picture(document_id, number)
-
-
-def forget_pictures() -> None:
-    """Deleted means gone: call it when a document is removed."""
-    _picture.clear()
+        for start, end in place.words or ((place.start, place.end),)
+        for box in library.boxes(place.document_id, place.page, start, end)
+    )
 
 
 def _close() -> None:
@@ -216,3 +207,10 @@ def _turn(by: int) -> None:
     if opened:
         opened.page += by
         opened.moved = True
+
+
+def _to_quote(number: int) -> None:
+    session, opened = current(), current().opened
+    place = citation_place(session, opened.place.exchange_id, number) if opened else None
+    if place:
+        session.opened = Opened(place, place.page, moved=True)

@@ -4,6 +4,7 @@ One object, mutated in place: what is written while a run is being stopped is no
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from rag_app.answering.servers import Server
 from rag_app.types import Box, Document, Status
 from rag_app.ui.generation import Ended, Generation
 
-ASKABLE = (Status.SEARCHABLE, Status.READY)
+ASKABLE = (Status.SEARCHABLE, Status.SCANNED, Status.READY)
+SHOWN = 20  # exchanges that are drawn at first, and with every wish for earlier ones
 
 
 @dataclass
@@ -32,6 +34,7 @@ class Exchange:
     kept: bool = False  # whether it is in the store, under this id
     seen: bool = False
     quoting: bool = True  # its words are the documents' own: no Markdown
+    rating: int = 0  # 1: good, -1: bad
 
     @property
     def running(self) -> bool:
@@ -49,7 +52,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A span of a page that can be opened; an empty span is the page as a whole."""
+    """A span of a page that can be opened; an empty span is the page as a whole.
+
+    `words` are spans to be marked instead of the whole one: what a search has found in it."""
 
     document_id: str
     name: str
@@ -59,6 +64,13 @@ class Place:
     quote: str = ""
     boxes: tuple[Box, ...] = ()
     exchange_id: str = ""
+    number: int = 0  # of the citation; 0: it is none
+    words: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def inside(self) -> list[tuple[int, int]]:
+        """The words as spans of the quote."""
+        return [(start - self.start, end - self.start) for start, end in self.words]
 
 
 @dataclass
@@ -68,6 +80,22 @@ class Opened:
     place: Place
     page: int
     moved: bool = False  # by previous/next: then the focus stays on the button
+
+    def forget(self) -> None:
+        """Keep the place without its words: its document was removed."""
+        self.place = dataclasses.replace(self.place, quote="", boxes=())
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A plain search; while it is open it stands in the place of the conversation."""
+
+    open: bool = False
+    query: str = ""
+    within: str = ""  # only in this document; empty: in those that are ticked
+    pages: int = 1  # of results that are shown
+    unfolded: str = ""  # the document all of whose places are shown
+    number: int = 0  # of the search, so that a field for it starts anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +129,22 @@ class Session:
 
     exchanges: list[Exchange] = field(default_factory=list)
     conversation: str | None = None  # its id in the store, from the first question on
+    changes: int = 0  # of the conversation in the store, when it was last looked at
+    present: frozenset[str] = frozenset()  # the documents there were when it was last looked at
     renaming: str | None = None
+    exporting: str | None = None
+    editing: str | None = None  # the exchange whose question is being changed
+    reasoning: str | None = None  # the exchange that was just rated badly
+    explained: set[str] = field(default_factory=set)  # exchanges that say why
     opened: Opened | None = None
+    about: str = ""  # the document whose own page stands in the place of the conversation
+    search: Search = field(default_factory=Search)
+    asked: tuple[object, ...] | None = None  # how far the conversation was when it was last drawn
+    redraw: bool = False  # what was clicked in a part of the page changes the rest of it
+    shelving: str = ""  # the document whose folder and tags are being changed
+    whole_folder: bool = False  # that can be dropped, instead of files
     unticked: set[str] = field(default_factory=set)
+    ticks: int = 0  # times that many were ticked or unticked at once; see `untick`
     receipt: Receipt | None = None
     notice: str | None = None
     drops: int = 0  # the uploader is emptied by giving it a new key
@@ -112,11 +153,15 @@ class Session:
     wrong_password: dict[str, str] = field(default_factory=dict)
     documents_seen: tuple[object, ...] | None = None  # what the page was last drawn for
     show_all: bool = False
-    show_earlier: bool = False
+    shown: int = SHOWN  # exchanges of the conversation, the last ones
     generator: str | None = None  # who answers, as one line; None: as the settings say
-    task: str = ""  # whose dialog is open
+    dialog: str = ""  # that is open; there can be only one
     task_document: str = ""  # that it is about; empty: those that are ticked
     language: str = ""  # that a language model answers in; empty: the question's
+    caution: float | None = None  # None: as the settings say
+    top_k: int | None = None  # passages that are read; None: as the settings say
+    restored: bool = False  # whether it has taken up what was chosen earlier
+    asked_to_clear: bool = False
     servers: list[Server] = field(default_factory=list)  # found on this machine
     looked: bool = False  # whether they have been looked for
     tried: str | None = None  # what came of trying the chosen model out
@@ -126,6 +171,13 @@ class Session:
         askable = [d for d in documents if d.status is not Status.FAILED]
         ticked = [d.id for d in askable if d.id not in self.unticked]
         return None if len(ticked) == len(askable) else ticked
+
+    def untick(self, document_ids: Iterable[str]) -> None:
+        """Leave out exactly these documents.
+
+        The boxes get new keys: a browser that has not heard of it yet would tick them again."""
+        self.unticked = set(document_ids)
+        self.ticks += 1
 
     def exchange(self, exchange_id: str) -> Exchange | None:
         """One of the session's questions."""

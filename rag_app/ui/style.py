@@ -9,7 +9,8 @@ from functools import cache
 
 from PIL import Image, ImageDraw
 
-from rag_app.ui import texts
+from rag_app.ui import texts, texts_documents
+from rag_app.ui.style_answers import ANSWERS
 
 _LAYOUT = """
 :root { --panel: min(46vw, 48rem); --soft: light-dark(#5b6272, #a4abba);
@@ -19,7 +20,7 @@ _LAYOUT = """
   margin-inline: auto; padding-inline: 1.5rem; }
 [data-testid="stBottomBlockContainer"] { padding-block: .75rem 1.5rem; }
 .stMainBlockContainer { padding-top: 2.5rem; }
-[data-testid="stSidebar"][aria-expanded="true"] { min-width: 20rem; max-width: 20rem; }
+[data-testid="stSidebar"][data-collapsed="false"] { min-width: 20rem; max-width: 20rem; }
 [data-testid="stSidebarHeader"] { height: 2.75rem; padding-top: .75rem; margin-bottom: -1.5rem; }
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: .6rem; }
 .st-key-source { position: fixed; inset: 0 0 0 auto; width: var(--panel); z-index: 99;
@@ -44,11 +45,13 @@ _DOCUMENTS = """
 [data-testid="stSidebar"] [data-testid="stFileUploader"] > label,
 [data-testid="stSidebar"] [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
 [data-testid="stSidebar"] [data-testid="stFileUploaderDropzone"] {
-  flex-direction: column !important; align-items: center !important;
-  gap: .45rem; padding: 1.1rem 1rem;
+  flex-direction: row !important; align-items: center !important; justify-content: center;
+  gap: .75rem; padding: .9rem .75rem;
   border: 1.5px dashed light-dark(#b9c0cf, #4b5364) !important; }
 [data-testid="stFileUploaderDropzone"]::after { content: "DROP_HERE"; color: var(--soft);
   font-size: .8rem; }
+[class*="st-key-drop-"][class*="-True"] [data-testid="stFileUploaderDropzone"]::after {
+  content: "FOLDER_HERE"; }
 .limits { text-align: center; }
 .st-key-documents_head { margin-top: 1rem; }
 .st-key-documents_head h2 { font-size: .95rem; font-weight: 600; margin: 0; padding: 0; }
@@ -70,6 +73,8 @@ _DOCUMENTS = """
 .st-key-receipt { padding: .75rem .9rem; border-radius: .75rem; background: var(--wash);
   gap: .4rem !important; }
 .st-key-receipt p { margin: 0; font-size: .875rem; }
+.st-key-receipt > [data-testid="stElementContainer"]:has(> [data-testid="stHtml"]) { flex: 1; }
+.st-key-receipt ul:empty { display: none; }
 .st-key-receipt ul { margin: .3rem 0 0; padding-left: 1.1rem; font-size: .8rem;
   max-height: 14rem; overflow-y: auto; }
 .st-key-receipt li { margin: 0 0 .2rem; overflow-wrap: anywhere; font-size: .8rem; }
@@ -126,6 +131,43 @@ mark { background: light-dark(#ffe58a, #6a5613); color: inherit; border-radius: 
 @media (prefers-reduced-motion: reduce) { .working::before { animation: none !important; } }
 """
 
+_PAGES = """
+.st-key-about, .st-key-search { gap: .55rem !important; padding-bottom: 1.5rem; }
+.st-key-about h2.about, .st-key-search h2.about { font-size: 1.5rem; font-weight: 650; margin: 0;
+  padding: 0; letter-spacing: -.015em; overflow-wrap: anywhere; line-height: 1.3; }
+.st-key-about h3 { font-size: .95rem; font-weight: 600; margin: 1rem 0 0; padding: 0; }
+.st-key-about_back button, .st-key-search_back button { color: var(--soft); padding-inline: 0;
+  min-height: 2rem; }
+.st-key-about_tools { margin-top: .35rem; gap: .5rem !important; }
+.st-key-about_topics { gap: .45rem !important; }
+.st-key-about_topics button { border-radius: 2rem; min-height: 2rem; padding: .15rem .8rem; }
+.st-key-about_topics button p { font-size: .875rem; }
+[class*="st-key-suggested-"] button { justify-content: flex-start; text-align: left; width: 100%; }
+.st-key-about ul.notes { margin: .2rem 0 0; padding-left: 1.2rem; font-size: .875rem;
+  color: var(--soft); }
+.skeleton { display: grid; gap: .7rem; margin-top: .3rem; }
+.skeleton i { height: .8rem; border-radius: .4rem; background: var(--line);
+  animation: breathe 1.2s ease-in-out infinite alternate; }
+.skeleton i:nth-child(2) { width: 88%; } .skeleton i:nth-child(3) { width: 62%; }
+@media (prefers-reduced-motion: reduce) { .skeleton i { animation: none; } }
+[class*="st-key-found-"] { gap: .1rem !important; padding-top: .6rem;
+  border-top: 1px solid var(--line); }
+[class*="st-key-found-"] h3 { font-size: .95rem; font-weight: 600; margin: 0; padding: 0 .6rem;
+  overflow-wrap: anywhere; }
+[class*="st-key-found-"] h3 span { color: var(--soft); font-weight: 400; }
+[class*="st-key-unfold-"] button { padding-inline: .6rem; min-height: 2rem; }
+.st-key-search_where > [data-testid="stElementContainer"]:has(.facts) { width: auto !important;
+  flex: 0 1 auto; }
+.st-key-search_where button, .st-key-drop_mode button { min-height: 1.5rem; padding: 0 .2rem; }
+.st-key-drop_mode button p { font-size: .8rem; }
+.st-key-limits { align-items: center; gap: .1rem !important; }
+.st-key-queue button, .st-key-collection_drop button { min-height: 1.75rem; padding: 0 .2rem; }
+.st-key-queue button p { font-size: .85rem; }
+.st-key-queue { gap: .25rem .9rem !important; }
+.st-key-queue > [data-testid="stElementContainer"]:has(.facts) { width: 100% !important; }
+.st-key-shelf_choice { max-height: 9.5rem; overflow-y: auto; }
+"""
+
 _REST = """
 .st-key-welcome { align-items: center; text-align: center; padding-top: 14vh; gap: 1rem; }
 .stMain:has([data-testid="stChatMessage"]) .st-key-welcome { padding-top: 3rem; }
@@ -155,7 +197,9 @@ _REST = """
   overflow-wrap: anywhere; max-height: 9rem; overflow-y: auto; }
 """
 
-CSS = f"<style>{_LAYOUT}{_DOCUMENTS}{_CHAT}{_REST}</style>".replace("DROP_HERE", texts.DROP_HERE)
+_ALL = _LAYOUT + _DOCUMENTS + _PAGES + _CHAT + _REST + ANSWERS
+CSS = f"<style>{_ALL}</style>".replace("DROP_HERE", texts.DROP_HERE)
+CSS = CSS.replace("FOLDER_HERE", texts_documents.FOLDER_HERE)
 
 
 @cache

@@ -7,11 +7,12 @@ import streamlit as st
 from rag_app.answering.choice import EMBEDDED, parse
 from rag_app.answering.in_language import LANGUAGES
 from rag_app.library import Library
+from rag_app.questions import askable
 from rag_app.tasks import ASKED_OF
 from rag_app.types import Document
-from rag_app.ui import chat, texts
+from rag_app.ui import asking, choices, texts
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import ASKABLE, Place, Session, current, say
+from rag_app.ui.state import Place, Session, current, say
 
 _FIELD = "task_text"
 
@@ -35,8 +36,8 @@ def draw(library: Library) -> None:
         )
         if session.language:
             st.html(f"<p class='note'>{texts.answers_in(session.language)}</p>")
-    if session.task:
-        _dialog(library, session, session.task)
+    if session.dialog in texts.TASK_TITLES:
+        _dialog(library, session, session.dialog)
 
 
 def translate_button(place: Place) -> None:
@@ -53,7 +54,7 @@ def translate_button(place: Place) -> None:
 
 def _meant(library: Library, session: Session) -> list[Document]:
     """The documents that are ticked and can be asked."""
-    documents = [d for d in library.documents() if d.status in ASKABLE]
+    documents = [d for d in library.documents() if askable(d)]
     chosen = session.chosen(documents)
     return documents if chosen is None else [d for d in documents if d.id in chosen]
 
@@ -72,7 +73,7 @@ def _dialog(library: Library, session: Session, task: str) -> None:
         if not able:
             st.html(f"<p class='note'>{texts.TASKS_NEED_MODEL}</p>")
         if task == "language":
-            _language(session, able)
+            _language(library, session, able)
             return
         st.text_area(
             texts.TASK_HINTS[task],
@@ -94,7 +95,7 @@ def _dialog(library: Library, session: Session, task: str) -> None:
     show()
 
 
-def _language(session: Session, able: bool) -> None:
+def _language(library: Library, session: Session, able: bool) -> None:
     options = ["", *LANGUAGES]
     picked = st.selectbox(
         texts.ANSWERS_IN,
@@ -105,7 +106,8 @@ def _language(session: Session, able: bool) -> None:
         disabled=not able and not session.language,
     )
     if st.button(texts.DONE, key="task_go", type="primary"):
-        session.language, session.task = picked, ""
+        session.dialog = ""
+        choices.change(library, language=picked)
         st.rerun()
 
 
@@ -119,8 +121,8 @@ def _carry_out(library: Library, session: Session, task: str) -> None:
     else:
         asked = texts.draft(text)
     only = [session.task_document] if session.task_document else None
-    session.task, session.task_document = "", ""
-    chat.submit(library, asked, only=only)
+    session.dialog, session.task_document = "", ""
+    asking.submit(library, asked, only=only)
     st.rerun()
 
 
@@ -135,18 +137,18 @@ def _chosen(library: Library) -> None:
     if task == "summarise":
         many = len(documents) > ASKED_OF
         asked = texts.SUMMARISE_ALL if many else texts.summarise(*names)
-        chat.submit(library, asked, only=[d.id for d in documents])
+        asking.submit(library, asked, only=[d.id for d in documents])
     elif task == "compare":
-        chat.submit(library, texts.compare(names), only=[d.id for d in documents])
+        asking.submit(library, texts.compare(names), only=[d.id for d in documents])
     elif task:
-        session.task, session.task_document = task, ""
+        session.dialog, session.task_document = task, ""
 
 
 def _translate(place: Place) -> None:
     session = current()
-    session.task, session.task_document = "translate", place.document_id
+    session.dialog, session.task_document = "translate", place.document_id
     st.session_state[_FIELD] = place.quote
 
 
 def _dismissed() -> None:
-    current().task = ""
+    current().dialog = ""

@@ -131,6 +131,7 @@ _KINDS = (
     (".docx", "Word"),
     (".xlsx", "Excel"),
     (".pptx", "PowerPoint"),
+    (".png", "pictures"),
     (".eml", "e-mail"),
     (".html", "web pages"),
     (".txt", "text"),
@@ -144,6 +145,7 @@ _STAGES = {
     "reading": "Reading",
     "indexing": "Making it searchable",
     "embedding": "Learning what it means",
+    "recognising": "Recognising text",
 }
 
 
@@ -230,6 +232,7 @@ def status(document: Document) -> str:
         Status.RECEIVED: "Waiting",
         Status.READ: "Waiting",
         Status.SEARCHABLE: "Can be asked; still learning what it means",
+        Status.SCANNED: "Can be asked; scanned pages are still to be read",
         Status.READY: "Ready",
         Status.FAILED: "Could not be read",
     }[document.status]

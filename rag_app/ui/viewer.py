@@ -1,4 +1,4 @@
-"""A page to look at: its picture with boxes over the quoted lines, or its text with marks.
+"""A page to look at: its picture with boxes over the quoted lines, or its text made readable.
 
 The first box or mark is scrolled into view. What comes in is data and escaped text only."""
 
@@ -28,21 +28,54 @@ _CSS = """
 .box { position: absolute; border-radius: 2px; mix-blend-mode: multiply; }
 .box.quote { background: #ffdf5e; box-shadow: 0 0 0 1px #e5b800; }
 .box.other { background: #fff3bf; }
-#words { padding: 1.25rem 1.4rem; border: 1px solid var(--st-border-color); border-radius: .5rem;
-  background: var(--st-background-color); white-space: pre-wrap; overflow-wrap: anywhere;
-  unicode-bidi: plaintext; }
+.tag { position: absolute; transform: translate(-55%, -62%); padding: 0 .4em; z-index: 1;
+  border-radius: .5em; background: #2f5bd0; color: #fff; font: 600 .62rem/1.4 var(--st-font); }
+.tag.other { background: #6b7280; }
+#words { padding: .6rem 1.4rem; border: 1px solid var(--st-border-color); border-radius: .5rem;
+  background: var(--st-background-color); overflow-wrap: anywhere; }
+#words p { margin: .7rem 0; white-space: pre-wrap; unicode-bidi: plaintext; }
+#words :is(h3, h4, h5, h6) { margin: 1.2rem 0 .5rem; font-size: 1.02rem; font-weight: 650;
+  line-height: 1.35; }
+#words h3 { font-size: 1.15rem; }
+#words .cut { text-align: center; opacity: .6; }
+#words dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem .9rem;
+  margin: .8rem 0 1rem; padding-bottom: .9rem; border-bottom: 1px solid var(--st-border-color);
+  font-size: .875rem; }
+#words dt { opacity: .7; }
+#words dd { margin: 0; }
+.rows { overflow: auto; max-height: min(34rem, 68vh); margin: .7rem 0;
+  border: 1px solid var(--st-border-color); border-radius: .5rem; }
+.rows table { border-collapse: separate; border-spacing: 0; font-size: .85rem; line-height: 1.45;
+  min-width: 100%; overflow-wrap: normal; }
+.rows :is(th, td) { padding: .35rem .7rem; text-align: start; vertical-align: top;
+  border-bottom: 1px solid var(--st-border-color); max-width: 26rem; }
+.rows th { position: sticky; top: 0; z-index: 1; font-weight: 600; white-space: nowrap;
+  background: var(--st-secondary-background-color); }
+.rows tr:last-child td { border-bottom: 0; }
+.rows .number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.rows tr.cited > * { background: #ffe58a; color: #1d1b16; }
+.rows tr.other > td { background: color-mix(in srgb, #ffe58a 30%, transparent); }
+.rows tr.cited mark { background: #ffcf33; }
 mark { background: #ffe58a; color: #1d1b16; border-radius: .2em; padding: .05em .1em;
   box-decoration-break: clone; -webkit-box-decoration-break: clone; }
+mark.other { background: color-mix(in srgb, #ffe58a 38%, transparent); color: inherit; }
 @media (min-width: 1000px) { #sheet { min-width: 0; } }
 """
 
 _JS = r"""
-const boxes = (sheet, areas, kind) => areas.map(([left, top, width, height]) => {
+const boxes = (sheet, areas, kind) => areas.map(([left, top, width, height, number]) => {
   const box = document.createElement('div');
   box.className = 'box ' + kind;
   Object.assign(box.style, { left: left + '%', top: top + '%', width: width + '%',
                              height: height + '%' });
   sheet.append(box);
+  if (number) {  // at the first line of each quote
+    const tag = document.createElement('div');
+    tag.className = 'tag ' + kind;
+    tag.textContent = number;
+    Object.assign(tag.style, { left: left + '%', top: top + '%' });
+    sheet.append(tag);
+  }
   return box;
 });
 const picture = (view, data) => {
@@ -62,9 +95,9 @@ const picture = (view, data) => {
 const words = (view, data) => {
   const block = document.createElement('div');
   block.id = 'words';
-  block.innerHTML = data.marked;  // escaped by rag_app.highlighting.mark
+  block.innerHTML = data.marked;  // escaped by rag_app.readable
   view.replaceChildren(block);
-  return block.querySelector('mark');
+  return block.querySelector('tr.cited, mark:not(.other)') || block.querySelector('mark');
 };
 export default function ({ data, parentElement, setTriggerValue }) {
   const view = parentElement.querySelector('#view');
@@ -98,11 +131,19 @@ class View:
     focus: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Where a quote stands on a picture, and its number; 0: it has none."""
+
+    areas: tuple[Area, ...] = ()
+    number: int = 0
+
+
 def show_picture(
     view: View,
     picture: PagePicture,
-    quote: Sequence[Area],
-    others: Sequence[Area],
+    quote: Quoted,
+    others: Sequence[Quoted],
     on_close: Callable[[], None],
 ) -> None:
     """Draw a page's picture with the quote's areas, and paler those of other quotes."""
@@ -110,19 +151,23 @@ def show_picture(
         "webp": base64.b64encode(picture.webp).decode("ascii"),
         "width": picture.width,
         "height": picture.height,
-        "quote": [_numbers(area) for area in quote],
-        "others": [_numbers(area) for area in others],
+        "quote": _numbers(quote),
+        "others": [numbers for other in others for numbers in _numbers(other)],
     }
     _mount(view, data, on_close)
 
 
 def show_text(view: View, marked: str, on_close: Callable[[], None]) -> None:
-    """Draw text that `highlighting.mark` made safe."""
+    """Draw text that `readable` made safe."""
     _mount(view, {"marked": marked}, on_close)
 
 
-def _numbers(area: Area) -> list[float]:
-    return [round(n, 3) for n in (area.left, area.top, area.width, area.height)]
+def _numbers(quoted: Quoted) -> list[list[float]]:
+    """Left, top, width, height and, of the first area only, the number to be shown beside it."""
+    return [
+        [*(round(n, 3) for n in (one.left, one.top, one.width, one.height)), number]
+        for one, number in zip(quoted.areas, [quoted.number, *[0] * 999], strict=False)
+    ]
 
 
 def _mount(view: View, data: dict[str, Any], on_close: Callable[[], None]) -> None:

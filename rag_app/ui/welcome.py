@@ -11,10 +11,15 @@ import streamlit as st
 from rag_app.answering.choice import parse
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
+from rag_app.overview import Overview
+from rag_app.questions import askable
 from rag_app.types import Document, Status
-from rag_app.ui import chat, texts
+from rag_app.ui import asking, overview, texts
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import ASKABLE, current, say
+from rag_app.ui.state import current, say
+
+_OFFERED = 4  # questions
+_LOOKED_AT = 12  # documents, the newest
 
 
 @cache
@@ -38,7 +43,7 @@ def sample_questions() -> tuple[str, ...]:
 def draw(library: Library) -> None:
     """What stands where the conversation will be."""
     documents = library.documents()
-    ready = [d for d in documents if d.status in ASKABLE]
+    ready = [d for d in documents if askable(d)]
     with st.container(key="welcome"):
         if ready:
             _say(texts.READY_TITLE, texts.library_size(len(ready)))
@@ -64,9 +69,49 @@ def _say(title: str, text: str) -> None:
 
 
 def _questions(library: Library, ready: list[Document]) -> None:
+    """Questions that were tried: of the user's own documents, or of the sample."""
     chosen = sample()
-    if not chosen or not any(d.name == chosen[0] for d in ready):
-        return
+    name = chosen[0] if chosen else ""
+    own = [d for d in ready if d.name != name and d.id not in current().unticked]
+    if not (own and _suggested(library, own)) and any(d.name == name for d in ready):
+        _of_sample(library)
+
+
+def _suggested(library: Library, documents: list[Document]) -> bool:
+    """Questions made of these documents; whether there are any yet."""
+    newest = documents[: -_LOOKED_AT - 1 : -1]
+    made = {d.id: library.overviews.kept(d.id) or Overview() for d in newest}
+    offered = [
+        (question, document)
+        for turn in range(_OFFERED)
+        for document in newest
+        for question in (made[document.id].questions or ())[turn : turn + 1]
+    ]
+    if offered:
+        st.html(f"<p class='example'>{texts.TRY_ASKING}</p>")
+    for number, (question, document) in enumerate(offered[:_OFFERED]):
+        st.button(
+            escape_markdown(question),
+            key=f"suggestion-{number}",
+            help=escape_markdown(document.name) if len(documents) > 1 else None,
+            on_click=overview.ask,
+            args=(library, question, document.id),
+        )
+    coming = {i: one for i, one in made.items() if not library.overviews.given_up(i)}
+    if len(offered) < _OFFERED and not all(one.complete for one in coming.values()):
+        st.fragment(_watch, run_every=1.5)(library, made)
+    return bool(offered)
+
+
+def _watch(library: Library, drawn: dict[str, Overview]) -> None:
+    """Draw the page anew as soon as there is another question to offer."""
+    for document_id, before in drawn.items():
+        now = library.overviews.kept(document_id)
+        if now and now.questions != before.questions:
+            st.rerun()
+
+
+def _of_sample(library: Library) -> None:
     st.html(f"<p class='example'>{texts.TRY_ASKING}</p>")
     for number, question in enumerate(sample_questions()):
         st.button(
@@ -86,4 +131,4 @@ def _add_sample(library: Library) -> None:
 
 @caught(say)
 def _ask(library: Library, question: str) -> None:
-    chat.submit(library, question)
+    asking.submit(library, question)

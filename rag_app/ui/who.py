@@ -8,9 +8,10 @@ from rag_app.answering.choice import Choice, parse
 from rag_app.errors import RagAppError
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
-from rag_app.ui import texts
+from rag_app.ui import choices, settings_panel, texts
 from rag_app.ui.state import Session, current
 
+OFFERED = ("quotes",)  # what needs nothing that may be missing
 _SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
 
 
@@ -18,19 +19,17 @@ def draw(library: Library) -> None:
     """The button at the top of the documents panel, and what opens under it."""
     session = current()
     now = session.generator or library.settings.generator
-    with (
-        st.sidebar,
-        st.container(key="who"),
-        st.popover(
-            escape_markdown(texts.who(parse(now))), icon=":material/edit_note:", type="tertiary"
-        ),
-    ):
-        _choose(library, session, now)
-        st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
-        fetch = library.models.fetching
-        running = fetch is not None and fetch.running
-        st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
-        _try_out(library, session, now)
+    with st.sidebar, st.container(key="who", horizontal=True, vertical_alignment="center"):
+        label = escape_markdown(texts.who(parse(now)))
+        with st.popover(label, icon=":material/edit_note:", type="tertiary"):
+            _choose(library, session, now)
+            st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
+            fetch = library.models.fetching
+            running = fetch is not None and fetch.running
+            st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
+            _try_out(library, session, now)
+        settings_panel.button()
+    settings_panel.draw(library)
 
 
 def _choose(library: Library, session: Session, now: str) -> None:
@@ -39,8 +38,9 @@ def _choose(library: Library, session: Session, now: str) -> None:
         for server in session.servers
         for model in server.models
     }
-    names = {library.settings.generator: "", "quotes": "", **found, _SERVER: "", _FOLDER: ""}
-    options = list(names)
+    options = list(
+        dict.fromkeys([library.settings.generator, *OFFERED, now, *found, _SERVER, _FOLDER])
+    )
     picked = st.radio(
         texts.WHO_ANSWERS,
         options,
@@ -59,7 +59,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
         st.html(f"<p class='note'>{texts.NO_SERVERS}</p>")
     written = _written(picked)
     if written and written != now:
-        _take(session, written)
+        _take(library, session, written)
 
 
 def _written(picked: str | None) -> str:
@@ -75,14 +75,15 @@ def _written(picked: str | None) -> str:
     return picked or ""
 
 
-def _take(session: Session, written: str) -> None:
+def _take(library: Library, session: Session, written: str) -> None:
     try:
         parse(written)
     except RagAppError as error:
         st.html(f"<p class='note' role='alert'>{texts.escaped(str(error))}</p>")
         return
     if session.generator != written:
-        session.generator, session.tried = written, None
+        session.tried = None
+        choices.change(library, generator=written)
         st.rerun()
 
 

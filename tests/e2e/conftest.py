@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,12 +32,18 @@ WAIT = 120  # seconds; a cold start on a busy machine imports a lot
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the app, started as a user starts it, on an empty data directory."""
+    with serving(tmp_path_factory.mktemp("browser")) as address:
+        yield address
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The app with its data in a folder, and its address."""
     if shutil.which("chromium") is None:
         pytest.skip("there is no chromium on this machine (Debian: apt install chromium)")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    folder = tmp_path_factory.mktemp("browser")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     with (folder / "server.log").open("wb") as log:

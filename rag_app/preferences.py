@@ -1,0 +1,69 @@
+"""What was chosen on the page, kept from one start to the next in a file of the data directory.
+
+Only choices: nothing of documents, questions or keys."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Choices, each empty or None where the settings decide."""
+
+    generator: str = ""  # what answers, written on one line
+    language: str = ""  # of the answers, its English name
+    caution: float | None = None
+    top_k: int | None = None
+
+
+class PreferenceFile:
+    """Reads and writes them. A file that cannot be read counts as none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> Preferences:
+        """What was chosen."""
+        try:
+            return _checked(json.loads(self._path.read_text("utf-8")))
+        except FileNotFoundError:
+            return Preferences()
+        except (OSError, ValueError, TypeError) as error:
+            log.warning("what was chosen earlier cannot be read: %s", error)
+            return Preferences()
+
+    def write(self, chosen: Preferences) -> None:
+        """Keep it, all of it or nothing; a full disk costs no more than the choice."""
+        try:
+            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(asdict(chosen), file)
+            Path(name).replace(self._path)
+        except OSError as error:
+            log.warning("what was chosen cannot be kept: %s", error)
+
+    def clear(self) -> None:
+        """Forget it."""
+        self._path.unlink(missing_ok=True)
+
+
+def _checked(given: object) -> Preferences:
+    """Raises TypeError or ValueError for what this app cannot have written."""
+    if not isinstance(given, dict):
+        raise TypeError("no JSON object")
+    chosen = Preferences(**given)
+    if not isinstance(chosen.generator, str) or not isinstance(chosen.language, str):
+        raise TypeError("a text is none")
+    if chosen.caution is not None and not 0.0 <= float(chosen.caution) <= 1.0:
+        raise ValueError("caution out of range")
+    if chosen.top_k is not None and not 1 <= int(chosen.top_k) <= 50:
+        raise ValueError("top_k out of range")
+    return chosen

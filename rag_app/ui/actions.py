@@ -1,0 +1,173 @@
+"""The row of buttons under an answer: plain HTML, and one listener for all of them.
+
+Copying happens in the browser; every other press is reported and carried out by the page. The
+listener also says it when the browser has lost the network."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import streamlit as st
+
+from rag_app.export import as_text
+from rag_app.ui import texts_answers
+from rag_app.ui.state import Exchange, current
+
+KEY = "actions"
+
+_ACT = re.compile(r"(up|down|again|edit|why):([0-9a-f]{16})")
+
+_HTML = '<div id="said" role="status"></div><div id="lost" role="alert" popover="manual"></div>'
+
+_CSS = """
+#said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+#lost { position: fixed; inset: .75rem 0 auto; margin: 0 auto; max-width: min(34rem, 92vw);
+  padding: .65rem 1rem; border: 0; border-radius: .75rem; background: #8a2c0d; color: #fff;
+  font: 400 .9rem/1.45 var(--st-font); box-shadow: 0 .5rem 2rem rgb(0 0 0 / .2); }
+"""
+
+# The cleanup of an earlier call is not run when data or theme change: hence the AbortController.
+_JS = r"""
+const SELECTOR = 'button[data-act]';
+export default function ({ data, parentElement, setTriggerValue }) {
+  parentElement.__listening?.abort();
+  const controller = parentElement.__listening = new AbortController();
+  const on = { signal: controller.signal };
+  const said = parentElement.querySelector('#said');
+  const lost = parentElement.querySelector('#lost');
+  const connection = () => {
+    lost.textContent = navigator.onLine ? '' : data.offline;
+    lost.togglePopover(!navigator.onLine);
+  };
+  addEventListener('offline', connection, on);
+  addEventListener('online', connection, on);
+  connection();
+  const soon = (times, look) => { if (!look() && times) setTimeout(soon, 120, times - 1, look); };
+  const byHand = text => {  // where the page is not served safely there is no clipboard to ask
+    const field = document.createElement('textarea');
+    field.value = text;
+    field.style.position = 'fixed';
+    field.style.opacity = '0';
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand('copy');
+    field.remove();
+    return done;
+  };
+  const copy = async button => {
+    const text = button.closest('.acts').querySelector('.to-copy').textContent;
+    let done = true;
+    try { await navigator.clipboard.writeText(text); } catch { done = byHand(text); }
+    button.focus();
+    said.textContent = done ? data.copied : data.failed;
+    button.dataset.tip = said.textContent;
+    button.classList.toggle('done', done);
+    setTimeout(() => {
+      said.textContent = '';
+      delete button.dataset.tip;
+      button.classList.remove('done');
+    }, 1800);
+  };
+  const press = button => {  // at once; the page says the same a moment later
+    const pressed = button.getAttribute('aria-pressed') !== 'true';
+    for (const each of button.parentElement.querySelectorAll('[aria-pressed]'))
+      each.setAttribute('aria-pressed', String(each === button && pressed));
+  };
+  const keepFocus = act => soon(12, () => {  // the row is drawn anew, and the focus is lost
+    if (document.activeElement && document.activeElement !== document.body) return false;
+    document.querySelector(`[data-act="${act}"]`)?.focus({ preventScroll: true });
+    return false;
+  });
+  const intoView = (button, act) => {  // what opens under the row is seen from its beginning
+    const scroller = button.closest('.stMain');
+    const y = Math.min(button.getBoundingClientRect().top, innerHeight * .4);
+    const stop = new AbortController();
+    for (const kind of ['wheel', 'touchmove', 'keydown'])
+      addEventListener(kind, () => stop.abort(), { once: true, passive: true });
+    soon(15, () => {
+      const now = document.querySelector(`[data-act="${act}"]`);
+      if (now && !stop.signal.aborted) scroller.scrollTop += now.getBoundingClientRect().top - y;
+      return stop.signal.aborted;
+    });
+  };
+  const intoField = () => soon(25, () => {
+    const field = document.querySelector('[class*="st-key-edited-"] textarea');
+    if (!field) return false;
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
+    return true;
+  });
+  document.addEventListener('click', event => {
+    const button = event.target instanceof Element ? event.target.closest(SELECTOR) : null;
+    if (!button) return;
+    event.preventDefault();
+    const act = button.dataset.act, kind = act.split(':')[0];
+    if (kind === 'copy') return copy(button);
+    if (kind === 'up' || kind === 'down') press(button);
+    setTriggerValue('act', act);
+    kind === 'edit' ? intoField() : keepFocus(act);
+    if (kind === 'why' && button.getAttribute('aria-expanded') !== 'true') intoView(button, act);
+  }, on);
+  return () => controller.abort();
+}
+"""
+
+_listener = st.components.v2.component("rag_app_actions", html=_HTML, css=_CSS, js=_JS)
+
+
+def pressed() -> tuple[str, Exchange] | None:
+    """Which button was just pressed, and under which answer. Call it before answers are drawn.
+
+    It comes from the browser, so it may be anything."""
+    with st.container(key="actions_listener"):
+        said = _listener(
+            key=KEY,
+            data={
+                "copied": texts_answers.COPIED,
+                "failed": texts_answers.NOT_COPIED,
+                "offline": texts_answers.OFFLINE,
+            },
+            on_act_change=lambda: None,
+        ).act
+    found = _ACT.fullmatch(said) if isinstance(said, str) else None
+    exchange = current().exchange(found[2]) if found else None
+    if found is None or exchange is None or exchange.running:
+        return None
+    return found[1], exchange
+
+
+def row(exchange: Exchange, why: bool) -> None:
+    """The buttons that make sense under an answer; `why`: that it says why is on."""
+    answer = exchange.generation.now().answer if exchange.generation else None
+    buttons = []
+    if answer and exchange.kept:
+        buttons += [
+            _button("up", exchange, texts_answers.GOOD, pressed=exchange.rating > 0),
+            _button("down", exchange, texts_answers.BAD, pressed=exchange.rating < 0),
+        ]
+    if answer:
+        buttons.append(_button("copy", exchange, texts_answers.COPY))
+    buttons.append(_button("again", exchange, texts_answers.ANSWER_AGAIN))
+    buttons.append(_button("edit", exchange, texts_answers.EDIT))
+    if answer:
+        buttons.append(_button("why", exchange, texts_answers.WHY, expanded=why))
+    copied = f"<span class='to-copy' hidden>{escape(as_text(answer))}</span>" if answer else ""
+    label = escape(texts_answers.ABOUT_ANSWER, quote=True)
+    st.html(f"<div class='acts' role='group' aria-label='{label}'>{''.join(buttons)}{copied}</div>")
+
+
+def _button(
+    act: str,
+    exchange: Exchange,
+    label: str,
+    *,
+    pressed: bool | None = None,
+    expanded: bool | None = None,
+) -> str:
+    state = "" if pressed is None else f" aria-pressed='{str(pressed).lower()}'"
+    state += "" if expanded is None else f" aria-expanded='{str(expanded).lower()}'"
+    return (
+        f"<button type='button' data-act='{act}:{exchange.id}' aria-label='{escape(label)}'{state}>"
+        f"<span>{escape(label)}</span></button>"
+    )

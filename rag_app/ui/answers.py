@@ -1,0 +1,91 @@
+"""A finished answer: what it says, how it was made, and what it rests on."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from rag_app.highlighting import CITE, link_citations, mark
+from rag_app.types import Answer, Citation
+from rag_app.ui import texts, texts_answers
+from rag_app.ui.generation import Moment
+from rag_app.ui.state import Exchange
+
+_NEAREST = 3
+
+
+def draw(exchange: Exchange, moment: Moment) -> None:
+    """Whatever came of a question."""
+    if moment.text and not moment.answer:
+        st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
+    if moment.error:
+        sentence(moment.error)
+    elif moment.answer is None:
+        sentence(texts.STOPPED)
+    elif moment.answer.abstained:
+        _abstained(exchange, moment.answer)
+    else:
+        _answer(exchange, moment.answer)
+
+
+def sentence(text: str) -> None:
+    """What the app itself says, where an answer would stand."""
+    st.html(f"<p class='sorry'>{escape(text)}</p>")
+
+
+def _answer(exchange: Exchange, answer: Answer) -> None:
+    plain = answer.generator in texts.QUOTING
+    if answer.short_answer and not answer.text.startswith(answer.short_answer):
+        st.html(f"<p class='short'>{mark(answer.short_answer, ())}</p>")
+    st.markdown(link_citations(answer.text, answer.citations, exchange.id, plain=plain))
+    _how(answer)
+    if answer.citations:
+        with st.expander(texts.sources(len(answer.citations))):
+            st.html("".join(_source(exchange.id, answer, c) for c in answer.citations))
+
+
+def _abstained(exchange: Exchange, answer: Answer) -> None:
+    nearest = answer.passages[:_NEAREST]
+    st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
+    st.html(
+        "".join(
+            _card(exchange.id, f"p{n}", p.name, p.chunk.page, mark(p.chunk.text, ()))
+            for n, p in enumerate(nearest, start=1)
+        )
+    )
+    _how(answer)
+
+
+def _how(answer: Answer) -> None:
+    notes = "".join(f"<p class='how'>{escape(note)}</p>" for note in answer.notes)
+    st.html(f"<p class='how'>{escape(texts.how_made(answer))}</p>{notes}")
+
+
+def _source(exchange_id: str, answer: Answer, citation: Citation) -> str:
+    if not citation.quote:
+        removed = f"<i class='removed'>{texts_answers.SOURCE_REMOVED}</i>"
+        return _card(exchange_id, str(citation.number), citation.name, citation.page, removed)
+    passage = mark(*_context(answer, citation))
+    return _card(exchange_id, str(citation.number), citation.name, citation.page, passage)
+
+
+def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:
+    """The passage that holds the quote, and where in it the quote stands."""
+    for passage in answer.passages:
+        chunk = passage.chunk
+        same_page = (chunk.document_id, chunk.page) == (citation.document_id, citation.page)
+        if same_page and chunk.start <= citation.start and citation.end <= chunk.end:
+            return chunk.text, [(citation.start - chunk.start, citation.end - chunk.start)]
+    return citation.quote, [(0, len(citation.quote))]
+
+
+def _card(exchange_id: str, number: str, name: str, page: int, passage: str) -> str:
+    """A source as HTML; `passage` is HTML already."""
+    badge = "" if number.startswith("p") else f"<span class='badge'>{number}</span>"
+    return (
+        f"<article class='card'><header>{badge}<b>{escape(name)}</b>"
+        f"<span>{escape(texts.page(page))}</span>"
+        f"<a href='{CITE}{exchange_id}-{number}'>{texts.OPEN_SOURCE}</a></header>"
+        f"<p class='passage'>{passage}</p></article>"
+    )

@@ -1,0 +1,41 @@
+"""What a person chose: taken up when a session begins, kept when it changes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rag_app.answering.choice import parse
+from rag_app.errors import SettingsError
+from rag_app.library import Library
+from rag_app.preferences import Preferences
+from rag_app.ui.state import Session, current
+
+
+def restore(library: Library) -> None:
+    """What was chosen earlier, once in a session; what makes no sense any more is left out."""
+    session = current()
+    if session.restored:
+        return
+    session.restored = True
+    kept = library.preferences.read()
+    session.language, session.caution, session.top_k = kept.language, kept.caution, kept.top_k
+    try:
+        session.generator = str(parse(kept.generator)) if kept.generator else None
+    except SettingsError:
+        session.generator = None
+
+
+def change(library: Library, **chosen: Any) -> None:
+    """Choose for this session, and for those that begin later."""
+    session = current()
+    for name, value in chosen.items():
+        setattr(session, name, value)
+    library.preferences.write(of(session))
+
+
+def of(session: Session) -> Preferences:
+    """What a session has chosen."""
+    fields = (field.name for field in dataclasses.fields(Preferences))
+    given = {name: getattr(session, name) for name in fields}
+    return Preferences(**(given | {"generator": session.generator or ""}))

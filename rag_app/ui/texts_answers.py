@@ -1,0 +1,171 @@
+"""The English words around an answer: its buttons, its rating, why it was given, its export.
+
+A part of texts.py, which has grown long. Pure: words and numbers in, a sentence out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_app.types import Answer
+from rag_app.ui import texts
+
+ABOUT_ANSWER = "About this answer"
+GOOD, BAD = "Good answer", "Bad answer"
+COPY, COPIED = "Copy with its sources", "Copied"
+ANSWER_AGAIN = "Answer again"
+EDIT = "Change the question"
+WHY = "Why this answer?"
+OFFLINE = (
+    "The connection is lost. What you asked is kept, and this page goes on by itself as soon as "
+    "it is back."
+)
+NOT_COPIED = "The browser did not allow copying."
+
+WHAT_WAS_WRONG = "What was wrong with it?"
+REASONS = {
+    "wrong": "It is wrong",
+    "not in the source": "The source does not say that",
+    "incomplete": "Something is missing",
+    "other": "Something else",
+}
+REASON_TEXT = "Say more, if you like"
+SEND, SKIP = "Send", "Skip"
+RATING_KEPT = "Kept on this computer; the app can learn from it (rag-app export --rated)."
+
+EDITED_QUESTION = "Your question"
+ASK_AGAIN, CANCEL_EDIT = "Ask", "Cancel"
+ASK_ELSEWHERE = "Ask in a new conversation"
+DELETED_ELSEWHERE = "This conversation was deleted in another window. Here you can begin a new one."
+
+SOURCE_REMOVED = "Source removed"
+REMOVED_NOTE = "This document has been removed from your library, and its words with it."
+EARLIER_QUOTE, LATER_QUOTE = "Previous quote", "Next quote"
+
+EXPORT = "Export…"
+EXPORT_AS = "Export as"
+EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
+EXPORT_CLOSE = "Close"
+
+WHY_UNDERSTOOD = "Searched for"
+WHY_SEARCHED = "Searched in"
+WHY_MADE = "Made by"
+WHY_SURE = "How sure"
+WHY_TOOK = "It took"
+WHY_PASSAGES = "What was found, the best first"
+WHY_READ = "What was read"
+WHY_NONE = "Nothing was found."
+WHY_SCORE = (
+    "The percentage is a passage’s share in the result of the search: all passages together make "
+    "100 %. The places by words and by meaning are those of a search made just now."
+)
+ALL_DOCUMENTS = "All your documents"
+CITED_AS = "cited as"
+_FRONT = 5  # places of a search that count as its best
+_WELL, _LOOSE = 0.6, 0.25  # of the best passage's score
+
+
+def earlier(number: int) -> str:
+    """The button over the first question that is shown."""
+    return f"Show {texts.count(number, 'earlier question')}"
+
+
+def drops(number: int) -> str:
+    """What asking a changed question again costs."""
+    if number == 0:
+        return ""
+    return (
+        f"{texts.count(number, 'later question')} of this conversation will be removed with "
+        f"{'its answer' if number == 1 else 'their answers'}. In a new conversation, "
+        "everything stays."
+    )
+
+
+def quote_of(number: int, total: int) -> str:
+    """Which of the answer's quotes is shown."""
+    return f"Quote {number:,} of {total:,}"
+
+
+def made_by(answer: Answer) -> str:
+    """Who made an answer, and how."""
+    if answer.generator == "quotes":
+        return (
+            "No language model. The sentences of your documents that fit the question best, "
+            "word for word."
+        )
+    if answer.generator == "reader":
+        return "The built-in reader. The places in your documents that answer, word for word."
+    return (
+        f"The language model {answer.generator}, from the passages below. A footnote stands where "
+        "a sentence of your documents says the same."
+    )
+
+
+def how_sure(answer: Answer, caution: float) -> str:
+    """What the confidence of an answer means."""
+    percent = f"{100 * answer.confidence:.0f} %"
+    if answer.generator not in texts.QUOTING:
+        if answer.abstained:
+            return "It could not be answered from these passages."
+        return f"{percent} of its statements have a sentence of your documents behind them."
+    if answer.abstained:
+        return (
+            f"The best sentence reached {percent}; under {100 * caution:.0f} % the app says that "
+            "it does not know."
+        )
+    in_words = texts.sureness(answer.confidence)
+    return (
+        f"{in_words.capitalize()}, {percent}: of 100 answers with this figure, about "
+        f"{100 * answer.confidence:.0f} were right on questions whose answers are known."
+    )
+
+
+def took(answer: Answer) -> str:
+    """Where the time went."""
+    seconds = answer.seconds
+    return f"{seconds.retrieve:.2f} s to search, {seconds.answer:.2f} s to answer"
+
+
+def searched(names: Sequence[str] | None) -> str:
+    """What was searched, by the names of the documents; None: all."""
+    if names is None:
+        return ALL_DOCUMENTS
+    listed = ", ".join(names[:6])
+    more = len(names) - 6
+    return f"{listed} {texts.waiting_more(more)}" if more > 0 else listed
+
+
+def strength(of_best: float, words: int | None, meaning: int | None) -> str:
+    """How well a passage fits: by its score as a share of the best one's, and by its places in
+    the searches by words and by meaning, because fused scores lie close together."""
+    places = [place for place in (words, meaning) if place]
+    front = [place for place in places if place <= _FRONT]
+    if of_best < _LOOSE or not front:
+        return "fits loosely"
+    return "fits well" if len(front) == 2 and of_best >= _WELL else "fits"
+
+
+def share(score: float) -> str:
+    """A passage's score as a figure."""
+    return f"{100 * score:.0f} %"
+
+
+def more_passages(number: int) -> str:
+    """What is not shown at once."""
+    return texts.count(number, "more passage")
+
+
+def found_by(words: int | None, meaning: int | None) -> str:
+    """Which search found a passage, and in which place."""
+    parts = [f"{_ordinal(words)} by words"] if words else []
+    parts += [f"{_ordinal(meaning)} by meaning"] if meaning else []
+    return ", ".join(parts) or "not found by the same search now"
+
+
+def _ordinal(place: int) -> str:
+    last = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{'th' if place % 100 in (11, 12, 13) else last}"
+
+
+def cited_as(numbers: Sequence[int]) -> str:
+    """Which footnotes rest on a passage."""
+    return f"{CITED_AS} {', '.join(map(str, numbers))}" if numbers else ""

@@ -1,0 +1,289 @@
+"""What people do with answers, in a real browser: rate, copy, change the question, look behind a
+quote, take the conversation away; with two windows, two hundred turns, and a network that fails."""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from rag_app.store.conversations import Conversations
+from rag_app.store.database import Database
+from tests.e2e.test_browser import MARKER, ask, settled
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+HARBOUR = (
+    b"The harbour of Selby has nine berths.\n\nThe harbour office of Selby opens at seven.\n\n"
+    b"The crane of Selby lifts forty tons.\n"
+)
+CRANE = "What does the crane of Selby lift?"
+BERTHS = "How many berths has the harbour of Selby?"
+BOATS = "boat,built,home port\n" + "".join(f"Tern {n},{1900 + n},Quay {n}\n" for n in range(1, 40))
+TURNS = 200
+
+log = logging.getLogger(__name__)
+
+
+def act(page, kind: str, which: int = -1):
+    """A button under an answer."""
+    buttons = page.locator(f'[data-act^="{kind}:"]')
+    buttons.nth(buttons.count() + which if which < 0 else which).click()
+
+
+def drop(page, name: str, data: bytes):
+    """Add a document and wait until it can be asked; its row."""
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+        {"name": name, "mimeType": "application/octet-stream", "buffer": data}
+    )
+    row = page.locator('[class*="st-key-doc-"]').filter(has_text=name).first
+    row.get_by_text("Ready").first.wait_for()
+    return row
+
+
+def opened(browser, name: str, data: bytes = HARBOUR, *questions: str, **size):
+    """A session that has asked about a document."""
+    page = browser.open(**size)
+    row = drop(page, name, data)
+    row.locator('[class*="st-key-menu-"] button').click()
+    page.get_by_text("Ask only this one").click()  # the library is shared with other tests
+    for question in questions or (CRANE,):
+        ask(page, question)
+    page.locator(".acts").last.wait_for()
+    return page
+
+
+def answered(page, text: str) -> None:
+    """Wait for an answer that says this; passages that say it are out of sight."""
+    page.get_by_test_id("stMarkdownContainer").filter(has_text=text).last.wait_for()
+
+
+def test_an_answer_is_rated_with_a_reason_that_a_reload_finds_again(browser):
+    page = opened(browser, "selby rated.txt", HARBOUR + b"\nA note: rated.\n")
+    act(page, "up")
+    page.locator('[data-act^="up:"][aria-pressed="true"]').wait_for()
+    act(page, "down")
+    page.get_by_text("What was wrong with it?").wait_for()
+    page.get_by_text("The source does not say that").click()
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_text("What was wrong with it?").wait_for(state="detached")
+    page.reload()
+    page.locator('[data-act^="down:"][aria-pressed="true"]').wait_for()
+    assert page.locator('[data-act^="up:"]').get_attribute("aria-pressed") == "false"
+
+
+def test_an_answer_is_really_copied_with_its_footnotes(browser):
+    page = opened(browser, "selby copied.txt", HARBOUR + b"\nA note: copied.\n")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator('[data-act^="copy:"]').focus()
+    page.keyboard.press("Enter")
+    page.locator('[data-tip="Copied"]').wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
+    assert copied.startswith("The crane of Selby lifts forty tons. [1]\n\n[1] selby ")
+    assert copied.endswith("page 1: “The crane of Selby lifts forty tons.”")
+
+
+def test_a_question_is_changed_in_place_with_the_keyboard(browser):
+    page = opened(browser, "selby changed.txt", HARBOUR + b"\nA note: changed.\n", CRANE, BERTHS)
+    page.locator('[data-act^="edit:"]').first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.tagName === 'TEXTAREA'")
+    assert page.get_by_text("1 later question of this conversation will be removed").is_visible()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("When does the harbour office of Selby open?")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    answered(page, "opens at seven")
+    page.locator(".acts").wait_for()
+    assert page.get_by_test_id("stChatMessage").count() == 2
+    page.reload()
+    answered(page, "opens at seven")
+    assert page.get_by_test_id("stChatMessage").count() == 2
+
+
+def test_why_opens_under_the_answer_and_a_passage_of_it_beside_it(browser):
+    page = opened(browser, "selby why.txt", HARBOUR + b"\nA note: why.\n")
+    act(page, "why")
+    page.locator(".why").wait_for()
+    said = page.locator('[class*="st-key-why-"]').inner_text()
+    assert "No language model." in said and "by words" in said and "by meaning" in said
+    row = page.locator('[data-act^="why:"]').last
+    assert row.get_attribute("aria-expanded") == "true"
+    page.locator(".found a").first.click()
+    page.locator("#words mark").first.wait_for()
+    act(page, "why")
+    page.locator(".why").wait_for(state="detached")
+
+
+def test_footnotes_work_with_the_keyboard_alone(browser):
+    page = opened(browser, "selby keys.txt", HARBOUR + b"\nA note: keys.\n")
+    page.locator(MARKER).last.focus()
+    card = page.locator("#card")
+    card.wait_for()
+    assert "forty tons" in card.inner_text()
+    page.keyboard.press("Escape")
+    card.wait_for(state="hidden")
+    page.keyboard.press("Enter")
+    page.locator("#words mark").first.wait_for()
+    page.wait_for_timeout(500)
+    page.keyboard.press("Escape")
+    page.locator("#words").wait_for(state="detached")
+    page.wait_for_timeout(600)
+    assert page.evaluate("document.activeElement.getAttribute('href')").startswith("#cite:")
+
+
+def test_quotes_on_one_page_each_have_their_place_and_their_number(browser):
+    page = browser.open()
+    lines = [f"Pier {n} of Selby was built in {1900 + n} by the harbour office." for n in range(6)]
+    drop(page, "piers.pdf", _page_of(lines))
+    ask(page, "Summarise “piers.pdf”")
+    page.locator(MARKER).first.click()
+    settled(page, ".box.quote")
+    page.get_by_text("Quote 1 of").wait_for()
+    assert page.locator(".tag.quote").inner_text() == "1"
+    assert page.locator(".box.other").count() >= 1
+    first = page.locator(".box.quote").first.bounding_box()
+    page.locator(".st-key-quote_next button").click()
+    page.get_by_text("Quote 2 of").wait_for()
+    settled(page, ".box.quote")
+    assert page.locator(".tag.quote").inner_text() == "2"
+    assert page.locator(".box.quote").first.bounding_box() != first
+
+
+def _page_of(lines: list[str]) -> bytes:
+    data = io.BytesIO()
+    canvas = Canvas(data, invariant=1)
+    for number, line in enumerate(lines):
+        canvas.drawString(72, 740 - 60 * number, line)
+    canvas.showPage()
+    canvas.save()
+    return data.getvalue()
+
+
+def test_the_row_of_a_table_stands_highlighted_under_its_columns(browser):
+    page = browser.open(width=390, height=844, scheme="dark")
+    page.locator('[data-testid="stChatInput"] input[type="file"]').set_input_files(
+        {"name": "terns.csv", "mimeType": "text/csv", "buffer": BOATS.encode()}
+    )
+    page.get_by_text("terns.csv").first.wait_for()
+    ask(page, "boat Tern 31 built 1931 home port Quay 31")
+    page.locator(f"{MARKER}, .card a").locator("visible=true").first.click()
+    row = settled(page, "tr.cited")
+    head = settled(page, ".rows th")
+    assert page.locator(".rows th").first.inner_text() == "boat"
+    assert 0 <= head["y"] < row["y"] and row["y"] + row["height"] <= 844
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_conversation_is_taken_away_as_a_page_that_needs_nothing(browser, tmp_path):
+    page = opened(browser, "selby export.txt", HARBOUR + b"\nA note: export.\n")
+    page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
+    listed = page.get_by_test_id("stPopoverBody")
+    listed.get_by_role("button", name="More:").first.click()
+    page.get_by_text("Export…").click()
+    for label, ending in (("Web page", "html"), ("Markdown", "md"), ("JSON", "json")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label, exact=True).click()
+        assert download.value.suggested_filename.endswith(f".{ending}")
+        download.value.save_as(tmp_path / f"taken.{ending}")
+    assert "[^1-1]" in (tmp_path / "taken.md").read_text("utf-8")
+    away = page.context.new_page()
+    away.on("console", lambda message: browser.complaints.append(message.text))
+    away.goto((tmp_path / "taken.html").as_uri())
+    assert away.locator("mark").first.inner_text() == "The crane of Selby lifts forty tons."
+    away.locator("a.n").first.click()
+    assert away.url.endswith("#s-1-1")
+
+
+def test_what_one_window_removes_leaves_the_other(browser):
+    page = opened(browser, "selby removed.txt", HARBOUR + b"\nA note: removed.\n", BERTHS)
+    other = browser.open()
+    row = other.locator('[class*="st-key-doc-"]').filter(has_text="selby removed.txt")
+    row.locator('[class*="st-key-menu-"] button').click()
+    other.get_by_text("Remove…").last.click()
+    other.get_by_role("button", name="Remove", exact=True).click()
+    row.wait_for(state="detached")
+    act(page, "why")
+    page.locator(".why").wait_for()
+    assert "nine berths" not in page.content()
+    page.locator(MARKER).last.hover()
+    page.locator("#card").wait_for()
+    assert "Source removed" in page.locator("#card").inner_text()
+    page.locator(MARKER).last.click()
+    page.locator("p.gone").wait_for()
+    assert "nine berths" not in page.content()
+
+
+def test_two_windows_on_one_conversation(browser):
+    page = opened(browser, "selby twice.txt", HARBOUR + b"\nA note: twice.\n")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.locator(".acts").wait_for()
+    ask(other, BERTHS)
+    ask(page, "When does the harbour office of Selby open?")
+    answered(page, "opens at seven")
+    assert page.get_by_test_id("stChatMessage").count() == 6
+    assert "nine berths" in page.get_by_test_id("stChatMessage").nth(3).inner_text()
+
+
+def test_a_reload_in_mid_answer_finds_it(browser):
+    page = opened(browser, "selby reload.txt", HARBOUR + b"\nA note: reload.\n")
+    page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
+    page.keyboard.press("Enter")
+    page.get_by_text(BERTHS).first.wait_for()
+    page.reload()
+    answered(page, "nine berths")
+    page.locator(".acts").nth(1).wait_for()
+
+
+def test_a_network_that_fails_and_comes_back_loses_nothing(browser):
+    page = opened(browser, "selby offline.txt", HARBOUR + b"\nA note: offline.\n")
+    page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
+    page.keyboard.press("Enter")
+    page.get_by_text(BERTHS).first.wait_for()
+    page.context.set_offline(True)
+    page.get_by_text("The connection is lost.").wait_for()
+    page.wait_for_timeout(3_000)
+    page.context.set_offline(False)
+    page.get_by_text("The connection is lost.").wait_for(state="hidden")
+    answered(page, "nine berths")
+    ask(page, "When does the harbour office of Selby open?")
+    answered(page, "opens at seven")
+    assert page.locator(".question").count() == 3
+    # what a browser itself says of a lost connection is no fault of the page
+    lost = ("ERR_INTERNET_DISCONNECTED", "WebSocket", "not responding", "disconnected", "_stcore")
+    browser.complaints[:] = [c for c in browser.complaints if not any(w in c for w in lost)]
+
+
+def test_two_hundred_turns_stay_quick(browser, tmp_path_factory):
+    page = opened(browser, "selby long.txt", HARBOUR + b"\nA note: long.\n")
+    meant = page.url.split("c=")[1]
+    [data] = tmp_path_factory.getbasetemp().glob("browser0/data")
+    database = Database(data / "library.sqlite3")
+    conversations = Conversations(database)
+    [first] = conversations.exchanges(meant)
+    for number in range(TURNS - 1):
+        one = conversations.ask(meant, f"{CRANE} ({number})")
+        conversations.answer(one, first.answer)
+    database.close()
+    began = time.monotonic()
+    page.goto(page.url)
+    page.get_by_text(f"({TURNS - 2})").first.wait_for()
+    loaded = time.monotonic() - began
+    assert page.get_by_test_id("stChatMessage").count() == 40
+    began = time.monotonic()
+    act(page, "up")
+    page.locator('[data-act^="up:"][aria-pressed="true"]').wait_for()
+    pressed = time.monotonic() - began
+    began = time.monotonic()
+    page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
+    page.keyboard.press("Enter")
+    answered(page, "nine berths")
+    page.locator(".acts").last.wait_for()
+    answered_in = time.monotonic() - began
+    log.info("open %.2f s, press %.2f s, ask %.2f s", loaded, pressed, answered_in)
+    page.get_by_text("Show 181 earlier questions").click()
+    page.get_by_text("Show 161 earlier questions").wait_for()
+    assert page.get_by_test_id("stChatMessage").count() == 80

@@ -1,0 +1,303 @@
+"""Documents in a real browser: their own pages, folders and tags, plain search, the queue.
+
+And what everybody needs: the keyboard alone, readable contrasts, nothing cut on a small screen."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from tests.e2e.conftest import serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
+
+MARKER = '[data-testid="stMarkdownContainer"] a[href^="#cite:"]'
+SMALLEST_WAIT = 400  # ms in which Streamlit's own movements end
+
+GUIDE = [
+    ("Opening hours", "The harbour museum was opened in 1987. It is closed on Mondays."),
+    ("Ticket prices", "A day ticket costs €6 for everybody. Children under six go in free."),
+    ("The collection", "The museum has 240 model ships. Every model ship is cleaned twice a year."),
+]
+
+
+def guide() -> bytes:
+    """A PDF of three pages with a heading each, and an outline."""
+    data = io.BytesIO()
+    canvas = Canvas(data, invariant=1)
+    for heading, text in GUIDE:
+        canvas.bookmarkPage(heading)
+        canvas.addOutlineEntry(heading, heading)
+        canvas.setFont("Helvetica-Bold", 18)
+        canvas.drawString(72, 760, heading)
+        canvas.setFont("Helvetica", 12)
+        for line, sentence in enumerate(text.split(". ")):
+            canvas.drawString(72, 700 - 40 * line, sentence.rstrip(".") + ".")
+        canvas.showPage()
+    canvas.save()
+    return data.getvalue()
+
+
+FILES = {
+    "guide.pdf": guide(),
+    "boats.txt": b"The blue boat leaves at noon.\n\nA model ship is no boat.\n",
+    "rules.md": b"# Rules\n\nNobody may touch a model ship. The rules were made in 2004.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An app of this module's own: the first test needs an empty library."""
+    with serving(tmp_path_factory.mktemp("documents")) as address:
+        yield address
+
+
+def row(page, name: str):
+    return page.locator('[class*="st-key-doc-"]').filter(has_text=name)
+
+
+def filled(browser, **how):
+    """A page with the three documents, ready."""
+    page = browser.open(**how)
+    page.locator('[class*="st-key-doc-"]').or_(page.get_by_text("Nothing here yet")).first.wait_for(
+        state="attached"
+    )
+    missing = [name for name in FILES if not row(page, name).count()]
+    if missing:
+        page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+            [{"name": n, "mimeType": "text/plain", "buffer": FILES[n]} for n in missing]
+        )
+    for name in FILES:
+        row(page, name).get_by_text("Ready").first.wait_for(state="attached")
+    return page
+
+
+def menu(page, name: str, choice: str) -> None:
+    row(page, name).locator('[class*="st-key-menu-"] button').click()
+    page.get_by_role("menuitem", name=choice).or_(
+        page.get_by_text(choice, exact=True)
+    ).first.click()
+
+
+def about(page, name: str) -> None:
+    """Open a document's own page and wait until all of it is made."""
+    menu(page, name, "About this document")
+    page.locator("h2.about").filter(has_text=name).wait_for()
+    page.get_by_role("heading", name="Outline").wait_for()
+    page.get_by_text("Trying out questions").wait_for(state="detached")
+
+
+def search(page, query: str):
+    """Type into the plain search, and the field."""
+    if not page.locator(".st-key-search").count():
+        page.get_by_role("button", name="Search the text").click()
+    field = page.get_by_role("textbox", name="Search your documents")
+    field.fill(query)
+    return field
+
+
+def findings(page) -> list[str]:
+    """What axe-core finds serious or critical, a line each."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page.wait_for_timeout(SMALLEST_WAIT)
+    result = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response
+    return [
+        f"{found['id']}: {node['target']} {node['html'][:160]}"
+        for found in result["violations"]
+        if found["impact"] in ("serious", "critical")
+        for node in found["nodes"]
+    ]
+
+
+def test_the_empty_page_says_what_to_do_and_has_no_barriers(browser):
+    for scheme in ("light", "dark"):
+        page = browser.open(scheme=scheme)
+        page.get_by_role("button", name="Try it with a sample").wait_for()
+        assert page.get_by_text("Nothing here yet").is_visible()
+        assert findings(page) == []
+
+
+def test_a_document_has_a_page_with_outline_topics_and_questions_it_answers(browser):
+    page = filled(browser)
+    about(page, "guide.pdf")
+    assert page.locator(".st-key-about").get_by_text("PDF · 3 pages").is_visible()
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+    page.get_by_role("button", name="Ticket prices Page 2").click()
+    page.locator("#sheet .box.quote").first.wait_for()
+    assert page.get_by_text("Page 2 of 3").is_visible()
+    page.locator(".st-key-source_close button").click()
+    page.locator(".st-key-source").wait_for(state="hidden")
+    question = page.locator('[class*="st-key-suggested-"] button').first
+    asked = question.inner_text()
+    question.click()
+    page.locator(".how").first.wait_for()
+    assert page.locator(".question").last.inner_text() == asked
+    assert page.locator(MARKER).count() >= 1
+    assert not page.locator(".st-key-about").count()
+
+
+def test_the_empty_conversation_offers_questions_that_were_tried(browser):
+    page = filled(browser)
+    about(page, "guide.pdf")
+    page.get_by_role("button", name="Back").click()
+    page.locator('[class*="st-key-suggestion-"] button').first.wait_for()
+
+
+def test_what_is_unticked_at_once_stays_so_while_files_are_worked_on(browser):
+    page = filled(browser)
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+        {"name": "tide.txt", "mimeType": "text/plain", "buffer": b"Low tide is at six. " * 3000}
+    )
+    row(page, "tide.txt").wait_for()
+    page.get_by_role("button", name="None", exact=True).click()
+    page.locator('[placeholder="Ask 0 of your 4 documents…"]').wait_for()
+    row(page, "tide.txt").get_by_text("Ready").first.wait_for(state="attached")
+    page.wait_for_timeout(2 * SMALLEST_WAIT)
+    assert page.locator('[placeholder="Ask 0 of your 4 documents…"]').is_visible()
+    page.get_by_role("button", name="All", exact=True).click()
+    menu(page, "tide.txt", "Remove…")
+    row(page, "tide.txt").get_by_role("button", name="Remove", exact=True).click()
+    row(page, "tide.txt").wait_for(state="detached")
+
+
+def test_a_folder_or_a_tag_chooses_documents(browser):
+    page = filled(browser)
+    menu(page, "rules.md", "Folder and tags…")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("combobox").click()
+    page.keyboard.type("House/Rules")
+    page.keyboard.press("Enter")
+    dialog.get_by_role("textbox", name="New tags").fill("ships, 2004")
+    assert findings(page) == []
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="detached")
+    page.get_by_role("button", name="#ships").click()
+    row(page, "boats.txt").wait_for(state="detached")
+    assert row(page, "rules.md").count() == 1
+    hint = page.get_by_test_id("stChatInputTextArea").get_attribute("placeholder")
+    assert hint == "Ask 1 of your 3 documents…"
+    page.get_by_role("button", name="#ships").click()
+    row(page, "boats.txt").wait_for()
+
+
+def test_a_choice_is_kept_as_a_collection(browser):
+    page = filled(browser)
+    row(page, "boats.txt").locator("label").first.click()
+    page.get_by_role("button", name="Save this choice").click()
+    page.get_by_role("textbox", name="Name of the collection").fill("On land")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="★ On land").wait_for()
+    row(page, "boats.txt").wait_for(state="detached")
+    page.get_by_role("button", name="Forget the collection").click()
+    page.get_by_role("button", name="★ On land").wait_for(state="detached")
+    row(page, "boats.txt").wait_for()
+
+
+def test_plain_search_finds_words_and_phrases_and_opens_them_marked(browser):
+    page = filled(browser)
+    search(page, "model ship")
+    page.get_by_text("places in 3 documents").wait_for()
+    group = page.locator('[class*="st-key-found-"]').filter(has_text="guide.pdf")
+    assert {m.lower() for m in group.locator("mark").all_inner_texts()} >= {"model", "ships"}
+    group.locator("button").first.click()
+    page.locator("#sheet .box.quote").first.wait_for()
+    assert page.get_by_text("Page 3 of 3").is_visible()
+    boxes = page.locator("#sheet .box.quote")
+    assert all(b.bounding_box()["width"] < 200 for b in boxes.all()), "words, not the sentence"
+    page.locator(".st-key-source_close button").click()
+    search(page, "“touch a model ship”")
+    page.get_by_text("1 place in 1 document").wait_for()
+    search(page, "zeppelin")
+    page.get_by_text("This stands nowhere").wait_for()
+    page.get_by_role("button", name="Back").click()
+    page.get_by_text("What would you like to know?").wait_for()
+
+
+def test_the_queue_is_paused_and_goes_on(browser):
+    page = filled(browser)
+    text = b"The warehouse holds barrels of salt and of tar for the boats.\n\n"
+    files = [
+        {"name": f"store-{n}.txt", "mimeType": "text/plain", "buffer": f"Store {n}. ".encode() * 99}
+        for n in range(12)
+    ]
+    files[0]["buffer"] = text * 4000
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused: files wait").wait_for()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.get_by_text("Paused: files wait").wait_for(state="detached")
+    second = browser.open()
+    second.get_by_role("button", name="Pause").or_(second.get_by_text("Ready")).first.wait_for()
+
+
+def test_the_keyboard_alone_does_the_main_job(browser):
+    page = filled(browser)
+    page.get_by_test_id("stFileUploaderDropzone").locator("button").first.focus()
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(
+        {"name": "keys.txt", "mimeType": "text/plain", "buffer": b"The key opens the red gate.\n"}
+    )
+    row(page, "keys.txt").wait_for()
+    page.get_by_test_id("stChatInputTextArea").focus()
+    page.keyboard.type("What does the key open?")
+    page.keyboard.press("Enter")
+    marker = page.locator(MARKER).first
+    marker.wait_for()
+    page.get_by_test_id("stChatInputTextArea").focus()
+    for _ in range(40):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate(
+            "(document.activeElement.getAttribute('href') || '').startsWith('#cite:')"
+        ):
+            break
+    assert page.locator("#card").is_visible(), "the quote is shown where the focus is"
+    page.keyboard.press("Enter")
+    page.locator("#words mark").wait_for()
+    assert page.locator("#words mark").inner_text().startswith("The key opens")
+    page.keyboard.press("Escape")
+    page.locator(".st-key-source").wait_for(state="hidden")
+    page.wait_for_timeout(SMALLEST_WAIT)
+    assert page.evaluate("document.activeElement.getAttribute('href')").startswith("#cite:")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_barriers(browser, scheme):
+    page = filled(browser, scheme=scheme)
+    assert findings(page) == []
+    about(page, "guide.pdf")
+    assert findings(page) == []
+    search(page, "model ship")
+    page.get_by_text("places in").wait_for()
+    assert findings(page) == []
+    page.get_by_test_id("stChatInputTextArea").fill("When was the harbour museum opened?")
+    page.keyboard.press("Enter")
+    page.locator(MARKER).first.click()
+    page.locator("#sheet .box.quote").first.wait_for()
+    assert findings(page) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
+def test_nothing_sticks_out_and_the_field_stays_at_the_bottom(browser, width, height):
+    page = filled(browser, width=width, height=height)
+
+    def sound() -> None:
+        page.wait_for_timeout(SMALLEST_WAIT)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        field = page.get_by_test_id("stChatInputTextArea").bounding_box()
+        assert field and height - 140 < field["y"] + field["height"] <= height
+
+    sound()
+    if width < 768:
+        page.get_by_test_id("stExpandSidebarButton").click()
+    about(page, "guide.pdf")
+    sound()
+    if width < 768:
+        page.get_by_test_id("stExpandSidebarButton").click()
+    search(page, "model ship")
+    page.get_by_text("places in").wait_for()
+    sound()

@@ -1,0 +1,142 @@
+# ruff: noqa: F811 - the fixtures are those of test_app
+"""The document side of the page without a browser: own pages, search, folders, the queue."""
+
+from __future__ import annotations
+
+import json
+
+from rag_app.ui import listing, texts
+from rag_app.ui import texts_documents as words
+from rag_app.ui.state import Search
+from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
+
+LONG = (
+    b"# Fares\n\nThe ferry to the island costs four euros. A day ticket costs $6 for everybody. "
+    b"The ferry was built in 1998.\n\n# Dogs\n\nDogs travel free of charge.\n"
+)
+
+
+def session(page: Page):
+    return page.at.session_state["session"]
+
+
+def rows(page: Page) -> list[str]:
+    """The rows of all lists of places, as they are drawn."""
+    shown = [c.proto for c in page.at.get("bidi_component")]
+    lists = [json.loads(p.json) for p in shown if p.component_name.endswith("rag_app_listing")]
+    return ["".join(text for text, _ in row["parts"]) for one in lists for row in one["rows"]]
+
+
+def about(page: Page, name: str) -> None:
+    """Open a document's page and wait until all of it is made."""
+    document = page.library.document(name)
+    session(page).about = document.id
+    page.run()
+
+    def made() -> bool:
+        now = page.library.overviews.kept(document.id)
+        return now is not None and now.complete
+
+    page.until(made)
+    page.run()
+
+
+def test_a_documents_page_says_what_it_is_and_opens_its_headings(page):
+    page.drop(("guide.md", LONG))
+    about(page, "guide.md")
+    assert "MD · 1 page" in page.html() or "MD · 2 pages" in page.html()
+    assert {"Fares", "Dogs"} <= set(rows(page))
+    assert not page.at.chat_message
+    page.click("about_back")
+    assert texts.READY_TITLE in page.html()
+
+
+def test_a_document_that_could_not_be_read_says_so_on_its_page(page):
+    page.drop(("torn.pdf", b"%PDF-1.4 torn"))
+    (document,) = page.library.documents()
+    session(page).about = document.id
+    page.run()
+    assert document.error and document.error[:30] in page.html()
+    assert "about_summary" not in page.buttons()
+
+
+def test_a_question_brings_the_conversation_back(page):
+    page.drop(("ferry.txt", FERRY))
+    session(page).about = page.library.document("ferry.txt").id
+    page.run()
+    assert not page.at.chat_message
+    assert "four euros" in page.ask("What does the ferry to the island cost?")
+    assert not session(page).about
+
+
+def test_a_removed_document_leaves_its_page(page):
+    page.drop(("ferry.txt", FERRY))
+    document = page.library.document("ferry.txt")
+    session(page).about = document.id
+    page.library.remove(document.id)
+    page.run()
+    assert not session(page).about
+
+
+def test_plain_search_lists_hits_by_document_and_opens_them(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    page.click("search_open")
+    assert words.SEARCH_HELP in page.html()
+    page.at.text_input[0].set_value("free")
+    page.run()
+    assert "2 places in 2 documents" in page.html()
+    assert set(rows(page)) == {"Dogs travel free of charge.", "Entry is free for children."}
+    page.at.text_input[0].set_value("zeppelin")
+    page.run()
+    assert words.NOTHING_FOUND in page.html()
+    page.click("search_back")
+    assert not session(page).search.open
+
+
+def test_plain_search_keeps_to_the_ticked_documents_and_says_so(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    session(page).unticked = {page.library.document("museum.txt").id}
+    session(page).search = Search(True, "free", number=1)
+    page.run()
+    assert words.within(1, 2) in page.html()
+    assert rows(page) == ["Dogs travel free of charge."]
+    page.click("search_all")
+    assert len(rows(page)) == 2
+
+
+def test_a_row_number_from_the_browser_may_be_anything():
+    assert [listing.row_of(value, 3) for value in (0, 2, 1.0)] == [0, 2, 1]
+    for value in (-1, 3, 99, "1", None, [0], True, 0.5, float("nan"), float("inf")):
+        assert listing.row_of(value, 3) is None
+
+
+def test_marks_of_a_row_are_pieces_of_its_text():
+    row = listing.Row("Dogs travel free", marks=[(0, 4), (12, 16)])
+    assert listing._parts(row) == [("Dogs", True), (" travel ", False), ("free", True)]
+
+
+def test_a_tag_ticks_exactly_its_documents(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    one, two = (page.library.document(name) for name in ("ferry.txt", "museum.txt"))
+    page.library.shelves.tag([one.id], "boats")
+    page.run()
+    chips = page.at.button_group[0]
+    assert chips.options and "boats" in str(chips.options)
+    chips.set_value(["#boats"])
+    page.run()
+    assert session(page).unticked == {two.id}
+    assert not any(two.id in (box.key or "") for box in page.at.checkbox)
+    page.at.button_group[0].set_value([])
+    page.run()
+    assert not session(page).unticked
+
+
+def test_the_queue_can_be_paused_and_goes_on(page):
+    page.library.pause()
+    page.at.file_uploader[0].upload("ferry.txt", FERRY, "text/plain")
+    page.run()
+    assert words.PAUSED in page.html()
+    page.click("queue_resume")
+    page.library.wait([d.id for d in page.library.documents()], timeout=30)
+    page.run()
+    assert words.PAUSED not in page.html() and "queue_pause" not in page.buttons()

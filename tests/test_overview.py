@@ -1,0 +1,194 @@
+"""Overviews: made in the background, tried by asking, kept, and gone with their documents."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_app.errors import QuestionError
+from rag_app.ingestion import index
+from rag_app.overview import Makers, Overviews
+from rag_app.store import Store
+from rag_app.store.overviews import KeptOverviews
+from rag_app.types import (
+    Answer,
+    Citation,
+    Document,
+    Event,
+    Finished,
+    Heading,
+    Page,
+    Reading,
+    Status,
+    Timing,
+)
+from tests.fakes import WordEmbedder
+
+TEXT = (
+    "Prices\n\nA day ticket costs €6 for everybody. The ferry was built in 1998. "
+    "The harbour has 14 stations. The course lasts six weeks. A chunk is a slice of a page.\n"
+)
+
+
+class Answers:
+    """Answers every question with the sentence that holds most of its words."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.confidence = 0.9
+        self.wrong: Callable[[str], bool] = lambda question: False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, question: str, document_id: str, stop: threading.Event) -> Iterator[Event]:
+        self.gate.wait(10)
+        self.asked.append(question)
+        words = set(question.lower().strip("?").split())
+        spans = [(TEXT.index(s), TEXT.index(s) + len(s)) for s in TEXT.split("\n\n")[1].split(". ")]
+        best = max(spans, key=lambda s: len(words & set(TEXT[s[0] : s[1]].lower().split())))
+        start, end = (0, 6) if self.wrong(question) else best
+        cited = Citation(1, document_id, "a.txt", 1, start, end, TEXT[start:end])
+        timing = Timing(0, 0)
+        answer = Answer(question, "x", "", False, self.confidence, "q", (cited,), (), timing)
+        yield Finished(answer)
+
+
+@pytest.fixture
+def answers() -> Answers:
+    return Answers()
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    opened = Store(tmp_path / "library.sqlite3")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def made(store: Store, answers: Answers):
+    """Makes overviews over the store; `busy` can be set."""
+    making: list[Overviews] = []
+
+    def make(busy: Callable[[], bool] = lambda: False, by: str = "q") -> Overviews:
+        making.append(Overviews(store, Makers(answers, WordEmbedder(), by, busy)))
+        return making[-1]
+
+    yield make
+    for one in making:
+        one.stop()
+
+
+def add(store: Store, name: str = "a.txt", status: Status = Status.READY) -> Document:
+    document = Document(name.ljust(64, "0"), name, ".txt", 1, Status.RECEIVED, "2026-01-01")
+    store.add_document(document)
+    reading = Reading((Page(1, TEXT),), headings=(Heading(1, 0, 1, "Prices"),))
+    store.save_reading(document.id, reading)
+    store.save_chunks(document.id, index(document, reading.pages, reading, 200))
+    store.set_status(document.id, status)
+    return store.document(document.id)
+
+
+def until(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def complete(overviews: Overviews, document: Document) -> bool:
+    now = overviews.kept(document.id)
+    return now is not None and now.complete
+
+
+def test_an_overview_is_made_in_the_background_and_kept(store, made, answers):
+    document, overviews = add(store), made()
+    overviews.start()
+    until(lambda: complete(overviews, document))
+    now = overviews.of(document.id)
+    assert [heading.text for heading in now.outline] == ["Prices"]
+    assert TEXT[now.summary[0].start : now.summary[0].end] == now.summary[0].text
+    assert len(now.questions) == 3
+    overviews.stop()
+    asked = len(answers.asked)
+    again = made()
+    again.start()
+    assert complete(again, document) and len(answers.asked) == asked
+
+
+def test_only_questions_that_cite_the_place_they_were_made_of_are_kept(store, made, answers):
+    answers.wrong = lambda question: "cost" in question or "built" in question
+    document, overviews = add(store), made()
+    overviews.make(document)
+    questions = overviews.kept(document.id).questions
+    assert len(questions) == 3 and not any("cost" in q or "built" in q for q in questions)
+
+
+def test_unsure_answers_make_no_questions(store, made, answers):
+    answers.confidence = 0.6
+    document, overviews = add(store), made()
+    overviews.make(document)
+    assert overviews.kept(document.id).questions == ()
+
+
+def test_a_busy_library_goes_first_but_a_person_who_looks_goes_before_it(store, made):
+    document, other = add(store), add(store, "b.txt")
+    overviews = made(busy=lambda: True)
+    overviews.start()
+    time.sleep(0.2)
+    assert overviews.kept(document.id) is None
+    assert overviews.of(document.id) is None
+    until(lambda: complete(overviews, document))
+    assert overviews.kept(other.id) is None
+
+
+def test_an_overview_goes_with_its_document_and_when_it_is_read_anew(store, made):
+    document, other, overviews = add(store), add(store, "b.txt"), made()
+    overviews.make(document)
+    overviews.make(other)
+    store.remove(document.id)
+    assert overviews.kept(document.id) is None and overviews.kept(other.id) is not None
+    store.set_status(other.id, Status.READ)
+    assert overviews.kept(other.id) is None
+
+
+def test_of_a_removed_document_nothing_is_kept(store, made):
+    document, overviews = add(store), made()
+    store.remove(document.id)
+    overviews.make(document)
+    assert overviews.kept(document.id) is None
+
+
+def test_another_way_of_answering_needs_other_overviews(store, made):
+    document = add(store)
+    made(by="one").make(document)
+    assert made(by="two").kept(document.id) is None
+
+
+def test_a_failure_stops_neither_the_others_nor_the_page(store, made, answers):
+    document, other, overviews = add(store), add(store, "b.txt"), made()
+
+    def fail(question: str) -> bool:
+        if len(answers.asked) == 1:
+            raise QuestionError("no")
+        return False
+
+    answers.wrong = fail
+    overviews.start()
+    until(lambda: complete(overviews, other))
+    assert overviews.given_up(document.id) and not overviews.given_up(other.id)
+
+
+def test_stopping_does_not_wait_for_all_questions(store, made, answers):
+    document, overviews = add(store), made()
+    answers.gate.clear()
+    overviews.start()
+    time.sleep(0.1)
+    threading.Timer(0.1, answers.gate.set).start()
+    overviews.stop()
+    assert not KeptOverviews(store.database).complete("1 q")
+    assert document.id

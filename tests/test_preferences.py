@@ -1,0 +1,41 @@
+"""What was chosen on the page, kept from one start to the next."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.preferences import PreferenceFile, Preferences
+
+
+@pytest.fixture
+def file(tmp_path):
+    return PreferenceFile(tmp_path / "preferences.json")
+
+
+def test_nothing_chosen_is_nothing_kept(file, tmp_path):
+    assert file.read() == Preferences()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_chosen_is_there_at_the_next_start(file, tmp_path):
+    chosen = Preferences("ollama:llama3.2", "German", 0.7, 14)
+    file.write(Preferences("quotes"))
+    file.write(chosen)
+    assert PreferenceFile(tmp_path / "preferences.json").read() == chosen
+    assert len(list(tmp_path.iterdir())) == 1, "no half-written file is left"
+    file.clear()
+    assert file.read() == Preferences()
+
+
+@pytest.mark.parametrize(
+    "torn",
+    ["", "{", "[]", '{"x": 1}', '{"caution": 2}', '{"caution": "x"}', '{"top_k": 0}',
+     '{"generator": 3}', '{"top_k": null, "language": null}'],
+)  # fmt: skip
+def test_a_file_that_makes_no_sense_counts_as_none(file, tmp_path, torn):
+    (tmp_path / "preferences.json").write_text(torn)
+    assert file.read() == Preferences()
+
+
+def test_a_folder_that_cannot_be_written_costs_the_choice_only(tmp_path):
+    PreferenceFile(tmp_path / "missing" / "preferences.json").write(Preferences("quotes"))

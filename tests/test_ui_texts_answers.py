@@ -1,0 +1,57 @@
+"""The words around an answer say what is so."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.types import Answer, Timing
+from rag_app.ui import texts_answers
+
+
+def answer(generator: str, confidence: float, abstained: bool = False) -> Answer:
+    return Answer("q", "t", "", abstained, confidence, generator, (), (), Timing(0.2, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (answer("quotes", 0.9), "Very sure, 90 %: of 100 answers with this figure, about 90"),
+        (answer("quotes", 0.31, True), "The best sentence reached 31 %; under 50 %"),
+        (answer("llama", 0.75), "75 % of its statements have a sentence of your documents"),
+        (answer("llama", 0.0, True), "It could not be answered"),
+    ],
+)
+def test_what_a_figure_means_depends_on_who_answered(made, said):
+    assert texts_answers.how_sure(made, 0.5).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("words", "meaning", "said"),
+    [
+        (1, 3, "1st by words, 3rd by meaning"),
+        (None, 12, "12th by meaning"),
+        (22, None, "22nd by words"),
+        (None, None, "not found by the same search now"),
+    ],
+)
+def test_places_are_said_as_people_say_them(words, meaning, said):
+    assert texts_answers.found_by(words, meaning) == said
+
+
+@pytest.mark.parametrize(
+    ("of_best", "words", "meaning", "said"),
+    [
+        (1.0, 1, 2, "fits well"),
+        (0.95, 9, 2, "fits"),
+        (0.02, 2, 3, "fits loosely"),
+        (0.9, 30, None, "fits loosely"),
+    ],
+)
+def test_a_passage_fits_well_only_if_score_and_both_searches_say_so(of_best, words, meaning, said):
+    assert texts_answers.strength(of_best, words, meaning) == said
+
+
+def test_what_a_changed_question_costs_is_counted():
+    assert texts_answers.drops(0) == ""
+    assert texts_answers.drops(1).startswith("1 later question of this conversation")
+    assert "with their answers" in texts_answers.drops(3)
