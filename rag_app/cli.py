@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app import cli_models
+from rag_app import cli_conversations, cli_evaluate, cli_models, cli_queue, cli_shelves
 from rag_app.contract import BadUse, answer_json, passage_json, print_json, read_questions
 from rag_app.errors import RagAppError
 from rag_app.settings import Settings
-from rag_app.types import Added, Document, Finished, RetrieverKind, Status
+from rag_app.types import Added, Finished, Report, RetrieverKind, Status
 
 if TYPE_CHECKING:
     from rag_app.library import Library
 
+_CLEAN_SECONDS = 300.0  # waited for the index to be written anew after a removal
 _APP = Path(__file__).resolve().parent.parent / "app.py"
 
 
@@ -70,7 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="")
     _add_parsers(commands, shared)
     _ask_parsers(commands, shared)
+    cli_conversations.add_parsers(commands, shared)
     cli_models.add_parsers(commands, shared)
+    cli_queue.add_parsers(commands, shared)
+    cli_shelves.add_parsers(commands, shared)
+    cli_evaluate.add_parsers(commands, shared)
     return parser
 
 
@@ -80,6 +85,9 @@ def _add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     add.add_argument("--password", help="opens encrypted files; it is not kept")
     add.add_argument(
         "--replace", action="store_true", help="documents of the same name give way to the new"
+    )
+    add.add_argument(
+        "--watch", action="store_true", help="keep folders in step: also what changes later"
     )
     add.add_argument("--json", action="store_true", help="one JSON object per file")
     add.set_defaults(run=_add)
@@ -112,6 +120,7 @@ def _ask_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
         command.add_argument(
             "--documents", nargs="+", metavar="DOCUMENT", help="only these (ids or names)"
         )
+        command.add_argument("--tag", help="only documents with this tag")
         command.add_argument(
             "--questions", type=Path, metavar="FILE.jsonl", help='lines of {"id", "question"}'
         )
@@ -149,6 +158,8 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
+    if arguments.watch:
+        return cli_queue.watch(arguments)
     files = list(_files(arguments.paths))
     failed = False
     with _library(arguments) as library:
@@ -165,10 +176,12 @@ def _add(arguments: argparse.Namespace) -> int:
             else:
                 waiting.append((path, began, added))
         for path, began, added in waiting:
-            documents = library.wait([added.document.id])
+            documents = cli_queue.wait_for_all(library, [added.document.id])
             seconds = time.perf_counter() - began
             if documents:
-                report = _report(path, documents[0], added, seconds)
+                report = _report(path, library.report(added.document.id), added, seconds)
+                if report["status"] == "ready" and added.document.id in library.progress():
+                    report["status"] = "waiting"  # while the queue is paused
             else:
                 report = _refused(path, "A later file of the same name took its place.", seconds)
             failed |= report["status"] == "failed"
@@ -191,7 +204,8 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             raise BadUse(f"There is no file or folder {path}.")
 
 
-def _report(path: Path, document: Document, added: Added, seconds: float) -> dict[str, Any]:
+def _report(path: Path, report: Report, added: Added, seconds: float) -> dict[str, Any]:
+    document = report.document
     status = "failed" if document.status is Status.FAILED else "ready"
     return {
         "path": str(path),
@@ -203,6 +217,7 @@ def _report(path: Path, document: Document, added: Added, seconds: float) -> dic
         "warnings": [*added.warnings, *document.warnings],
         "error": document.error,
         "seconds": round(seconds, 3),
+        **cli_queue.report_json(report),
     }
 
 
@@ -217,6 +232,7 @@ def _refused(path: Path, error: str, seconds: float) -> dict[str, Any]:
         "warnings": [],
         "error": error,
         "seconds": round(seconds, 3),
+        **cli_queue.NO_REPORT,
     }
 
 
@@ -233,12 +249,15 @@ def _print_added(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
 def _documents(arguments: argparse.Namespace) -> int:
     with _library(arguments) as library:
         documents = library.documents()
+        reports = [library.report(d.id) for d in documents] if arguments.json else []
+        shelves = [cli_shelves.shelved_json(library, r.document.id) for r in reports]
+        ends = [cli_shelves.line(library, d.id) for d in documents]
     if arguments.json:
-        keys = ("name", "status", "pages", "chunks", "added_at")
-        print_json([{"document_id": d.id} | {k: getattr(d, k) for k in keys} for d in documents])
+        told = map(cli_queue.document_json, reports)
+        print_json([one | shelf for one, shelf in zip(told, shelves, strict=True)])
     else:
-        for d in documents:
-            print(f"{d.id[:12]}  {d.status:<10}  {d.pages:>5} pages  {d.name}")
+        for d, end in zip(documents, ends, strict=True):
+            print(f"{d.id[:12]}  {d.status:<10}  {d.pages:>5} pages  {d.name}{end}")
     return 0
 
 
@@ -247,6 +266,8 @@ def _remove(arguments: argparse.Namespace) -> int:
         for document in [library.document(one) for one in arguments.documents]:
             library.remove(document.id)
             print(f"removed  {document.name}")
+        if not library.wait_until_clean(_CLEAN_SECONDS):
+            print("What is left of it in the index is overwritten at the next start.")
     return 0
 
 
@@ -278,9 +299,7 @@ def _ask(arguments: argparse.Namespace) -> int:
     def ask(library: Library, query: str, documents: list[str] | None) -> Any:
         finished = [
             e
-            for e in library.ask(
-                query, documents, generator=arguments.generator, language=language
-            )
+            for e in library.ask(query, documents, generator=arguments.generator, language=language)
             if isinstance(e, Finished)
         ]
         return answer_json(finished[-1].answer)
@@ -313,7 +332,8 @@ def _answer_all(
     questions = read_questions(arguments.questions) if arguments.questions else None
     with _library(arguments) as library:
         if questions is None:
-            result = answer(library, arguments.query, _ids(library, arguments.documents))
+            ids = _ids(library, arguments.documents, arguments.tag)
+            result = answer(library, arguments.query, ids)
             if arguments.json:
                 print_json(result)
             else:
@@ -323,7 +343,7 @@ def _answer_all(
         for asked in questions:
             said: dict[str, Any] = {"id": asked.get("id"), "question": asked["question"]}
             try:
-                ids = _ids(library, asked.get("documents", arguments.documents))
+                ids = _ids(library, asked.get("documents", arguments.documents), arguments.tag)
                 said |= line(answer(library, asked["question"], ids))
             except RagAppError as error:
                 failed = True
@@ -332,8 +352,9 @@ def _answer_all(
         return 1 if failed else 0
 
 
-def _ids(library: Library, documents: Sequence[str] | None) -> list[str] | None:
-    return None if documents is None else [library.document(one).id for one in documents]
+def _ids(library: Library, documents: Sequence[str] | None, tag: str | None) -> list[str] | None:
+    ids = None if documents is None else [library.document(one).id for one in documents]
+    return cli_shelves.within(library, ids, tag)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     ├── SettingsError        a setting has a value that cannot be used
     ├── LibraryInUse         another process owns the data directory
     ├── LibraryDamaged       the library's own file cannot be used
+    ├── DiskFull             no room is left where the library lies
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
     ├── DocumentError        a file cannot be added
@@ -44,6 +45,20 @@ class LibraryDamaged(RagAppError):
     """The library's own file cannot be used."""
 
     code = "library_damaged"
+
+
+class DiskFull(RagAppError):
+    """No room is left where the library lies; what is under way goes on when there is."""
+
+    code = "disk_full"
+
+    @classmethod
+    def now(cls) -> DiskFull:
+        """The error in the words that are always used for it."""
+        return cls(
+            "The disk is full. Make room on it: what was accepted is kept and goes on by itself, "
+            "and what was refused can be added again."
+        )
 
 
 class ModelUnavailable(RagAppError):

@@ -5,46 +5,66 @@ Knows nothing of the UI."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from rag_app import languages
 from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import parse
+from rag_app.answering.choice import Choice, parse
 from rag_app.answering.follow_ups import Turn
 from rag_app.answering.generator import Generator
+from rag_app.cleaning import Cleaner
 from rag_app.embedding import Embedder, MiniLmEmbedder
-from rag_app.errors import RagAppError, UnknownDocument
+from rag_app.errors import DiskFull, RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
-from rag_app.originals import Incoming, Originals, display_name, free_name
+from rag_app.intake import Intake
+from rag_app.live_index import LiveEmbedder, LiveVectors
+from rag_app.originals import Originals, display_name
+from rag_app.overview import Makers, Overviews
 from rag_app.ownership import own
+from rag_app.parts import Parts
+from rag_app.plain_search import PlainSearch
+from rag_app.preferences import PreferenceFile
 from rag_app.questioner import Questioner
+from rag_app.questions import EMBEDDED, Manner
 from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
+from rag_app.recognition import Recognition
+from rag_app.reindexing import Reindexing
+from rag_app.report import report
+from rag_app.reserve import Reserve
+from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.shelf import Shelf
 from rag_app.store import Conversations, Store
-from rag_app.tuned import TunedQuestions
+from rag_app.store.folders import Folders
+from rag_app.store.shelves import Shelves
 from rag_app.types import (
     Added,
     Answer,
     Box,
+    Chunk,
     Citation,
     Document,
     Event,
     Finished,
+    Heading,
     Page,
     PagePicture,
     Passage,
     Progress,
+    Report,
     RetrieverKind,
     Status,
+    Watched,
 )
-from rag_app.vectors import ChromaVectors
+from rag_app.watching import Asked, Watching
 
 log = logging.getLogger(__name__)
 
@@ -64,29 +84,36 @@ class Library:
         quiet_dependencies()
         self.settings = settings
         choice = parse(settings.generator)
-        folder = settings.data_dir.expanduser().resolve()
+        self._folder = folder = settings.data_dir.expanduser().resolve()
         self._lock = own(folder)
-        self._embedder = embedder or MiniLmEmbedder(settings.threads)
-        if settings.question_encoder:
-            self._embedder = TunedQuestions(self._embedder, Path(settings.question_encoder))
+        built_in = embedder or MiniLmEmbedder(settings.threads)
         try:
             self._store = Store(folder / "library.sqlite3")
         except RagAppError:
             self._lock.release()
             raise
         self.conversations = Conversations(self._store.database)
-        self._vectors = ChromaVectors(folder / "vectors", self._embedder.fingerprint)
+        self.shelves = Shelves(self._store.database)
+        self.plain = PlainSearch(self._store.database)
+        self._reindexing = Reindexing(folder, self._store, settings, built_in)
+        self._embedder = LiveEmbedder(self._reindexing.live)
+        self._vectors = LiveVectors(self._reindexing.live)
         terms = Terms(
             settings.chat_key, settings.chat_seconds, settings.chat_tokens, folder / "models"
         )
         self.models = Shelf(terms)
+        self.preferences = PreferenceFile(folder / "preferences.json")
         self._questioner = Questioner(
             self._store, self._vectors, self._embedder, settings, terms, generator or choice
         )
         self._originals = Originals(folder / "files", settings.max_file_mb << 20)
+        self._reserve = Reserve(folder / "reserve")
+        self._adding = threading.Lock()
+        self._intake = Intake(self._store, self._originals)
         limits = Limits.from_settings(settings)
         self._viewer = Sandbox(limits)  # for people who wait; never behind a file being read
         self._reader = Sandbox(limits)
+        self._recognition = Recognition(self._store.scans, Sandbox(limits), self._file, settings)
         self._ingestion = Ingestion(
             self._store,
             self._vectors,
@@ -94,25 +121,60 @@ class Library:
             self._reader,
             self._file,
             settings.chunk_tokens,
-            self._carry_out_replacements,
+            Parts(
+                self._store,
+                self._originals,
+                self._intake,
+                self._adding,
+                limits,
+                folder / "unpacking",
+                settings.max_nesting,
+            ),
+            self._recognition,
+            self._after_step,
         )
-        self._adding = threading.Lock()
+        self._cleaner = Cleaner(self._store, self._vectors)
+        asked = Asked(self._take_watched, self.replace, self._withdraw)
+        self._watching = Watching(Folders(self._store.database), asked, folder)
+        self.overviews = Overviews(self._store, self._makers(generator or choice))
         self._warming: threading.Thread | None = None
         self._warm_state = "cold"
         self._recover()
         self._ingestion.start()
+        self._reindexing.start()
+        self._cleaner.start()
+        self._watching.start()
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start."""
+        self.overviews.stop()
+        self._watching.stop()
         self._ingestion.stop()
+        self._reindexing.stop()
+        self._cleaner.stop()
         self.models.close()
         if self._warming is not None:
             self._warming.join()
         self._reader.close()
+        self._recognition.close()
         self._viewer.close()
         self._vectors.close()
         self._store.close()
         self._lock.release()
+
+    def _makers(self, generator: Generator | Choice) -> Makers:
+        """Overviews are checked by quoting: nothing is sent anywhere that nobody asked for."""
+        quoting = not isinstance(generator, Choice) or generator.kind in ("reader", "quotes")
+        by = None if quoting else "quotes"
+
+        def ask(question: str, document_id: str, stop: threading.Event) -> Iterator[Event]:
+            return self._questioner.ask(question, [document_id], stop, Manner(by))
+
+        return Makers(ask, self._embedder, by or generator.name, lambda: bool(self.progress()))
+
+    def _after_step(self) -> None:
+        self._carry_out_replacements()
+        self.overviews.wake()
 
     def __enter__(self) -> Library:
         return self
@@ -129,15 +191,7 @@ class Library:
 
         With `replace`, a document of the same name gives way. Raises DocumentError for a file that
         is refused at once; anything found out later stands in the document's `error`."""
-        shown = display_name(name)
-        incoming = self._originals.receive(shown, data)
-        try:
-            suffix = detect(incoming.path, shown)
-            with self._adding:
-                older = self._store.document_named(shown)
-                added = self._accept(incoming, shown, suffix)
-        finally:
-            incoming.path.unlink(missing_ok=True)
+        added, older, suffix = self._take(display_name(name), data)
         if replace and older and not added.duplicate and older.id != added.document.id:
             added = Added(self.replace(older.id, added.document.id))
         if password and suffix == ".pdf" and not added.duplicate:
@@ -145,29 +199,24 @@ class Library:
         self._ingestion.wake()
         return added
 
-    def _accept(self, incoming: Incoming, shown: str, suffix: str) -> Added:
-        documents = self._store.documents()
-        for known in documents:
-            if known.id == incoming.sha256:
-                kept = self._originals.path(known.id, known.suffix).is_file()
-                if known.status is Status.FAILED or not kept:  # handed in to be tried again
-                    self._originals.keep(incoming, known.suffix)
-                    self._store.set_status(known.id, Status.RECEIVED)
-                    return Added(self._store.document(known.id))
-                return Added(known, True, (f"Already in your library as “{known.name}”.",))
-        name = free_name(shown, (d.name for d in documents))
-        warning = f"You already have another document called “{shown}”; this one is now “{name}”."
-        self._originals.keep(incoming, suffix)
-        document = Document(
-            id=incoming.sha256,
-            name=name,
-            suffix=suffix,
-            size=incoming.size,
-            status=Status.RECEIVED,
-            added_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        )
-        self._store.add_document(document)
-        return Added(document, warnings=(warning,) if name != shown else ())
+    def _take(
+        self, shown: str, data: bytes | Path, handed_in: bool = True
+    ) -> tuple[Added, Document | None, str]:
+        """What became of a file, the document that had its name before, and its format."""
+        incoming = self._originals.receive(shown, data)
+        try:
+            suffix = detect(incoming.path, shown)
+            with self._adding:
+                older = self._store.document_named(shown)
+                added = self._intake.accept(incoming, shown, suffix, handed_in=handed_in)
+        finally:
+            incoming.path.unlink(missing_ok=True)
+        return added, older, suffix
+
+    def _take_watched(self, name: str, path: Path) -> Added:
+        added, _, _ = self._take(display_name(name), path, handed_in=False)
+        self._ingestion.wake()
+        return added
 
     def replace(self, older_id: str, newer_id: str) -> Document:
         """Let a document take the name of an older one, which goes. Raises UnknownDocument.
@@ -180,9 +229,20 @@ class Library:
 
     def _carry_out_replacements(self) -> None:
         for newer, older in self._store.replacements():
-            with self._adding, self._ingestion.hold(older):
+            going = self._store.queue.superseded(newer, older)
+            with self._adding, self._holding(*going):
                 self._store.replace(newer, older)
                 self._sweep_away()
+
+    @contextmanager
+    def _holding(self, *document_ids: str) -> Iterator[None]:
+        """Nothing works on these documents or on what would be removed with them."""
+        with ExitStack() as held:
+            for document_id in document_ids:
+                held.enter_context(self._ingestion.hold(document_id))
+                for each in self._store.queue.going_with(document_id)[1:]:
+                    held.enter_context(self._ingestion.hold(each))
+            yield
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""
@@ -190,9 +250,10 @@ class Library:
 
     def document(self, id_or_name: str) -> Document:
         """A document by id or by name. Raises UnknownDocument."""
-        for document in self._store.documents():
-            if id_or_name in (document.id, document.name):
-                return document
+        for document in self._store.documents([id_or_name]):
+            return document
+        if named := self._store.document_named(id_or_name):
+            return named
         raise UnknownDocument(f"There is no document “{id_or_name}” in your library.")
 
     def progress(self) -> dict[str, Progress]:
@@ -200,11 +261,13 @@ class Library:
         return self._ingestion.progress()
 
     def wait(self, document_ids: Iterable[str], timeout: float | None = None) -> list[Document]:
-        """The documents once no work on them is left, or as they are when the time is over."""
+        """The documents once no work on them is left, or as they are when the time is over.
+
+        While work is paused, they are given as they are."""
         ids = list(document_ids)
         self._ingestion.wait(ids, timeout)
         self._carry_out_replacements()
-        return [d for d in self._store.documents() if d.id in ids]
+        return self._store.documents(ids)
 
     def unlock(self, document_id: str, password: str) -> None:
         """Open an encrypted document. Raises WrongPassword; the password is not kept.
@@ -232,11 +295,99 @@ class Library:
             self._store.set_status(document_id, Status.RECEIVED)
 
     def remove(self, document_id: str) -> None:
-        """Forget a document and cancel work on it. Raises UnknownDocument."""
+        """Forget a document, and what was unpacked from it alone. Raises UnknownDocument.
+
+        Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
+        the background, see `wait_until_clean`."""
         self._store.document(document_id)
-        with self._adding, self._ingestion.hold(document_id):
-            self._store.remove(document_id)
-            self._sweep_away()
+        with self._adding, self._holding(document_id):
+            try:
+                self._store.remove(document_id)
+                self._sweep_away()
+            except DiskFull:
+                with self._reserve.given_up():
+                    self._store.remove(document_id)
+                    self._sweep_away()
+
+    def clear(self) -> None:
+        """Forget everything: documents, conversations and what was chosen on the page."""
+        for conversation in self.conversations.listed():
+            self.conversations.delete(conversation.id)
+        for document in self.documents():
+            with contextlib.suppress(UnknownDocument):  # gone with the file it was unpacked from
+                self.remove(document.id)
+        self.preferences.clear()
+
+    @property
+    def folder(self) -> Path:
+        """The data directory."""
+        return self._folder
+
+    def size_on_disk(self) -> int:
+        """Bytes that the data directory takes."""
+        return sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+
+    def _withdraw(self, document_id: str) -> None:
+        """Remove a document, and what it was still to replace."""
+        older = self._store.queue.to_replace(document_id)
+        self.remove(document_id)
+        for each in older:
+            self.remove(each)
+
+    def wait_until_clean(self, timeout: float | None = None) -> bool:
+        """Until nothing of what was removed is left on disk; False if the time ran out before."""
+        return self._cleaner.wait(timeout)
+
+    # The queue
+
+    @property
+    def paused(self) -> bool:
+        """Whether no work is begun until `resume`, also after a restart."""
+        return self._ingestion.paused
+
+    @property
+    def trouble(self) -> str:
+        """One sentence while work cannot go on (a full disk); empty if it can."""
+        return self._ingestion.trouble
+
+    def pause(self) -> None:
+        """Begin no more work; files are still accepted and wait."""
+        self._ingestion.pause(True)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._ingestion.pause(False)
+
+    def cancel(self, document_id: str) -> bool:
+        """Do not read a document: it fails with the code "cancelled"; `retry` reads it after all.
+
+        False if it has been read already."""
+        return self._ingestion.cancel(document_id)
+
+    def cancel_waiting(self) -> int:
+        """Cancel every document that has not been read yet. Returns how many."""
+        return self._ingestion.cancel_all()
+
+    def watch(self, folder: Path) -> Watched:
+        """Keep a folder in step from now on, also after a restart: what is added, changed and
+        removed there is added, replaced and removed here. Raises DocumentError."""
+        return self._watching.watch(folder)
+
+    def unwatch(self, folder: Path) -> None:
+        """Leave a folder alone from now on; its documents stay. Raises DocumentError."""
+        self._watching.unwatch(folder)
+
+    def watched(self) -> list[Watched]:
+        """The folders that are kept in step, and what is wrong with them."""
+        return self._watching.watched()
+
+    def parts(self, document_id: str) -> list[str]:
+        """The ids of the documents that came out of a document."""
+        return self._store.queue.parts(document_id)
+
+    def report(self, document_id: str) -> Report:
+        """What became of a document, in full. Raises UnknownDocument."""
+        return report(self._store, self._store.document(document_id))
 
     def original(self, document_id: str) -> Path:
         """The file as it was handed in. Raises UnknownDocument."""
@@ -246,6 +397,10 @@ class Library:
     def page(self, document_id: str, number: int) -> Page:
         """One page's text. Raises UnknownDocument."""
         return self._store.page(document_id, number)
+
+    def headings(self, document_id: str) -> list[Heading]:
+        """A document's headings, in order."""
+        return self._store.headings(document_id)
 
     def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
         """The page as it looks, at `scale` pixels a point; None if the format has no looks."""
@@ -259,13 +414,16 @@ class Library:
         document = self._store.document(document_id)
         if self._store.page(document_id, page).width is None:
             return ()
+        recognised = self._store.scans.boxes(document_id, page, start, end)
+        if recognised is not None:
+            return recognised
         return self._viewer.boxes(self._file(document), page, start, end)
 
     def vectors(self) -> list[tuple[str, list[float]]]:
         """Every passage's text and vector, of the documents that are ready."""
         found = []
         for document in self._store.documents():
-            if document.status is Status.READY:
+            if document.status in EMBEDDED:
                 vectors = self._vectors.vectors(document.id)
                 found += [
                     (indexed.chunk.text, vectors[indexed.chunk.id])
@@ -274,7 +432,21 @@ class Library:
                 ]
         return found
 
+    def chunks(self, document_id: str) -> list[Chunk]:
+        """The passages that a document is cut into, in order."""
+        return [indexed.chunk for indexed in self._store.indexed(document_id)]
+
     # Questions
+
+    def retriever(
+        self,
+        k: int,
+        documents: Sequence[str] | None = None,
+        kind: RetrieverKind = RetrieverKind.HYBRID,
+        rerank: int | None = None,
+    ) -> HybridRetriever:
+        """What finds passages, for any LangChain chain; the reader reorders `rerank` of them."""
+        return self._questioner.retriever(k, documents, kind, rerank)
 
     def search(
         self,
@@ -294,14 +466,18 @@ class Library:
         generator: str | None = None,
         turns: Sequence[Turn] = (),
         language: str = "",
+        caution: float | None = None,
+        top_k: int | None = None,
     ) -> Iterator[Event]:
-        """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
+        """Sources, then Deltas, then Finished; `generator`, `caution` and `top_k` instead of those
+        in the settings.
 
         A question that leans on the `turns` before it is made standalone first. The answer is to be
         in `language` (its English name); empty: in the question's.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
         stop = cancelled or threading.Event()
-        said = self._questioner.ask(question, documents, stop, generator, turns, language)
+        manner = Manner(generator, language, caution, top_k)
+        said = self._questioner.ask(question, documents, stop, manner, turns)
         for event in said:
             yield Finished(self._located(event.answer)) if isinstance(event, Finished) else event
 
@@ -339,36 +515,38 @@ class Library:
         try:
             self._embedder.warm()
             self._questioner.warm()
+            languages.warm()
         except RagAppError as error:
             self._warm_state = str(error)
         else:
-            self._warm_state = "ready"
+            self._warm_state = self._reindexing.notice or "ready"
+
+    def reindexing(self) -> Progress | None:
+        """How far another embedding model is that is to take over; None if there is none."""
+        return self._reindexing.progress()
 
     # Start
 
     def _recover(self) -> None:
         """Finish what a killed process left half done."""
         self._sweep_away()
-        self._originals.sweep()
+        self._originals.sweep({d.id for d in self._store.documents()})
         self._carry_out_replacements()
         documents = self._store.documents()
-        if self._vectors.count() < sum(d.chunks for d in documents if d.status is Status.READY):
+        if self._vectors.count() < sum(d.chunks for d in documents if d.status in EMBEDDED):
             log.warning("the vectors are incomplete and are being made again")
             for document in documents:
-                if document.status is Status.READY:
+                if document.status in EMBEDDED and document.chunks:
                     self._store.set_status(document.id, Status.SEARCHABLE)
 
     def _sweep_away(self) -> None:
         """Finish removals: vectors, files, and what is left of the text on disk."""
-        removals = self._store.removals()
-        for document_id, suffix in removals:
+        for document_id, suffix in self._store.removals():
             self._vectors.delete(document_id)
             self._originals.forget(document_id, suffix)
             self.conversations.forget(document_id)
-        if removals:
-            self._store.shred()
-        for document_id, _ in removals:
             self._store.finish_removal(document_id)
+        self._cleaner.wake()
 
     def _file(self, document: Document) -> Path:
         return self._originals.readable(document.id, document.suffix)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rag_app import chain
+from rag_app.answering.any_language import in_any_language
 from rag_app.answering.build import Workshop
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms
@@ -19,9 +20,10 @@ from rag_app.answering.in_language import InLanguage, language_asked, language_o
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.wishes import Task, about, wanted
+from rag_app.catalogue import Catalogue
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
-from rag_app.questions import ASKABLE, checked, coverage
+from rag_app.questions import AS_SET, Manner, askable, checked, coverage
 from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings
 from rag_app.store import Store
@@ -45,6 +47,7 @@ class Questioner:
         generator: Generator | Choice,
     ) -> None:
         self._store = store
+        self._catalogue = Catalogue(store)
         self._vectors = vectors
         self._embedder = embedder
         self._settings = settings
@@ -68,7 +71,7 @@ class Questioner:
         retriever: RetrieverKind = RetrieverKind.HYBRID,
     ) -> list[Passage]:
         """The k best passages for a query. Raises QuestionError."""
-        return self._retriever(k or self._settings.top_k, documents, retriever).passages(
+        return self.retriever(k or self._settings.top_k, documents, retriever).passages(
             checked(query, self._chosen(documents), self._settings.max_question_characters)
         )
 
@@ -77,27 +80,28 @@ class Questioner:
         question: str,
         documents: Sequence[str] | None,
         stop: threading.Event,
-        generator: str | None = None,
+        manner: Manner = AS_SET,
         turns: Sequence[Turn] = (),
-        language: str = "",
     ) -> Iterator[Event]:
-        """Sources, then Deltas, then Finished; `generator` instead of the one in the settings.
+        """Sources, then Deltas, then Finished.
 
-        A question that leans on the `turns` before it is made standalone first. The answer is to be
-        in `language` (its English name), or in the one that the question wishes for.
+        A question that leans on the `turns` before it is made standalone first. The language it
+        wishes for goes before that of the `manner`.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
         asked = checked(question, self._chosen(documents), self._settings.max_question_characters)
-        retriever = self._retriever(self._settings.top_k, documents)
-        answering = self._workshop.build(parse(generator)) if generator else self._generator
+        retriever = self.retriever(manner.top_k or self._settings.top_k, documents)
+        answering = self._answering(manner)
         plain, wish = language_asked(asked)
-        language = wish or language
+        language = wish or manner.language
         task = wanted(plain)
         if task is not None:
             task = replace(task, language=language_of_task(plain) or language)
             events = self._task(task, documents, answering, retriever, stop)
         else:
             meant = self._standalone(plain, turns, answering, stop)
-            by = InLanguage(answering, language) if language else answering
+            caution = self._settings.caution if manner.caution is None else manner.caution
+            fit = in_any_language(answering, caution)
+            by = InLanguage(fit, language) if language else fit
             events = chain.ask(plain, retriever, by, stop.is_set, meant)
         for event in events:
             if isinstance(event, Finished):
@@ -105,6 +109,13 @@ class Questioner:
                 yield Finished(self._covered(answer, documents))
             else:
                 yield event
+
+    def _answering(self, manner: Manner) -> Generator:
+        if manner.caution is None and manner.generator is None:
+            return self._generator
+        caution = self._settings.caution if manner.caution is None else manner.caution
+        workshop = replace(self._workshop, caution=caution)
+        return workshop.build(parse(manner.generator or self._settings.generator))
 
     def _standalone(
         self,
@@ -133,7 +144,7 @@ class Questioner:
         retriever: HybridRetriever,
         stop: threading.Event,
     ) -> Iterator[Event]:
-        readable = [d for d in self._chosen(documents) if d.status in ASKABLE]
+        readable = [d for d in self._chosen(documents) if askable(d)]
         meant = about(task.wish, readable)
         within = retriever.model_copy(update={"documents": tuple(d.id for d in meant)})
         desk = Desk(self._store, self._vectors, self._embedder)
@@ -156,9 +167,15 @@ class Questioner:
         wanted = set(documents)
         return [d for d in self._store.documents() if d.id in wanted]
 
-    def _retriever(
-        self, k: int, documents: Sequence[str] | None, kind: RetrieverKind = RetrieverKind.HYBRID
+    def retriever(
+        self,
+        k: int,
+        documents: Sequence[str] | None,
+        kind: RetrieverKind = RetrieverKind.HYBRID,
+        rerank: int | None = None,
     ) -> HybridRetriever:
+        """What finds passages; `rerank` of them are put in the reader's order, None: as set."""
+        reranked = self._settings.rerank if rerank is None else rerank
         return HybridRetriever(
             store=self._store,
             vectors=self._vectors,
@@ -167,8 +184,9 @@ class Questioner:
             k=k,
             candidates=max(self._settings.candidates, k),
             documents=None if documents is None else tuple(documents),
-            reranker=Reader(self._span_model, 0.0).relevance if self._settings.rerank else None,
-            reranked=self._settings.rerank,
+            catalogue=self._catalogue,
+            reranker=Reader(self._span_model, 0.0).relevance if reranked else None,
+            reranked=reranked,
         )
 
     def _covered(self, answer: Answer, documents: Sequence[str] | None) -> Answer:

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rag_app.errors import QuestionError
 from rag_app.types import Document, Status
 
 _UNREAD = (Status.RECEIVED, Status.READ)
-ASKABLE = (Status.SEARCHABLE, Status.READY)
+_ASKABLE = (Status.SEARCHABLE, Status.SCANNED, Status.READY)
+EMBEDDED = (Status.SCANNED, Status.READY)  # what there is of them can be found by meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How one question is to be answered, where that is not as the settings say."""
+
+    generator: str | None = None  # what answers, written on one line
+    language: str = ""  # of the answer, its English name; empty: the question's
+    caution: float | None = None  # confidence under which it says that it does not know
+    top_k: int | None = None  # passages that are read
+
+
+AS_SET = Manner()
+
+
+def askable(document: Document) -> bool:
+    """Whether a document can be asked; one of scanned pages alone waits for the first of them."""
+    blank = document.status is Status.SCANNED and not document.chunks
+    return document.status in _ASKABLE and not blank
 
 
 def checked(question: str, chosen: Sequence[Document], most: int) -> str:
@@ -23,8 +44,8 @@ def checked(question: str, chosen: Sequence[Document], most: int) -> str:
         )
     if not chosen:
         raise QuestionError("There is nothing to ask yet. Add a document first.")
-    if not any(d.status in ASKABLE for d in chosen):
-        if any(d.status in _UNREAD for d in chosen):
+    if not any(map(askable, chosen)):
+        if any(d.status in (*_UNREAD, Status.SCANNED) for d in chosen):
             raise QuestionError("Your documents are still being read. Ask again in a moment.")
         raise QuestionError(
             "None of the chosen documents could be read. Add another document first."
@@ -39,6 +60,8 @@ def coverage(chosen: Sequence[Document]) -> tuple[str, ...]:
         notes.append(f"{_count(by_words)} could so far be searched by words only.")
     if unread := sum(d.status in _UNREAD for d in chosen):
         notes.append(f"{_count(unread)} had not been read yet.")
+    if scanned := sum(d.status is Status.SCANNED for d in chosen):
+        notes.append(f"{_count(scanned)} had scanned pages that were not read yet.")
     return tuple(notes)
 
 

@@ -70,6 +70,19 @@ class Settings(BaseSettings):
     max_unpacked_mb: int = Field(
         512, ge=1, description="most that the parts of a packed file may grow to, in MiB"
     )
+    max_parts: int = Field(
+        2_000, ge=1, description="most documents made of the files inside one file"
+    )
+    max_nesting: int = Field(
+        3, ge=0, description="how deep files inside files are opened; 0: not at all"
+    )
+    ocr: bool = Field(True, description="whether text in scans and pictures is recognised (OCR)")
+    ocr_pages: int = Field(
+        500, ge=1, description="most scanned pages of one document whose text is recognised"
+    )
+    ocr_seconds: float = Field(
+        300, gt=0, description="longest time the text of one page may take to be recognised"
+    )
     max_question_characters: int = Field(4_000, ge=10, description="longest question")
 
     chunk_tokens: int = Field(
@@ -94,6 +107,11 @@ class Settings(BaseSettings):
     chat_tokens: int = Field(700, ge=16, description="longest answer of a chat model, in tokens")
     chat_window: int = Field(
         4_096, ge=256, description="tokens a chat model sees at once, question and answer included"
+    )
+    embedding: str = Field(
+        "",
+        description="model that finds by meaning: a folder of sentence-transformers, or the name "
+        "of a model fetched with `rag-app download`; empty: the built-in one, for English",
     )
     question_encoder: str = Field(
         "", description="folder of a question encoder that `rag-app train` made; empty: none"

@@ -10,11 +10,14 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How far a document has come: received -> read -> searchable -> ready, or failed."""
+    """How far a document has come: received -> read -> searchable -> ready, or failed.
+
+    One with scanned pages is `scanned` instead of ready, and read again with their text."""
 
     RECEIVED = "received"  # the file is kept; nothing of it has been read
     READ = "read"  # its pages are stored
     SEARCHABLE = "searchable"  # its chunks can be found by words
+    SCANNED = "scanned"  # all its text can be found; that of scanned pages is to be recognised
     READY = "ready"  # its chunks can be found by meaning, too
     FAILED = "failed"  # it cannot be read; `Document.error` says why
 
@@ -70,6 +73,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A file that was found inside a file and unpacked: a document to be."""
+
+    name: str  # what it is called inside, with its folders: "plans/roof.pdf"
+    file: str  # what it is called in the folder it was unpacked to
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What a reader made of one file."""
 
@@ -77,6 +88,27 @@ class Reading:
     title: str = ""
     headings: tuple[Heading, ...] = ()
     warnings: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()  # of an archive or a message
+    tables: int | None = None  # None: the reader tells none apart
+    scans: tuple[int, ...] = ()  # pages that are pictures; their text is to be recognised
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that was recognised: its offsets in the page's text, its line, its place."""
+
+    start: int
+    end: int
+    line: int
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """The text of a page that is a picture, and where its words stand; both may be empty."""
+
+    text: str
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +127,7 @@ class Document:
     warnings: tuple[str, ...] = ()
     error: str | None = None
     error_code: str | None = None  # RagAppError.code of the reason, e.g. "password_needed"
+    language: str = ""  # most of it is in, ISO 639-1; empty: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +260,34 @@ class Progress:
     """How far the work on a document is right now."""
 
     document_id: str
-    stage: str  # "waiting" | "reading" | "indexing" | "embedding"
+    stage: str  # "waiting" | "reading" | "indexing" | "embedding" | "recognising"
     done: int = 0
     total: int = 0  # 0: not known yet
     unit: str = "pages"
     seconds_left: float | None = None  # None: not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of one document, in full."""
+
+    document: Document
+    pages_without_text: int = 0
+    tables: int | None = None  # None: the reader tells none apart
+    encoding: str = ""  # that a text was read in; empty: it said so itself
+    duplicates: tuple[str, ...] = ()  # other names under which the same bytes came
+    parts: tuple[str, ...] = ()  # names of the documents that came out of it
+    inside: tuple[str, ...] = ()  # names of the documents it came out of
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A folder whose files are kept in step with the library."""
+
+    folder: str
+    files: int  # that are documents here
+    refused: tuple[tuple[str, str], ...] = ()  # (path in the folder, why it is no document)
+    trouble: str = ""  # one sentence if the folder cannot be looked at; empty if all is well
 
 
 @dataclass(frozen=True, slots=True)

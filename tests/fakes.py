@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rag_app.embedding import Embedder
 
@@ -81,6 +81,9 @@ class ListVectors:
     def delete(self, document_id: str) -> None:
         for chunk_id in self.ids(document_id):
             del self._vectors[chunk_id]
+
+    def compact(self, documents: Iterable[str], stop: threading.Event) -> bool:
+        return True
 
     def count(self) -> int:
         return len(self._vectors)

@@ -165,3 +165,41 @@ def test_words_broken_at_a_line_end_are_whole_for_searching(text, expected):
 )
 def test_the_estimate_is_near_the_tokenizer(text, real):
     assert estimate_tokens(text) == pytest.approx(real, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["あ", "漢字。", "한글", "ก้", "ລາຄາ", "ကျွန်း", "слово", "كلمة", "शब्द", "x", "1", "𝕏", "👍🏽"],
+)
+@pytest.mark.parametrize("most", [20, 200])
+def test_text_without_a_space_is_cut_all_the_same(unit, most):
+    text = unit * (4_000 // len(unit))
+    chunks = chunk_pages(ID, [Page(1, text)], max_tokens=most)
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(estimate_tokens(chunk.text) <= most * 1.1 for chunk in chunks)
+    assert max(len(chunk.text) for chunk in chunks) <= 4 * most
+
+
+@pytest.mark.parametrize(
+    ("text", "fewest", "most"),
+    [  # about as many as models of many languages have, and never more than characters
+        ("東京都の人口は千四百万人です。", 13, 15),
+        ("섬으로 가는 배표의 가격은 사 유로입니다.", 12, 20),
+        ("Билет на паром до острова стоит четыре евро.", 9, 16),
+        ("ค่าโดยสารเรือข้ามฟากไปเกาะราคาสี่ยูโร", 10, 18),
+        ("سعر تذكرة العبارة إلى الجزيرة أربعة يورو.", 9, 15),
+    ],
+)
+def test_other_scripts_are_estimated_as_models_of_many_languages_count(text, fewest, most):
+    assert fewest <= estimate_tokens(text) <= most
+
+
+def test_endless_text_takes_linear_time():
+    import time
+
+    def seconds(size: int) -> float:
+        began = time.perf_counter()
+        chunk_pages(ID, [Page(1, "あいうえお" * size)])
+        return time.perf_counter() - began
+
+    assert seconds(20_000) < 12 * max(seconds(5_000), 0.02)

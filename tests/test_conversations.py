@@ -151,3 +151,50 @@ def test_blanking_never_fails_and_leaves_no_gap_unexplained(text, gone):
     ))  # fmt: skip
     left = without(said, "ferry")
     assert (left.text == text) or REMOVED in left.text
+
+
+def test_an_exchange_and_all_later_ones_are_cut(conversations):
+    conversation = asked(conversations, "First?", answer())
+    second = conversations.ask(conversation, "Second?")
+    conversations.ask(conversation, "Third?")
+    conversations.cut(second)
+    assert [one.question for one in conversations.exchanges(conversation)] == ["First?"]
+    conversations.cut("nowhere")
+    fourth = conversations.ask(conversation, "Fourth?")
+    assert conversations.order(conversation)[-1] == fourth
+
+
+def test_a_branch_begins_with_copies_of_what_came_before(conversations):
+    conversation = asked(conversations, "First?", answer())
+    [first] = conversations.exchanges(conversation)
+    conversations.rate(first.id, 1)
+    second = conversations.ask(conversation, "Second?")
+    new = conversations.branch(second, "Else?")
+    [copied] = conversations.exchanges(new)
+    assert (copied.question, copied.answer, copied.rating) == ("First?", answer(), 0)
+    assert copied.id != first.id and len(conversations.exchanges(conversation)) == 2
+    found = conversations.conversation(new)
+    assert found is not None and found.title == "Else?"
+    conversations.forget("ferry")
+    [copied] = conversations.exchanges(new)
+    assert copied.answer is not None and "Four euros" not in to_json(copied.answer)
+
+
+def test_every_change_of_a_conversation_can_be_seen(conversations):
+    conversation = asked(conversations, "First?")
+    other = asked(conversations, "Else?")
+    [exchange] = conversations.order(conversation)
+    seen, untouched = conversations.changes(conversation), conversations.changes(other)
+    for change in (
+        lambda: conversations.answer(exchange, answer()),
+        lambda: conversations.rate(exchange, 1),
+        lambda: conversations.forget("ferry"),
+        lambda: conversations.fail(exchange, "No."),
+    ):
+        change()
+        assert conversations.changes(conversation) == conversations.changes(exchange) > seen
+        seen = conversations.changes(conversation)
+    conversations.delete(conversation)
+    assert conversations.changes(conversation) > seen
+    assert conversations.changes(other) == untouched
+    assert conversations.exchange(exchange) is None

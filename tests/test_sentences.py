@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.sentences import sentences
+from rag_app.sentences import one_line, sentences
 
 
 def parts(text: str) -> list[str]:
@@ -162,3 +162,43 @@ def test_the_rows_of_a_price_list_stay_apart_and_apart_from_the_text_under_them(
 def test_a_date_that_a_line_end_cuts_is_one_sentence():
     text = "The reserve of the scheme stood at €203,000 on 31\r\nDecember 2025 and has grown since."
     assert sentences(text) == [(0, len(text))]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("今日は晴れです。", "「雨ですか？」", "いいえ！", "終わり"),
+        ("价格是3．5元．", "下一句在这里｡", "完"),
+        ("يفتح الميناء في السادسة.", "كم سعر التذكرة؟", "أربعة يورو."),
+        ("بندرگاہ چھ بجے کھلتی ہے۔", "ٹکٹ چار یورو کا ہے۔"),
+        ("बंदरगाह छह बजे खुलता है।", "टिकट चार यूरो का है॥"),
+        ("Նավահանգիստը բացվում է։", "Տոմսը չորս եվրո է։"),
+        ("ወደቡ በስድስት ሰዓት ይከፈታል።", "ትኬቱ ስንት ነው፧", "አራት ዩሮ።"),
+        ("ဆိပ်ကမ်း ဖွင့်သည်။", "လက်မှတ် လေးယူရို။"),
+        ("កំពង់ផែបើក។", "សំបុត្រ និងអាហារ។ល។", "តម្លៃបួនអឺរ៉ូ៕"),
+        ("Πότε ανοίγει το λιμάνι;", "Ανοίγει στις έξι."),
+        (
+            "ท่าเรือเปิดทุกวันเวลาหกโมงเช้าและปิดตอนสี่ทุ่มยกเว้นวันอาทิตย์ตลอดทั้งปี",
+            "ค่าโดยสารเรือข้ามฟากราคาสี่ยูโร สุนัขขึ้นเรือได้",
+        ),
+    ],
+)
+def test_sentences_end_where_their_script_ends_them(said):
+    assert parts(" ".join(said)) == list(said)
+    if "\u3040" < said[0][0] < "\uffff":
+        assert parts("".join(said)) == list(said)
+
+
+def test_a_semicolon_ends_a_question_in_greek_only():
+    assert parts("One; Two; three.") == ["One; Two; three."]
+
+
+def test_a_line_of_a_script_without_spaces_goes_on_in_the_next():
+    lines = ["渡轮票价是四欧元，狗可以免费", "乘船，但是必须拴好绳子才行。", "附则"]
+    text = "\n".join([*lines, "港口早上六点开门，晚上关门。"])
+    assert parts(text) == [
+        "渡轮票价是四欧元，狗可以免费 乘船，但是必须拴好绳子才行。",
+        "附则",
+        "港口早上六点开门，晚上关门。",
+    ]
+    assert one_line("狗可以免费\r\n乘船 and\nmore") == "狗可以免费乘船 and more"

@@ -15,6 +15,7 @@ from training.features import Encoder, Window
 from training.metrics import Outcome
 from training.rounds import inference_batches
 
+
 @dataclass(frozen=True, slots=True)
 class Guess:
     """The best span of a passage over its windows."""
