@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from rag_app.answering.summary import representatives, tells
 from rag_app.answering.support import pieces_of
 from rag_app.answering.visible import finished
 from rag_app.answering.wishes import Kind, Task
+from rag_app.answering.writer import Room
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
 from rag_app.retrieval import HybridRetriever
@@ -149,7 +150,7 @@ class Desk:
     ) -> Iterator[Piece]:
         found = {p.chunk.id: p for p in read}
 
-        def messages(room: int) -> Sequence[Message]:
+        def messages(room: Room) -> Sequence[Message]:
             notes = self._notes(task, documents, read, generator, room, cancelled)
             return task_prompts.final(in_language.wished(task.wish, task.language), notes)
 
@@ -171,14 +172,14 @@ class Desk:
         documents: Sequence[Document],
         read: Sequence[Passage],
         generator: ChatGenerator,
-        room: int,
+        room: Room,
         cancelled: Cancelled,
     ) -> list[tuple[str, str]]:
         """(document, text) to write from: the passages, or what the model noted of each part.
 
         Raises ChatModelError."""
-        left = room - task_prompts.AROUND
-        if left < _LEAST_ROOM:
+        left = replace(room, tokens=room.tokens - task_prompts.AROUND)
+        if left.tokens < _LEAST_ROOM:
             raise ChatModelError(
                 f"The window of {generator.name} is too small to read documents with. Choose a "
                 "model with a larger window, or lower RAG_APP_CHAT_TOKENS."
@@ -217,20 +218,20 @@ class Desk:
         kept = {p.chunk.id for p in self._of(document, _READ)}
         return [c for c in chunks if c.id in kept]
 
-    def _groups(self, texts: list[tuple[str, str]], room: int) -> list[list[tuple[str, str]]]:
+    def _groups(self, texts: list[tuple[str, str]], room: Room) -> list[list[tuple[str, str]]]:
         """Texts in runs that fit the window, each of one document if it is not the last round."""
-        sizes = self.embedder.count_tokens([text for _, text in texts])
+        sizes = (room.count or self.embedder.count_tokens)([text for _, text in texts])
         groups: list[list[tuple[str, str]]] = []
         used = 0
         for text, size in zip(texts, sizes, strict=True):
-            if not groups or used + size + 8 > room:
+            if not groups or used + size + 8 > room.tokens:
                 groups.append([])
                 used = 0
             groups[-1].append(text)
             used += size + 8
         return groups
 
-    def _fitting(self, texts: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
+    def _fitting(self, texts: list[tuple[str, str]], room: Room) -> list[tuple[str, str]]:
         groups = self._groups(texts, room)
         return groups[0] if groups else []
 

@@ -89,3 +89,12 @@ def test_a_folder_that_is_not_there_leaves_the_question_to_another_generator(tmp
     *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None and last.draft.generator == "quotes"
     assert "There is no folder" in last.draft.notes[0]
+
+
+def test_passages_are_fitted_by_the_tokens_of_the_model_itself(tmp_path):
+    model = open_local(str(make(tmp_path / "tiny")), 8)
+    texts = ["a", "The ferry costs four euros.", ""]
+    counted = model.count_tokens(texts)
+    own = model._tokenizer
+    assert counted == [len(own(text)["input_ids"]) for text in texts]
+    assert model.count_tokens([]) == []

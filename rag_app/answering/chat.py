@@ -16,7 +16,7 @@ from rag_app.answering.visible import (
     shown,
     without_repeats,
 )
-from rag_app.answering.writer import Messages, Writer
+from rag_app.answering.writer import Messages, Room, Writer
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.types import Draft, Passage
@@ -92,13 +92,13 @@ class ChatGenerator:
         else:
             yield Piece(draft=self._draft(text, sources(text), notes))
 
-    def _asked(self, question: str, passages: Sequence[Passage], room: int) -> Sequence[Message]:
+    def _asked(self, question: str, passages: Sequence[Passage], room: Room) -> Sequence[Message]:
         """The question with as many passages as fit. Raises ChatModelError if not even one."""
         bare = question_messages(question, [])
-        sizes = self._embedder.count_tokens(
+        sizes = (room.count or self._embedder.count_tokens)(
             ["\n".join(text for _, text in bare), *(p.chunk.text for p in passages)]
         )
-        left = room - sizes[0]
+        left = room.tokens - sizes[0]
         if passages and left < sizes[1] + _AROUND:
             raise ChatModelError(
                 f"The window of {self.name} is too small for the question and one passage. Choose "

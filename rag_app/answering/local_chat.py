@@ -6,7 +6,7 @@ never run."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,11 @@ class LocalChatModel(BaseChatModel):
         """Tokens that the model can see at once."""
         self.load()
         return int(getattr(self._network.config, "max_position_embeddings", 0) or 4_096)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has for this model."""
+        self.load()
+        return [len(ids) for ids in self._tokenizer(list(texts))["input_ids"]] if texts else []
 
     def load(self) -> None:
         """Read the weights now. Raises ChatModelError."""

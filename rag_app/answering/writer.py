@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rag_app.answering.generator import Cancelled
@@ -17,8 +18,17 @@ if TYPE_CHECKING:
 
 OpenModel = Callable[[], "BaseChatModel"]
 Explain = Callable[[Exception], ChatModelError]
-Messages = Callable[[int], Sequence[Message]]
-"""Tokens that the messages may take (question and passages together) to the messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the messages (question and passages together) may take."""
+
+    tokens: int
+    count: Callable[[Sequence[str]], list[int]] | None = None  # the model's own, where it has one
+
+
+Messages = Callable[[Room], Sequence[Message]]
 
 _EVERY = 0.07  # seconds between two pieces: smooth to the eye, cheap to draw
 _CHARACTERS_PER_TOKEN = 6  # at most, so that an endless answer ends
@@ -54,7 +64,8 @@ class Writer:
         try:
             model = self._open()
             window = getattr(model, "window", self._window)
-            stream = self._texts(model, messages(window - self._most_tokens))
+            room = Room(window - self._most_tokens, getattr(model, "count_tokens", None))
+            stream = self._texts(model, messages(room))
         except Exception as error:
             raise self._explain(error) from error
         raw, seen, drawn = "", "", time.monotonic()

@@ -19,7 +19,8 @@ table{border-collapse:collapse;margin:1rem 0 2rem;width:100%;font-variant-numeri
 th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right}
 th:first-child,td:first-child{text-align:left}td+td{white-space:nowrap}
 caption{text-align:left;color:var(--soft);padding-bottom:.4rem}
-.wide{overflow-x:auto}svg{width:100%;min-width:36rem;height:auto}svg text{fill:var(--ink);font-size:12px}
+.wide{overflow-x:auto}svg{width:100%;min-width:36rem;height:auto}
+svg text{fill:var(--ink);font-size:12px}
 svg .axis{stroke:var(--line)}p.soft{color:var(--soft)}
 """
 
