@@ -66,6 +66,8 @@ def ask(
                 return
     except ModelUnavailable as error:  # what was found speaks for itself
         written, notes = Piece(), (*notes, str(error))
+    if cancelled() and written.draft is None:  # it may have stopped between two pieces
+        return
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finish(question, draft, passages, generator.name, seconds, notes))
@@ -91,6 +93,8 @@ def carry_out(
             yield Delta(piece.text)
         if cancelled():
             return
+    if cancelled() and written.draft is None:  # it may have stopped between two pieces
+        return
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finish(wish, draft, tuple(read), name, seconds))

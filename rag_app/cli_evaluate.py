@@ -49,13 +49,17 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         if name not in RETRIEVERS:
             raise BadUse(f"There is no retriever {name!r}; there are: {', '.join(RETRIEVERS)}.")
     asked = read_asked(arguments.questions)
+    if arguments.html and not arguments.html.parent.is_dir():
+        raise BadUse(f"There is no folder {arguments.html.parent} to write the report to.")
     settings = Settings.load(data_dir=getattr(arguments, "data_dir", None))
     with Library(settings) as library:
         found = evaluate(library, asked, retrievers, not arguments.no_answers, _progress)
     if arguments.html:
-        arguments.html.write_text(
-            html(found, f"Evaluation: {arguments.questions.name}"), encoding="utf-8"
-        )
+        page = html(found, f"Evaluation: {arguments.questions.name}")
+        try:
+            arguments.html.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise BadUse(f"{arguments.html} cannot be written: {error.strerror}.") from error
     if arguments.json:
         print_json(found.as_json())
     else:

@@ -27,7 +27,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     read.set_defaults(run=_read)
     fetch = commands.add_parser(
-        "download", parents=[shared], help="fetch a chat model from the hub (needs the internet)"
+        "download", parents=[shared], help="fetch a model from the hub (needs the internet)"
     )
     fetch.add_argument("model", metavar="OWNER/NAME")
     fetch.set_defaults(run=_download)
@@ -74,7 +74,10 @@ def _download(arguments: argparse.Namespace) -> int:
         download(arguments.model, models, show)
     finally:
         print(file=sys.stderr)
-    print(f"{arguments.model} is here. Ask it with: --generator local:{arguments.model}")
+    print(
+        f"{arguments.model} is here. A chat model is asked with --generator local:"
+        f"{arguments.model}; an embedding model is used with RAG_APP_EMBEDDING={arguments.model}."
+    )
     return 0
 
 

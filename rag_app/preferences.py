@@ -44,10 +44,15 @@ class PreferenceFile:
         """Keep it, all of it or nothing; a full disk costs no more than the choice."""
         try:
             handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+        except OSError as error:
+            log.warning("what was chosen cannot be kept: %s", error)
+            return
+        try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump(asdict(chosen), file)
             Path(name).replace(self._path)
         except OSError as error:
+            Path(name).unlink(missing_ok=True)
             log.warning("what was chosen cannot be kept: %s", error)
 
     def clear(self) -> None:

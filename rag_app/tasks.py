@@ -41,8 +41,8 @@ _LEAST_ROOM = 200  # tokens of a part
 _OVERVIEW = "overview and introduction: who we are, what we do, main results and conclusions"
 
 NEEDS_MODEL = (
-    "{0} needs a language model, and none is chosen. Choose one under “Who answers”; meanwhile "
-    "here is what your documents say about it."
+    "{0} needs a language model, and none is chosen. Choose one under “Answers” at the top left; "
+    "meanwhile here is what your documents say about it."
 )
 
 

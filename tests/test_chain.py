@@ -96,3 +96,21 @@ def test_a_generator_without_its_model_leaves_the_passages_and_says_why(retrieve
     assert answer.abstained and answer.text == chain.NOT_FOUND
     assert answer.notes == ("The reader's files cannot be used.",)
     assert answer.passages[0].chunk.text == "Cats purr at night."
+
+
+class StoppedGenerator(ScriptedGenerator):
+    """Stopped while it waits for its next word: it ends without a draft."""
+
+    stopped = False
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        yield Piece("The answer beg")
+        self.stopped = True
+
+
+def test_who_is_stopped_between_two_words_does_not_claim_that_nothing_was_found(retriever):
+    generator = StoppedGenerator()
+    said = list(chain.ask("cats?", retriever, generator, lambda: generator.stopped))
+    assert [type(event).__name__ for event in said] == ["Sources", "Delta"]

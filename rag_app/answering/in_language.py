@@ -8,20 +8,14 @@ from dataclasses import replace
 
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.generator import Cancelled, Generator, Piece
+from rag_app.languages import NAMES
 from rag_app.types import Passage
 
-LANGUAGES = tuple(
-    """
-    Arabic Bengali Bulgarian Catalan Chinese Croatian Czech Danish Dutch English Estonian Finnish
-    French German Greek Hebrew Hindi Hungarian Indonesian Italian Japanese Korean Latvian Lithuanian
-    Malay Norwegian Persian Polish Portuguese Romanian Russian Serbian Slovak Slovenian Spanish
-    Swedish Tamil Thai Turkish Ukrainian Urdu Vietnamese Welsh
-    """.split()  # noqa: SIM905 - easier to read and to add to
-)
+LANGUAGES = tuple(sorted(NAMES.values()))
 
 NEEDS_MODEL = (
-    "An answer in {0} needs a language model, and none is chosen. Choose one under “Who answers”; "
-    "here is what your documents say, as they say it."
+    "An answer in {0} needs a language model, and none is chosen. Choose one under “Answers” at "
+    "the top left; here is what your documents say, as they say it."
 )
 
 _ASKS = r"(?:please\s+)?(?:answer|reply|respond|write)(?:\s+(?:me|it))?\s+in"

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from rag_app.answering.choice import parse
+from rag_app.answering.in_language import LANGUAGES
 from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.preferences import Preferences
@@ -19,7 +20,8 @@ def restore(library: Library) -> None:
         return
     session.restored = True
     kept = library.preferences.read()
-    session.language, session.caution, session.top_k = kept.language, kept.caution, kept.top_k
+    session.language = kept.language if kept.language in LANGUAGES else ""
+    session.caution, session.top_k = kept.caution, kept.top_k
     try:
         session.generator = str(parse(kept.generator)) if kept.generator else None
     except SettingsError:

@@ -228,11 +228,12 @@ def facts(document: Document) -> str:
 
 def status(document: Document) -> str:
     """How far a document is, when no work on it is going on."""
+    asked = "Can be asked; scanned" if document.chunks else "Scanned"
     return {
         Status.RECEIVED: "Waiting",
         Status.READ: "Waiting",
         Status.SEARCHABLE: "Can be asked; still learning what it means",
-        Status.SCANNED: "Can be asked; scanned pages are still to be read",
+        Status.SCANNED: f"{asked} pages are still to be read",
         Status.READY: "Ready",
         Status.FAILED: "Could not be read",
     }[document.status]

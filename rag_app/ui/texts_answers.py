@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag_app.answering.any_language import BY_WORDS, OTHER_SOURCE
 from rag_app.types import Answer
 from rag_app.ui import texts
 
@@ -112,6 +113,8 @@ def how_sure(answer: Answer, caution: float) -> str:
             f"The best sentence reached {percent}; under {100 * caution:.0f} % the app says that "
             "it does not know."
         )
+    if {BY_WORDS, OTHER_SOURCE} & set(answer.notes):
+        return "That could not be judged: the figures were fitted on English."
     in_words = texts.sureness(answer.confidence)
     return (
         f"{in_words.capitalize()}, {percent}: of 100 answers with this figure, about "

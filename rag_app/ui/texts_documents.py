@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from rag_app.languages import NAMES
 from rag_app.types import Document, Report
 from rag_app.ui import texts
 
@@ -63,21 +64,10 @@ WHOLE_FOLDER = "Add a whole folder instead"
 SINGLE_FILES = "Add single files instead"
 FOLDER_HERE = "or drop one"
 
-_LANGUAGES = {
-    "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian",
-    "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian",
-    "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean",
-    "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
-    "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
-    "zh": "Chinese",
-}  # fmt: skip
-
 
 def language(code: str) -> str:
     """The English name of a language; empty if the code is not known."""
-    return _LANGUAGES.get(code, "")
+    return NAMES.get(code, "")
 
 
 def added(at: str) -> str:

@@ -26,7 +26,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WAIT = 120  # seconds; a cold start on a busy machine imports a lot
+WAIT = 60  # seconds; a cold start on a busy machine imports a lot
 
 
 @pytest.fixture(scope="session")

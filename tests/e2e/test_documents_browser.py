@@ -236,9 +236,10 @@ def test_the_queue_is_paused_and_goes_on(browser):
 
 def test_the_keyboard_alone_does_the_main_job(browser):
     page = filled(browser)
-    page.get_by_test_id("stFileUploaderDropzone").locator("button").first.focus()
+    page.get_by_text("Ready").first.wait_for()
+    upload = page.get_by_test_id("stFileUploaderDropzone").locator("button").first
     with page.expect_file_chooser() as chooser:
-        page.keyboard.press("Enter")
+        upload.press("Enter")
     chooser.value.set_files(
         {"name": "keys.txt", "mimeType": "text/plain", "buffer": b"The key opens the red gate.\n"}
     )

@@ -91,7 +91,8 @@ def _hold_after(script: Script, page, question: str) -> None:
 def test_stop_keeps_what_was_written(browser, server):
     url, script = server
     page = begin(browser, url, width=1024, height=768, scheme="dark")
-    script.words, script.pause_before = ["Half of the truth ", "is here. ", "Never sent."], 2
+    script.words = ["Half of the truth ", "is here. ", *["Never sent. "] * 2_000]
+    script.pause_before = 2
     ask(page, "What is the truth?")
     answer = page.get_by_test_id("stChatMessage").last
     answer.get_by_text("Half of the truth is here.").first.wait_for()
