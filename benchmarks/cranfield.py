@@ -1,6 +1,6 @@
 """Cranfield's abstracts as files and its queries as `rag-app evaluate` takes them.
 
-    .venv/bin/python -m benchmarks.cranfield ../shared/data/cranfield OUT
+    .venv/bin/python -m benchmarks.cranfield FOLDER OUT
     .venv/bin/rag-app add OUT/abstracts --data-dir LIBRARY
     .venv/bin/rag-app evaluate OUT/questions.jsonl --no-answers --data-dir LIBRARY
 

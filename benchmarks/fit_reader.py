@@ -1,6 +1,6 @@
 """Fit the reader's confidence over a whole library, and report how it answers from one.
 
-    .venv/bin/python -m benchmarks.fit_reader ../shared/data/reader --into rag_app/models/reader
+    .venv/bin/python -m benchmarks.fit_reader FOLDER --into rag_app/models/reader
 
 The articles of the dev set become one library; every dev question, answerable or not, is asked of
 it. An answer is right from F1 0.5 on. The figures are cross-fitted: no question is judged by a fit

@@ -15,10 +15,10 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from rag_app.answering.generator import Cancelled, Generator, Piece
 from rag_app.citations import cite
 from rag_app.errors import ModelUnavailable
+from rag_app.questions import UNDERSTOOD
 from rag_app.retrieval import HybridRetriever
 from rag_app.types import Answer, Delta, Draft, Event, Finished, Passage, Sources, Timing
 
-UNDERSTOOD = "Understood as: {0}"
 NOT_FOUND = "I could not find an answer to this in your documents."
 
 

@@ -15,7 +15,7 @@ from rag_app.vectors import VectorIndex
 
 log = logging.getLogger(__name__)
 
-_SETTLE = 0.5  # seconds: removals that follow each other are cleaned up after together
+_SETTLE = 15.0  # seconds without waiting: removals that follow each other are cleaned up together
 _AGAIN = 60.0  # seconds until what failed, of a full disk say, is tried again
 
 
@@ -25,6 +25,7 @@ class Cleaner:
     def __init__(self, store: Store, vectors: VectorIndex) -> None:
         self._store, self._vectors = store, vectors
         self._wanted, self._stopping = threading.Event(), threading.Event()
+        self._hurried = threading.Event()  # somebody waits for it
         self._thread = threading.Thread(target=self._run, name="rag-app-clean", daemon=True)
 
     def start(self) -> None:
@@ -39,6 +40,7 @@ class Cleaner:
     def stop(self) -> None:
         """Let go of the work; it is begun again at the next start."""
         self._stopping.set()
+        self._hurried.set()
         self._wanted.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -46,6 +48,7 @@ class Cleaner:
     def wait(self, timeout: float | None = None) -> bool:
         """Until nothing is left to clean; False if the time ran out before."""
         until = None if timeout is None else time.monotonic() + timeout
+        self._hurried.set()
         while self._store.queue.marked(UNCLEANED) or self._store.removals():
             if self._stopping.is_set() or (until is not None and time.monotonic() > until):
                 return False
@@ -67,7 +70,11 @@ class Cleaner:
 
     def _clean(self) -> None:
         removed = self._store.queue.marked(UNCLEANED)
-        if not removed or self._stopping.wait(_SETTLE):
+        if not removed:
+            return
+        self._hurried.wait(_SETTLE)
+        self._hurried.clear()
+        if self._stopping.is_set():
             return
         removed = self._store.queue.marked(UNCLEANED)
         self._store.shred()

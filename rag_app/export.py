@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from rag_app.chain import UNDERSTOOD
 from rag_app.contract import answer_json
 from rag_app.errors import RagAppError
 from rag_app.export_html import as_html, day
 from rag_app.library import Library
+from rag_app.questions import UNDERSTOOD
 from rag_app.store import Conversation, Exchange
 from rag_app.store.frozen import REMOVED
-from rag_app.types import Answer, Citation
+from rag_app.types import QUOTING, Answer, Citation
 
 FORMATS = ("md", "html", "json")
 VERSION = 1  # of the JSON; it grows when a key changes its meaning or goes
@@ -128,7 +128,7 @@ def _said(number: int, exchange: Exchange) -> Iterator[str]:
     if answer is None:
         yield f"*{_escaped(exchange.error or 'There is no answer.')}*"
         return
-    plain = answer.generator in ("quotes", "reader")
+    plain = answer.generator in QUOTING
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         yield f"**{_escaped(answer.short_answer)}**"
     yield _with_notes(number, answer, plain)
@@ -154,7 +154,12 @@ def _inline(text: str, plain: bool) -> str:
     """Text of an answer: a model's own Markdown stays, but for markup, pictures and links."""
     if plain:
         return _LIST.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", _INDENT.sub("", text)))
-    return text.replace("<", "&lt;").replace("[", "\\[").replace("!\\[", "\\!\\[")
+    return (
+        text.replace("\\", "\\\\")
+        .replace("<", "&lt;")
+        .replace("[", "\\[")
+        .replace("!\\[", "\\!\\[")
+    )
 
 
 def _escaped(text: str) -> str:

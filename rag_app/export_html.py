@@ -18,10 +18,9 @@ from rag_app.highlighting import areas, mark
 from rag_app.library import Library
 from rag_app.readable import Marks, readable
 from rag_app.store import Conversation, Exchange
-from rag_app.types import Answer, Citation
+from rag_app.types import QUOTING, Answer, Citation
 
 _MARKER = re.compile(r" ?\[([1-9]\d{0,2})\]")
-_QUOTING = ("quotes", "reader")
 _AROUND = 1_500  # characters of a text shown before and after its quotes
 _TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")
 
@@ -142,7 +141,7 @@ def _exchange(number: int, exchange: Exchange, pages: dict[tuple[str, int], int]
 
 
 def _made(answer: Answer) -> str:
-    if answer.generator in _QUOTING:
+    if answer.generator in QUOTING:
         return "Quoted from the documents"
     return f"Written by {escape(answer.generator)} from the documents"
 
@@ -174,7 +173,7 @@ def _text(number: int, answer: Answer) -> str:
     def words(tokens: Sequence[Any], index: int, *_: object) -> str:
         return _MARKER.sub(note, escape(tokens[index].content))
 
-    if answer.generator in _QUOTING:
+    if answer.generator in QUOTING:
         return f"<p class='plain'>{_MARKER.sub(note, escape(answer.text))}</p>"
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])

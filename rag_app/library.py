@@ -286,7 +286,8 @@ class Library:
         try:
             self.unlock(document.id, password)
         except RagAppError as error:
-            self._store.set_failed(document.id, str(error), error.code)
+            with self._ingestion.hold(document.id):
+                self._store.set_failed(document.id, str(error), error.code)
         return self._store.document(document.id)
 
     def retry(self, document_id: str) -> None:

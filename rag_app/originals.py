@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import logging
 import os
 import re
 import tempfile
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_app.errors import DiskFull, EmptyFile, LimitReached
+
+log = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
 _LONGEST_NAME = 160
@@ -117,13 +120,19 @@ class Originals:
     def sweep(self, known: Collection[str] | None = None) -> None:
         """Delete what a killed process left half done; nothing else, whoever put it here.
 
-        With the ids that are `known`: also what it kept and did not come to write down."""
+        With the ids that are `known`: also what it kept and did not come to write down. That can be
+        one file at most; more mean that the library is older than its files, which then stay."""
         for path in [*self._folder.glob(f"{_INCOMING}*"), *self._folder.glob("*.part")]:
             path.unlink(missing_ok=True)
-        for path in self._folder.iterdir() if known is not None else ():
-            ours = _OURS.match(path.name)
-            if ours and known is not None and ours.group(1) not in known:
-                path.unlink(missing_ok=True)
+        if not known:
+            return
+        ours = [(path, _OURS.match(path.name)) for path in self._folder.iterdir()]
+        unknown = [(path, match[1]) for path, match in ours if match and match[1] not in known]
+        if len({document_id for _, document_id in unknown}) > 1:
+            log.warning("%s holds files that the library does not know", self._folder)
+            return
+        for path, _ in unknown:
+            path.unlink(missing_ok=True)
 
 
 def display_name(name: str) -> str:

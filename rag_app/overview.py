@@ -140,10 +140,10 @@ class Overviews:
         )
         if self._stop.is_set():
             return
-        self._kept.save(document.id, self._by, made)
+        self._kept.save(document.id, self._by, made, len(chunks))
         questions = self._questions(document, suggestions(chunks, headings))
         if not self._stop.is_set():
-            self._kept.save(document.id, self._by, replace(made, questions=questions))
+            self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
 
     def _summary(self, document: Document) -> tuple[Sentence, ...]:
         answer = self._answer(_SUMMARISE, document)

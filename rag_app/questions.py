@@ -24,6 +24,7 @@ class Manner:
 
 
 AS_SET = Manner()
+UNDERSTOOD = "Understood as: {0}"  # a note on an answer to a follow-up
 
 
 def askable(document: Document) -> bool:

@@ -20,6 +20,7 @@ _DEPENDENCIES = {
     "ANONYMIZED_TELEMETRY": "False",  # Chroma
     "LANGSMITH_TRACING": "false",  # LangChain would send questions and documents to a server
     "LANGCHAIN_TRACING_V2": "false",
+    "LANGSMITH_TRACING_V2": "false",
     "TOKENIZERS_PARALLELISM": "false",
     # Threads that wait by spinning take the CPU from whatever runs beside them (benchmarks/LOG.md).
     "OMP_WAIT_POLICY": "passive",

@@ -233,6 +233,9 @@ class Turns:
         wanted = [status for status in statuses if status in self._to_do]
         found = self._store.queue.next(wanted, [*self._tasks, *self._held, *self._given_up])
         try:
-            return self._store.document(found) if found else None
+            document = self._store.document(found) if found else None
         except UnknownDocument:  # removed since
             return self._next(statuses)
+        if document and document.status not in wanted:  # somebody else moved it on since
+            return self._next(statuses)
+        return document

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+QUOTING = frozenset({"quotes", "reader"})
+"""Generators whose words are the documents' own."""
+
 
 class Status(StrEnum):
     """How far a document has come: received -> read -> searchable -> ready, or failed.

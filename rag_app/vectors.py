@@ -136,7 +136,7 @@ class ChromaVectors:
         is written meanwhile moves along; searches wait only while the folders are exchanged."""
         fresh = ChromaVectors(self._folder.with_name(f"{self._folder.name}{_FRESH}"), "")
         fresh._name = self._name
-        with self._gate:
+        with self._one_by_one, self._gate:  # after whoever is writing now
             self._written = set()
         try:
             self.count()  # opened, which clears away what is left of an earlier copy

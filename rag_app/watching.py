@@ -223,7 +223,6 @@ class Watching:
         file = Path(folder, path)
         try:
             added = self._asked.take(file.name, file)
-            status = file.stat()
         except FileNotFoundError:  # gone since: the next look sees it
             return
         except DiskFull:
@@ -233,8 +232,7 @@ class Watching:
             refused = Known(stamp.size, stamp.changed, stays, str(error))
             self._folders.keep(folder, path, refused)
             return
-        if (status.st_size, status.st_mtime_ns) != (stamp.size, stamp.changed):
-            return  # written to meanwhile: it is taken when it has settled
+        # Written to meanwhile? The next look sees another stamp, and what was taken gives way.
         older, newer = before.document_id if before else None, added.document.id
         if older and older != newer:
             if added.duplicate:

@@ -198,3 +198,31 @@ def test_every_change_of_a_conversation_can_be_seen(conversations):
     assert conversations.changes(conversation) > seen
     assert conversations.changes(other) == untouched
     assert conversations.exchange(exchange) is None
+
+
+def test_what_a_model_wrote_goes_with_a_document_that_it_cited():
+    written = answer(generator="llama", text="It costs four. [1] Dogs are free. [2]",
+                     notes=("Understood as: What does Ann pay?", "Cut."))  # fmt: skip
+    left = without(written, "ferry")
+    assert left.text == REMOVED and left.notes == ("Cut.",)
+
+
+def test_what_a_model_wrote_unmarked_goes_with_a_document_that_it_read(conversations):
+    written = answer(generator="llama", text="Ann pays four. Dogs are free. [2] And so on.",
+                     citations=answer().citations[1:])  # fmt: skip
+    left = without(written, "ferry")
+    assert left.text == f"Dogs are free. [2] {REMOVED}"
+    assert without(written, "nobody") == written
+
+
+def test_a_question_that_repeats_a_removed_document_loses_its_words(conversations):
+    quote = "The passage costs four euros."
+    passage = Passage(Chunk("ferry", 2, 0, 0, len(quote), quote), "ferry.pdf", 1.0)
+    question = f"Translate into German: {quote}"
+    said = answer(question=question, passages=(passage,), generator="llama")
+    conversation = asked(conversations, question, said)
+    conversations.forget("ferry")
+    [exchange] = conversations.exchanges(conversation)
+    assert exchange.question == f"Translate into German: {REMOVED}"
+    assert exchange.answer is not None and quote not in to_json(exchange.answer)
+    assert quote not in conversations.listed()[0].title

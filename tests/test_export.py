@@ -260,3 +260,13 @@ def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tm
 def test_bad_use_of_export_is_one_sentence(own_house, capsys, arguments, status):
     assert cli.main(["--data-dir", str(own_house), *arguments]) == status
     assert capsys.readouterr().err.startswith("rag-app: ")
+
+
+def test_a_model_cannot_make_a_link_with_a_backslash():
+    from markdown_it import MarkdownIt
+
+    from rag_app.export import _inline
+
+    for said in (r"\[click](https://evil.example)", r"!\[a](https://evil.example)", "[a](b)"):
+        html = MarkdownIt("commonmark").render(_inline(said, plain=False))
+        assert "href" not in html and "<img" not in html

@@ -92,3 +92,18 @@ def test_a_free_name_is_never_taken(names):
         free = free_name(name, taken)
         assert free not in taken
         taken.add(free)
+
+
+def test_of_files_that_a_library_does_not_know_one_is_swept_and_many_are_left(originals, tmp_path):
+    """One is what a kill leaves; many mean that an older library was put back."""
+    folder = tmp_path / "files"
+    ids = []
+    for text in (b"one", b"two", b"three"):
+        kept = originals.receive("a.txt", text)
+        originals.keep(kept, ".txt")
+        ids.append(kept.sha256)
+    originals.sweep({ids[0]})
+    originals.sweep(set())
+    assert len(list(folder.iterdir())) == 3
+    originals.sweep(set(ids[:2]))
+    assert sorted(p.stem for p in folder.iterdir()) == sorted(ids[:2])

@@ -11,6 +11,7 @@ from rag_app import watching
 from rag_app.errors import DocumentError, QuestionError
 from rag_app.folders import look
 from rag_app.library import Library
+from rag_app.originals import Originals
 from rag_app.settings import Settings
 from rag_app.types import RetrieverKind
 from tests.fakes import WordEmbedder
@@ -181,3 +182,19 @@ def test_a_document_removed_here_does_not_come_back_until_its_file_changes(libra
     assert names(library) == []
     os.utime(folder / "a.txt", (1, 1))
     until(lambda: names(library) == ["a.txt"])
+
+
+def test_a_file_that_changes_while_it_is_taken_is_taken_again(library, folder, monkeypatch):
+    receive = Originals.receive
+
+    def slow(self, name, data):
+        received = receive(self, name, data)
+        if (folder / "a.txt").read_text() == "half of it":
+            (folder / "a.txt").write_text("The whole of it at last.")
+        return received
+
+    monkeypatch.setattr(Originals, "receive", slow)
+    (folder / "a.txt").write_text("half of it")
+    library.watch(folder)
+    until(lambda: finds(library, "whole") == ["a.txt"] and not finds(library, "half"))
+    assert names(library) == ["a.txt"]

@@ -40,6 +40,14 @@ class Choice:
         return f"{named}@{self.url}" if self.url else named
 
     @property
+    def stays_here(self) -> bool:
+        """Whether questions and passages stay on this computer."""
+        if self.kind in EMBEDDED or self.kind in LOCAL:
+            return True
+        host = urlsplit(self.url).hostname or ""
+        return host in ("127.0.0.1", "localhost", "::1") or (self.kind == "ollama" and not host)
+
+    @property
     def name(self) -> str:
         """What users are told answered them."""
         return self.model.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or self.kind

@@ -23,6 +23,13 @@ from rag_app.reading.kinds import PICTURES
 from rag_app.reading.ocr_lines import Line, Place, arrange
 from rag_app.types import Box, Recognised, Word
 
+# The models in the wheel of rapidocr 3.10.
+_MODELS = {
+    "Det": "PP-OCRv6_det_small.onnx",
+    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+    "Rec": "PP-OCRv6_rec_small.onnx",
+}
+
 _PER_POINT = 2.0  # pixels: more win nothing (benchmarks/LOG.md)
 _LEAST, _MOST = 1_700.0, 2_600.0  # pixels of the longer side, as its points may be anything
 _FINEST = 6.0  # pixels per point of a small page
@@ -107,6 +114,19 @@ class _Shown:
         return (y, self._height - x) if self._turns == 3 else (x, y)
 
 
+def _models() -> Path:
+    """The folder of the engine's models. Raises ModelUnavailable if one of them is missing."""
+    import rapidocr
+
+    folder = Path(rapidocr.__file__).parent / "models"
+    if missing := [name for name in _MODELS.values() if not (folder / name).is_file()]:
+        raise ModelUnavailable(
+            f"The files of the text recognition are incomplete ({', '.join(missing)}). "
+            "Install the app again with: make install"
+        )
+    return folder
+
+
 class _Engine:
     """RapidOCR, asked step by step, because a page may lie on its side."""
 
@@ -115,11 +135,15 @@ class _Engine:
         from rapidocr.inference_engine.onnxruntime.main import ONNXRuntimeError
         from rapidocr.main import RapidOCRError
 
+        models = _models()
+
         self._nothing_found, self._failed = RapidOCRError, ONNXRuntimeError
         self._rapid: Any = RapidOCR(
             params={
                 "Global.log_level": "critical",
                 "Global.return_word_box": True,
+                # Named, so that it never looks for a model elsewhere when a file is torn.
+                **{f"{part}.model_path": str(models / name) for part, name in _MODELS.items()},
                 "EngineConfig.onnxruntime.intra_op_num_threads": threads or _threads(),
             }
         )

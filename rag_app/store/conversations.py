@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 
@@ -211,20 +211,27 @@ class Conversations:
         return [exchange_of(row) for row in rows]
 
     def forget(self, document_id: str) -> None:
-        """Take a document's words out of every answer."""
+        """Take a document's words out of every answer, and out of questions that repeat them."""
         with self._write() as db:
             rows = db.execute(
-                "SELECT e.id, e.answer FROM exchanges e JOIN exchange_documents d "
+                "SELECT e.id, e.question, e.answer FROM exchanges e JOIN exchange_documents d "
                 "ON d.exchange_id = e.id WHERE d.document_id = ? AND e.answer IS NOT NULL",
                 (document_id,),
             ).fetchall()
-            for exchange_id, text in rows:
-                left = frozen.without(frozen.from_json(text), document_id)
+            for exchange_id, question, text in rows:
+                answer = frozen.from_json(text)
+                asked = frozen.blanked(question, frozen.words_of(answer, document_id))
+                left = replace(frozen.without(answer, document_id), question=asked)
                 db.execute(
-                    "UPDATE exchanges SET answer = ? WHERE id = ?",
-                    (frozen.to_json(left), exchange_id),
+                    "UPDATE exchanges SET question = ?, answer = ? WHERE id = ?",
+                    (asked, frozen.to_json(left), exchange_id),
                 )
-            changed = {exchange_id: place(db, exchange_id)[0] for exchange_id, _ in rows}
+                if asked != question:
+                    db.execute(
+                        "UPDATE conversations SET title = ? WHERE title = ?",
+                        (title_of(asked), title_of(question)),
+                    )
+            changed = {exchange_id: place(db, exchange_id)[0] for exchange_id, *_ in rows}
             db.execute("DELETE FROM exchange_documents WHERE document_id = ?", (document_id,))
         for exchange_id, conversation_id in changed.items():
             self._changed(conversation_id, exchange_id)

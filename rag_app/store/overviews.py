@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_app.store.database import Database
-from rag_app.types import Heading
+from rag_app.types import Heading, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,16 @@ class KeptOverviews:
     def __init__(self, database: Database) -> None:
         self._read, self._write = database.read, database.write
 
-    def save(self, document_id: str, made_by: str, overview: Overview) -> None:
-        """Keep an overview in place of an earlier one; of a removed document nothing is kept."""
+    def save(self, document_id: str, made_by: str, overview: Overview, chunks: int) -> None:
+        """Keep an overview in place of an earlier one.
+
+        Not if the document is gone, or has been read anew since it had so many `chunks`."""
         text = json.dumps(asdict(overview), ensure_ascii=False)
         with self._write() as db:
             db.execute(
-                "INSERT OR REPLACE INTO overviews SELECT id, ?, ? FROM documents WHERE id = ?",
-                (made_by, text, document_id),
+                "INSERT OR REPLACE INTO overviews SELECT id, ?, ? FROM documents "
+                "WHERE id = ? AND chunks = ? AND status NOT IN (?, ?)",
+                (made_by, text, document_id, chunks, Status.RECEIVED, Status.READ),
             )
 
     def get(self, document_id: str, made_by: str) -> Overview | None:

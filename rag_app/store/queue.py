@@ -76,12 +76,15 @@ class Queue:
         return row is not None
 
     def cancel(self, document_id: str | None, message: str, code: str) -> int:
-        """Let documents fail that have not been read: this one, or with None all. How many."""
+        """Let documents fail that have not been read: this one, or with None all. How many.
+
+        One that waits to be indexed again has been read: it has chunks, or recognised pages."""
         only, arguments = ("AND id = ?", [document_id]) if document_id else ("", [])
         with self._write() as db:
             return db.execute(
                 f"UPDATE documents SET status = ?, error = ?, error_code = ? "
-                f"WHERE status IN (?, ?) {only}",
+                f"WHERE status IN (?, ?) AND chunks = 0 AND NOT EXISTS (SELECT 1 FROM scans s "
+                f"WHERE s.document_id = documents.id AND s.words IS NOT NULL) {only}",
                 (Status.FAILED, message, code, Status.RECEIVED, Status.READ, *arguments),
             ).rowcount
 

@@ -7,7 +7,7 @@ from html import escape
 import streamlit as st
 
 from rag_app.highlighting import CITE, link_citations, mark
-from rag_app.types import Answer, Citation
+from rag_app.types import QUOTING, Answer, Citation
 from rag_app.ui import texts, texts_answers
 from rag_app.ui.generation import Moment
 from rag_app.ui.state import Exchange
@@ -35,7 +35,7 @@ def sentence(text: str) -> None:
 
 
 def _answer(exchange: Exchange, answer: Answer) -> None:
-    plain = answer.generator in texts.QUOTING
+    plain = answer.generator in QUOTING
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         st.html(f"<p class='short'>{mark(answer.short_answer, ())}</p>")
     st.markdown(link_citations(answer.text, answer.citations, exchange.id, plain=plain))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rag_app.answering.choice import parse
 from rag_app.library import Library
 from rag_app.questions import Manner
+from rag_app.types import QUOTING
 from rag_app.ui import adding, generation, in_step, texts
 from rag_app.ui.state import Exchange, current
 
@@ -38,7 +39,7 @@ def begin(library: Library, exchange: Exchange) -> None:
     """Have the answer made by who answers now."""
     session = current()
     by = session.generator
-    exchange.quoting = parse(by or library.settings.generator).kind in texts.QUOTING
+    exchange.quoting = parse(by or library.settings.generator).kind in QUOTING
     exchange.seen, exchange.rating = False, 0
     session.explained.discard(exchange.id)
     if not exchange.kept:

@@ -23,9 +23,13 @@ def restore(library: Library) -> None:
     session.language = kept.language if kept.language in LANGUAGES else ""
     session.caution, session.top_k = kept.caution, kept.top_k
     try:
-        session.generator = str(parse(kept.generator)) if kept.generator else None
+        chosen = parse(kept.generator) if kept.generator else None
     except SettingsError:
-        session.generator = None
+        return
+    if chosen and chosen.stays_here:
+        session.generator = str(chosen)
+    elif chosen:  # somebody else's questions may not go where one person chose to send theirs
+        session.offered = str(chosen)
 
 
 def change(library: Library, **chosen: Any) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from rag_app.library import Library
 from rag_app.store import Exchange as Kept
 from rag_app.store import frozen
-from rag_app.ui import pictures, texts, texts_answers
+from rag_app.types import QUOTING
+from rag_app.ui import pictures, texts_answers
 from rag_app.ui.generation import RUNNING, Ended, Generation
 from rag_app.ui.state import Exchange, Session, current
 
@@ -34,7 +35,7 @@ def shown(kept: Kept) -> Exchange:
         id=kept.id,
         kept=True,
         seen=True,
-        quoting=kept.answer is None or kept.answer.generator in texts.QUOTING,
+        quoting=kept.answer is None or kept.answer.generator in QUOTING,
         rating=kept.rating,
     )
 
@@ -71,7 +72,7 @@ def _renewed(known: Exchange | None, kept: Kept) -> Exchange:
         known.generation = running
     elif not known.running and (kept.answer or kept.error):
         known.generation = Ended(kept.answer, kept.error)
-        known.quoting = kept.answer is None or kept.answer.generator in texts.QUOTING
+        known.quoting = kept.answer is None or kept.answer.generator in QUOTING
     return known
 
 

@@ -162,6 +162,7 @@ class Session:
     top_k: int | None = None  # passages that are read; None: as the settings say
     restored: bool = False  # whether it has taken up what was chosen earlier
     asked_to_clear: bool = False
+    offered: str = ""  # who answered in an earlier session, elsewhere: offered, not taken up
     servers: list[Server] = field(default_factory=list)  # found on this machine
     looked: bool = False  # whether they have been looked for
     tried: str | None = None  # what came of trying the chosen model out

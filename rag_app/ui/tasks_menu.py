@@ -6,6 +6,7 @@ import streamlit as st
 
 from rag_app.answering.choice import EMBEDDED, parse
 from rag_app.answering.in_language import LANGUAGES
+from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.questions import askable
 from rag_app.tasks import ASKED_OF
@@ -30,7 +31,7 @@ def draw(library: Library) -> None:
             key="task_menu",
             icon=":material/more_horiz:",
             type="tertiary",
-            format_func=lambda task: texts.task(task, documents),
+            format_func=lambda task: escape_markdown(texts.task(task, documents)),
             on_click=_chosen,
             args=(library,),
         )

@@ -9,7 +9,7 @@ from html import escape
 from urllib.parse import urlsplit
 
 from rag_app.answering.choice import Choice
-from rag_app.types import Answer, Document, Progress, Status
+from rag_app.types import QUOTING, Answer, Document, Progress, Status
 
 APP = "Ask your documents"
 OPENING = "Opening your library…"
@@ -138,7 +138,6 @@ _KINDS = (
     (".md", "Markdown"),
 )
 
-QUOTING = frozenset({"quotes", "reader"})  # generators whose words are the documents' own
 
 _STAGES = {
     "waiting": "Waiting",
@@ -168,12 +167,9 @@ def who(chosen: Choice) -> str:
 
 def where_it_goes(chosen: Choice) -> str:
     """Where questions and passages go, as HTML."""
-    if chosen.kind in ("reader", "quotes", "local", "rag-token", "rag-sequence"):
+    if chosen.stays_here:
         return PRIVATE
-    host = urlsplit(chosen.url).hostname or ""
-    if host in ("127.0.0.1", "localhost", "::1") or (chosen.kind == "ollama" and not host):
-        return PRIVATE
-    to = escape(host or chosen.kind)
+    to = escape(urlsplit(chosen.url).hostname or chosen.kind)
     return f"Your questions and the passages found for them are sent to <b>{to}</b>."
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_app.answering.any_language import BY_WORDS, OTHER_SOURCE
-from rag_app.types import Answer
+from rag_app.types import QUOTING, Answer
 from rag_app.ui import texts
 
 ABOUT_ANSWER = "About this answer"
@@ -104,7 +104,7 @@ def made_by(answer: Answer) -> str:
 def how_sure(answer: Answer, caution: float) -> str:
     """What the confidence of an answer means."""
     percent = f"{100 * answer.confidence:.0f} %"
-    if answer.generator not in texts.QUOTING:
+    if answer.generator not in QUOTING:
         if answer.abstained:
             return "It could not be answered from these passages."
         return f"{percent} of its statements have a sentence of your documents behind them."

@@ -38,14 +38,14 @@ def _choose(library: Library, session: Session, now: str) -> None:
         for server in session.servers
         for model in server.models
     }
-    options = list(
-        dict.fromkeys([library.settings.generator, *OFFERED, now, *found, _SERVER, _FOLDER])
-    )
+    offered = [session.offered] if session.offered else []
+    given = [library.settings.generator, *OFFERED, now, *offered, *found, _SERVER, _FOLDER]
+    options = list(dict.fromkeys(given))
     picked = st.radio(
         texts.WHO_ANSWERS,
         options,
         index=options.index(now) if now in options else None,
-        format_func=lambda one: found.get(one) or texts.choice(one),
+        format_func=lambda one: escape_markdown(found.get(one) or texts.choice(one)),
         key="who_choice",
     )
     st.button(
