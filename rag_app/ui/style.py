@@ -39,6 +39,11 @@ _LAYOUT = """
 
 _DOCUMENTS = """
 .brand { font-size: 1.15rem; font-weight: 650; margin: 0; padding: 0; letter-spacing: -.01em; }
+.facts-list { display: grid; grid-template-columns: 1fr auto; gap: .25rem 1rem; margin: 0;
+  font-size: .875rem; }
+.facts-list dt { margin: 0; padding: 0; } .facts-list dd { margin: 0; color: var(--soft); }
+[role="dialog"] .stHtml h3 { font-size: 1rem; margin: .5rem 0 .35rem; padding: 0; }
+[role="dialog"] .stHtml code { overflow-wrap: anywhere; }
 .limits, .facts, .note { color: var(--soft); font-size: .8rem; line-height: 1.45; margin: 0; }
 .failed { color: light-dark(#a3341f, #ffa893); font-size: .8rem; line-height: 1.45; margin: 0;
   overflow-wrap: anywhere; }
