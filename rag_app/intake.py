@@ -58,6 +58,7 @@ class Intake:
             self._store.queue.add_part(inside, known.id)
         elif handed_in:
             self._store.queue.handed_in(known.id)
+            self._store.keep(known.id)  # whoever hands it in again wants it to stay
         lost = not self._originals.path(known.id, known.suffix).is_file()
         tried_again = known.status is Status.FAILED and handed_in and not inside
         if lost or tried_again:

@@ -162,3 +162,15 @@ def test_versions_that_follow_each_other_fast_leave_the_last(library):
     library.wait(ids, timeout=60)
     library.wait(ids, timeout=60)
     assert [(d.id, d.name) for d in library.documents()] == [(ids[-1], "a.txt")]
+
+
+def test_a_document_that_is_handed_in_again_is_not_replaced_after_all(library):
+    older = library.add("price.txt", b"The price is four euros.").document
+    library.wait([older.id], timeout=30)
+    library.pause()
+    newer = library.add("price.txt", b"The price is five euros.").document
+    library.replace(older.id, newer.id)
+    assert library.add("price.txt", b"The price is four euros.").duplicate
+    library.resume()
+    library.wait([newer.id], timeout=30)
+    assert {d.id for d in library.documents()} == {older.id, newer.id}

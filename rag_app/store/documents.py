@@ -152,6 +152,11 @@ class Store:
         with self._write() as db:
             db.execute("UPDATE documents SET replaces = ? WHERE id = ?", (older, newer))
 
+    def keep(self, document_id: str) -> None:
+        """Nothing takes the place of this document any more."""
+        with self._write() as db:
+            db.execute("UPDATE documents SET replaces = NULL WHERE replaces = ?", (document_id,))
+
     def replacements(self) -> list[tuple[str, str]]:
         """(newer id, older id) of the replacements that can be carried out now."""
         with self._read() as db:
