@@ -12,6 +12,7 @@ from pdfs import HEIGHT, PARAGRAPH, SIZE, WIDTH, Line, drawn, paragraph, pdf, tu
 from PIL import Image
 from scans import picture, put, saved
 
+from rag_app.errors import ModelUnavailable
 from rag_app.library import Library
 from rag_app.reading import ocr
 from rag_app.settings import Settings
@@ -163,3 +164,11 @@ def test_the_engine_makes_no_network_call(tmp_path: Path, unplugged):
     path.write_bytes(saved([picture(pdf(paragraph(MUSEUM))).crop((100, 150, 800, 300))], "PNG"))
     assert ocr.recognise(path, 1, 1).text == "\n".join(MUSEUM)
     assert not unplugged.attempts
+
+
+def test_an_engine_without_its_models_looks_for_them_nowhere_else(tmp_path, monkeypatch):
+    import rapidocr
+
+    monkeypatch.setattr(rapidocr, "__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(ModelUnavailable, match="incomplete .*Install the app again"):
+        ocr._models()

@@ -20,6 +20,7 @@ from scans import saved
 
 from rag_app.errors import DamagedFile, LimitReached, ModelUnavailable, QuestionError
 from rag_app.library import Library
+from rag_app.reading import ocr
 from rag_app.reading.process import Child
 from rag_app.reading.sandbox import Cancelled, Sandbox
 from rag_app.settings import Settings
@@ -366,7 +367,9 @@ def test_a_page_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
     """The child is real and hangs where the engine would work."""
     slow = tmp_path / "first"
     slow.mkdir()
-    (slow / "rapidocr").mkdir()
+    (slow / "rapidocr/models").mkdir(parents=True)
+    for name in ocr._MODELS.values():
+        (slow / "rapidocr/models" / name).touch()
     (slow / "rapidocr/__init__.py").write_text(
         "import time\n"
         "class RapidOCR:\n"

@@ -44,7 +44,7 @@ def drop(page, name: str, data: bytes) -> None:
         {"name": name, "mimeType": "application/pdf", "buffer": data}
     )
     row = page.locator('[class*="st-key-doc-"]').filter(has_text=name)
-    row.get_by_text("Ready").wait_for()
+    row.get_by_text("Ready").first.wait_for()  # for a moment a row may be there twice
 
 
 def ask(page, question: str) -> None:
