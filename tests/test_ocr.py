@@ -170,5 +170,5 @@ def test_an_engine_without_its_models_looks_for_them_nowhere_else(tmp_path, monk
     import rapidocr
 
     monkeypatch.setattr(rapidocr, "__file__", str(tmp_path / "__init__.py"))
-    with pytest.raises(ModelUnavailable, match="incomplete .*Install the app again"):
+    with pytest.raises(ModelUnavailable, match=r"incomplete .*Install the app again"):
         ocr._models()
