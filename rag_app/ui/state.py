@@ -16,7 +16,6 @@ from rag_app.answering.servers import Server
 from rag_app.types import Box, Document, Status
 from rag_app.ui.generation import Ended, Generation
 
-ASKABLE = (Status.SEARCHABLE, Status.SCANNED, Status.READY)
 SHOWN = 20  # exchanges that are drawn at first, and with every wish for earlier ones
 
 

@@ -54,7 +54,6 @@ ASK = "Ask about your documents…"
 NONE_CHOSEN = "No document is ticked. Tick at least one on the left, then ask again."
 ATTACHED = "Added to your documents."
 STOP = "Stop"
-AGAIN = "Answer again"
 STOPPED = "Stopped."
 SEARCHING = "Looking through your documents…"
 WARMING = "Waking up for your first question…"
@@ -63,10 +62,7 @@ ABSTAINED = "I could not find this in your documents. The closest passages:"
 ABSTAINED_EMPTY = (
     "I could not find this in your documents. Try other words, or tick more documents on the left."
 )
-EARLIER = "Show earlier questions"
-YOU, ANSWER = "You", "Answer"
 
-SOURCE = "Source"
 CLOSE = "Close the source"
 PREVIOUS, NEXT = "Previous page", "Next page"
 DOWNLOAD = "Download"

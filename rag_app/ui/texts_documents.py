@@ -27,7 +27,6 @@ NOT_MADE = "What it is about could not be worked out. You can still ask about it
 NOT_READ_YET = "As soon as it has been read, this page says what it is about."
 NOTES = "Good to know"
 FOLDER, TAGS = "Folder", "Tags"
-NO_FOLDER = "No folder"
 FOLDER_AND_TAGS = "Folder and tags…"
 FOLDER_HINT = "Choose a folder, or type a new one"
 NEW_TAGS = "New tags"
