@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_app.any_script import ALPHABETS, SIGNS, healed
-from rag_app.headings import Sections, guess_headings
-from rag_app.sentences import sentences
+from rag_app.text.any_script import ALPHABETS, SIGNS, healed
+from rag_app.text.headings import Sections, guess_headings
+from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Heading, Page
 
 # No token is endless: a text without spaces is cut between two. Letters of other alphabets than the

@@ -15,7 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app import cli_conversations, cli_evaluate, cli_models, cli_queue, cli_shelves
+from rag_app.commands import conversations as cli_conversations
+from rag_app.commands import evaluate as cli_evaluate
+from rag_app.commands import models as cli_models
+from rag_app.commands import queue as cli_queue
+from rag_app.commands import shelves as cli_shelves
 from rag_app.contract import BadUse, answer_json, passage_json, print_json, read_questions
 from rag_app.errors import RagAppError
 from rag_app.settings import Settings

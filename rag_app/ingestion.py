@@ -14,13 +14,13 @@ from pathlib import Path
 from rag_app.chunking import chunk_pages, search_text
 from rag_app.embedding import Embedder
 from rag_app.errors import DiskFull, ModelUnavailable, RagAppError
-from rag_app.languages import language_of
-from rag_app.parts import Parts
-from rag_app.placing import Placing
+from rag_app.finding.placing import Placing
+from rag_app.intake.parts import Parts
+from rag_app.intake.recognition import Recognition
+from rag_app.intake.turns import STAGES, Task, Turns
 from rag_app.reading.sandbox import Cancelled, Sandbox
-from rag_app.recognition import Recognition
 from rag_app.store import Indexed, Store
-from rag_app.turns import STAGES, Task, Turns
+from rag_app.text.languages import language_of
 from rag_app.types import Chunk, Document, Page, Reading, Status
 from rag_app.vectors import VectorIndex
 

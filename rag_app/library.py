@@ -13,21 +13,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rag_app import languages
 from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import Choice, parse
 from rag_app.answering.follow_ups import Turn
 from rag_app.answering.generator import Generator
-from rag_app.cleaning import Cleaner
+from rag_app.answering.shelf import Shelf
+from rag_app.disk.originals import Originals, display_name
+from rag_app.disk.ownership import own
+from rag_app.disk.reserve import Reserve
 from rag_app.embedding import Embedder, MiniLmEmbedder
+from rag_app.encoders.live_index import LiveEmbedder, LiveVectors
+from rag_app.encoders.reindexing import Reindexing
 from rag_app.errors import DiskFull, RagAppError, UnknownDocument
 from rag_app.ingestion import Ingestion
-from rag_app.intake import Intake
-from rag_app.live_index import LiveEmbedder, LiveVectors
-from rag_app.originals import Originals, display_name
-from rag_app.overview import Makers, Overviews
-from rag_app.ownership import own
-from rag_app.parts import Parts
+from rag_app.intake.cleaning import Cleaner
+from rag_app.intake.parts import Parts
+from rag_app.intake.receiving import Intake
+from rag_app.intake.recognition import Recognition
+from rag_app.intake.report import report
+from rag_app.intake.watching import Asked, Watching
+from rag_app.overview.building import Makers, Overviews
 from rag_app.plain_search import PlainSearch
 from rag_app.preferences import PreferenceFile
 from rag_app.questioner import Questioner
@@ -35,16 +40,12 @@ from rag_app.questions import EMBEDDED, Manner
 from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
-from rag_app.recognition import Recognition
-from rag_app.reindexing import Reindexing
-from rag_app.report import report
-from rag_app.reserve import Reserve
 from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
-from rag_app.shelf import Shelf
 from rag_app.store import Conversations, Store
 from rag_app.store.folders import Folders
 from rag_app.store.shelves import Shelves
+from rag_app.text import languages
 from rag_app.types import (
     Added,
     Answer,
@@ -64,7 +65,6 @@ from rag_app.types import (
     Status,
     Watched,
 )
-from rag_app.watching import Asked, Watching
 
 log = logging.getLogger(__name__)
 

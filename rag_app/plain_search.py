@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rag_app.any_script import RUN, SIGNS, UNSPACED
 from rag_app.highlighting import merge_spans
 from rag_app.retrieval import query_words
-from rag_app.sentences import sentences
 from rag_app.store.database import Database
 from rag_app.store.plain import WordHit, WordSearch
+from rag_app.text.any_script import RUN, SIGNS, UNSPACED
+from rag_app.text.sentences import sentences
 from rag_app.types import Chunk
 
 MOST = 2_000  # passages looked at; with more, the least fitting are left out

@@ -20,9 +20,9 @@ from rag_app.answering.in_language import InLanguage, language_asked, language_o
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.wishes import Task, about, wanted
-from rag_app.catalogue import Catalogue
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
+from rag_app.finding.catalogue import Catalogue
 from rag_app.questions import AS_SET, Manner, askable, checked, coverage
 from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings

@@ -13,13 +13,13 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
-from rag_app.asked import asks_for_figures, figures, query_words
-from rag_app.catalogue import Catalogue
 from rag_app.embedding import Embedder
 from rag_app.errors import ModelUnavailable, UnknownDocument
-from rag_app.languages import is_english
-from rag_app.ranking import WORDS, WORDS_ABROAD, Evidence, Pool, chances, ranked, shares
+from rag_app.finding.asked import asks_for_figures, figures, query_words
+from rag_app.finding.catalogue import Catalogue
+from rag_app.finding.ranking import WORDS, WORDS_ABROAD, Evidence, Pool, chances, ranked, shares
 from rag_app.store import Store
+from rag_app.text.languages import is_english
 from rag_app.types import Chunk, Document, Passage, RetrieverKind
 from rag_app.vectors import VectorIndex
 

@@ -24,8 +24,8 @@ from rag_app.answering.writer import Room
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
 from rag_app.retrieval import HybridRetriever
-from rag_app.sentences import sentences
 from rag_app.store import Store
+from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Document, Draft, Passage
 from rag_app.vectors import VectorIndex
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.any_script import compared, folded, grams, healed, runs, spaced
 from rag_app.chunking import search_text
 from rag_app.retrieval import query_words
 from rag_app.store import Indexed, Store
 from rag_app.store.wording import exactly, matching, searched
+from rag_app.text.any_script import compared, folded, grams, healed, runs, spaced
 from rag_app.types import Chunk
 from tests.test_store import fill
 

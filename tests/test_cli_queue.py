@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from rag_app import cli, cli_queue, watching
+from rag_app import cli
+from rag_app.commands import queue as cli_queue
+from rag_app.intake import watching
 from rag_app.library import Library
 from rag_app.settings import Settings
 from tests.fakes import WordEmbedder

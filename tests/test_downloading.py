@@ -8,7 +8,7 @@ from rag_app import cli
 from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import Choice
 from rag_app.answering.servers import try_out
-from rag_app.downloading import download, folder_of, is_hub_id, local_folder
+from rag_app.downloads.downloading import download, folder_of, is_hub_id, local_folder
 from rag_app.errors import ChatModelError
 from tests.hub import hub
 from tests.toy_chat import make

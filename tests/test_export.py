@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app import cli
-from rag_app.export import (
+from rag_app.export.conversation import (
     FORMATS,
     UnknownConversation,
     as_json,
@@ -23,7 +23,7 @@ from rag_app.export import (
     file_name,
     rated,
 )
-from rag_app.learning import Pair, read_pairs
+from rag_app.learning.learner import Pair, read_pairs
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.store import Conversation, Exchange
@@ -265,7 +265,7 @@ def test_bad_use_of_export_is_one_sentence(own_house, capsys, arguments, status)
 def test_a_model_cannot_make_a_link_with_a_backslash():
     from markdown_it import MarkdownIt
 
-    from rag_app.export import _inline
+    from rag_app.export.conversation import _inline
 
     for said in (r"\[click](https://evil.example)", r"!\[a](https://evil.example)", "[a](b)"):
         html = MarkdownIt("commonmark").render(_inline(said, plain=False))

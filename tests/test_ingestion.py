@@ -137,7 +137,7 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):
 
 def test_a_look_for_work_that_fails_once_is_made_again(tmp_path, monkeypatch):
     with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as library:
-        monkeypatch.setattr("rag_app.turns._PAUSE", 0.01)
+        monkeypatch.setattr("rag_app.intake.turns._PAUSE", 0.01)
         real, failed = library._store.queue.next, []
 
         def look(*wanted: Any) -> str | None:

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app import languages
 from rag_app.answering.any_language import (
     BY_WORDS,
     EVEN_ODDS,
@@ -15,7 +14,8 @@ from rag_app.answering.any_language import (
 )
 from rag_app.answering.generator import pieces
 from rag_app.answering.quotes import QuoteGenerator
-from rag_app.languages import is_english, language, language_of
+from rag_app.text import languages
+from rag_app.text.languages import is_english, language, language_of
 from rag_app.types import Chunk, Draft, Page, Passage, Span
 from tests.fakes import WordEmbedder
 

@@ -18,37 +18,22 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     ("errors",),
     ("settings",),
-    ("any_script", "languages"),
-    ("asked", "heads", "question_verbs", "ranking"),
-    ("naming",),
-    (
-        "attention",
-        "download_child",
-        "downloading",
-        "headings",
-        "ownership",
-        "preferences",
-        "question_forms",
-        "questions",
-        "sentences",
-        "topics",
-    ),
-    ("chunking", "originals", "reading", "suggesting"),
+    ("text",),
+    ("attention", "disk", "downloads", "preferences", "questions"),
+    ("chunking", "reading"),
     ("embedding", "store", "vectors"),
-    ("catalogue", "cleaning", "folders", "intake", "recognition", "report", "reserve"),
-    ("parts", "placing", "turns", "watching"),
-    ("ingestion", "live_index", "other_embedding", "retrieval", "two_encoders"),
+    ("finding", "intake", "overview"),
+    ("ingestion", "retrieval"),
+    ("encoders",),
     ("answering",),
-    ("citations", "highlighting", "learning"),
-    ("chain", "plain_search", "readable", "tasks"),
-    ("overview", "questioner", "shelf", "tuned"),
-    ("reindexing",),
-    ("contract", "library"),
-    ("export_html", "training_run"),
-    ("export",),
+    ("citations", "highlighting"),
+    ("chain", "plain_search", "tasks"),
+    ("contract", "questioner"),
+    ("library",),
+    ("export", "learning"),
     ("evaluation",),
     ("ui",),
-    ("cli_conversations", "cli_evaluate", "cli_models", "cli_queue", "cli_shelves"),
+    ("commands",),
     ("cli",),
 )
 RANKS = {name: rank for rank, row in enumerate(LAYERS) for name in row}
@@ -65,8 +50,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "selectolax": ("reading",),
     "charset_normalizer": ("reading",),
     "rapidocr": ("reading",),
-    "watchdog": ("watching",),
-    "py3langid": ("languages",),
+    "watchdog": ("intake",),
+    "py3langid": ("text",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")
@@ -213,7 +198,7 @@ def test_only_the_command_line_prints():
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("print", "pprint")
-        and module.room not in ("cli", "cli_models")
+        and module.room not in ("cli", "commands")
     )
 
 

@@ -14,8 +14,9 @@ import torch
 
 from rag_app.answering.rag_decoding import Decoding, decode_sequence, decode_token
 from rag_app.answering.rag_generator import RagGenerator, plain_join
+from rag_app.encoders.two_encoders import EncoderSource, TextEncoder
 from rag_app.errors import ModelUnavailable, RagAppError
-from rag_app.learning import (
+from rag_app.learning.learner import (
     GENERATOR,
     QUESTION_ENCODER,
     Learner,
@@ -29,7 +30,6 @@ from rag_app.learning import (
     read_pairs,
     save,
 )
-from rag_app.two_encoders import EncoderSource, TextEncoder
 from tests import toy_models as toys
 
 # A world of ten gates. The generator has no word for any place, so it cannot learn the colours by

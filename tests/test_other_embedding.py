@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rag_app.encoders.other_embedding import FolderEmbedder, embedder_of
 from rag_app.errors import ModelUnavailable
-from rag_app.other_embedding import FolderEmbedder, embedder_of
 from tests import sentence_models as models
 
 TEXTS = ["the ferry costs four euros", "dogs", "", "the ferry " * 60]
@@ -55,7 +55,7 @@ def test_the_fingerprint_is_that_of_the_files(folder, tmp_path):
 
 
 def test_a_large_file_is_told_apart_by_blocks_all_over_it(tmp_path, monkeypatch):
-    from rag_app import other_embedding
+    from rag_app.encoders import other_embedding
 
     monkeypatch.setattr(other_embedding, "_BLOCK", 8)
     monkeypatch.setattr(other_embedding, "_BLOCKS", 4)

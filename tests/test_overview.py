@@ -11,7 +11,7 @@ import pytest
 
 from rag_app.errors import QuestionError
 from rag_app.ingestion import index
-from rag_app.overview import Makers, Overviews
+from rag_app.overview.building import Makers, Overviews
 from rag_app.store import Store
 from rag_app.store.overviews import KeptOverviews
 from rag_app.types import (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from rag_app.disk.ownership import own
 from rag_app.errors import LibraryInUse, QuestionError
-from rag_app.ownership import own
 from rag_app.questions import checked, coverage
 from rag_app.types import Document, Status
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.asked import asks_for_figures, figures
-from rag_app.ranking import Evidence, Pool, chances, ranked
+from rag_app.finding.asked import asks_for_figures, figures
+from rag_app.finding.ranking import Evidence, Pool, chances, ranked
 from rag_app.types import Chunk
 
 

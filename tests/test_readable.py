@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.readable import Marks, cells, header_row, readable
+from rag_app.export.readable import Marks, cells, header_row, readable
 from rag_app.types import Heading
 
 SHEET = "Boats\n\nname | built | price\nSkerry | 1987 | 1,200\nGull |  | 900"

@@ -15,7 +15,7 @@ from rag_app.errors import DamagedFile
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
 from rag_app.reading.pdf_page import boxes, render
-from rag_app.sentences import sentences
+from rag_app.text.sentences import sentences
 from rag_app.types import Box
 
 NEAR = 2.6  # points between a line's tight box and its font's

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from rag_app.encoders.live_index import Live, LiveEmbedder, LiveVectors, Pair
+from rag_app.encoders.other_embedding import FolderEmbedder
 from rag_app.errors import ModelUnavailable
 from rag_app.library import Library
-from rag_app.live_index import Live, LiveEmbedder, LiveVectors, Pair
-from rag_app.other_embedding import FolderEmbedder
 from rag_app.types import RetrieverKind, Status
 from tests import sentence_models as models
 from tests.fakes import ListVectors, WordEmbedder
@@ -97,7 +97,7 @@ def test_the_old_model_answers_until_the_new_one_has_seen_everything(toys, tmp_p
 
 
 def test_who_is_stopped_in_between_goes_on_where_he_stopped(toys, tmp_path, monkeypatch):
-    from rag_app import reindexing
+    from rag_app.encoders import reindexing
 
     monkeypatch.setattr(reindexing, "_TEXTS_PER_STEP", 1)
     data = tmp_path / "data"
@@ -142,7 +142,7 @@ class Other(WordEmbedder):
 CHILD = """
 import sys, time
 from pathlib import Path
-from rag_app import reindexing
+from rag_app.encoders import reindexing
 from tests.test_library import open_library
 from tests.test_reindexing import Other
 
@@ -155,7 +155,7 @@ with open_library(Path(sys.argv[1]), embedding="other") as library:
 
 
 def test_who_is_killed_at_any_point_loses_nothing(tmp_path, monkeypatch):
-    from rag_app import reindexing
+    from rag_app.encoders import reindexing
 
     data = tmp_path / "data"
     with open_library(data) as library:

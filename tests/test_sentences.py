@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.sentences import one_line, sentences
+from rag_app.text.sentences import one_line, sentences
 
 
 def parts(text: str) -> list[str]:

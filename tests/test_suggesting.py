@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.question_forms import question_of
-from rag_app.suggesting import suggestions
-from rag_app.topics import key_topics
+from rag_app.overview.question_forms import question_of
+from rag_app.overview.suggesting import suggestions
+from rag_app.overview.topics import key_topics
 from rag_app.types import Chunk, Heading
 from tests.fakes import WordEmbedder
 

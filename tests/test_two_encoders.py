@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.embedding import Embedder
+from rag_app.encoders.two_encoders import EncoderSource, Similarity, TextEncoder, TwoEncoders
 from rag_app.errors import ModelUnavailable
-from rag_app.two_encoders import EncoderSource, Similarity, TextEncoder, TwoEncoders
 from rag_app.vectors import ChromaVectors
 from tests import toy_models as toys
 

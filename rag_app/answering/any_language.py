@@ -12,10 +12,10 @@ from rag_app.answering.generator import Cancelled, Generator, Piece, apart, piec
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.reader import Reader
 from rag_app.answering.words import rarity
-from rag_app.any_script import compared, runs
-from rag_app.languages import is_english, language
 from rag_app.retrieval import query_words
-from rag_app.sentences import one_line, sentences
+from rag_app.text.any_script import compared, runs
+from rag_app.text.languages import is_english, language
+from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
 EVEN_ODDS = 0.5

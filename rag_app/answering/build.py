@@ -15,7 +15,7 @@ from rag_app.answering.rag_answers import RagAnswers
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer import Writer
-from rag_app.downloading import local_folder
+from rag_app.downloads.downloading import local_folder
 from rag_app.embedding import Embedder
 from rag_app.errors import ModelUnavailable
 from rag_app.types import Passage

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.answering.choice import OLLAMA_URL, Choice
-from rag_app.downloading import is_hub_id, local_folder
+from rag_app.downloads.downloading import is_hub_id, local_folder
 from rag_app.errors import ChatModelError, RagAppError
 
 if TYPE_CHECKING:

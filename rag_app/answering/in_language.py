@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.generator import Cancelled, Generator, Piece
-from rag_app.languages import NAMES
+from rag_app.text.languages import NAMES
 from rag_app.types import Passage
 
 LANGUAGES = tuple(sorted(NAMES.values()))

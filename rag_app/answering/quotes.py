@@ -15,7 +15,7 @@ import numpy as np
 from rag_app.answering.generator import Cancelled, Piece, apart, pieces
 from rag_app.answering.words import TOKEN, rarity, stems, telling
 from rag_app.embedding import Embedder
-from rag_app.sentences import one_line, sentences
+from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
 _MOST_SENTENCES = 120  # looked at for one question

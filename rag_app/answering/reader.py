@@ -14,7 +14,7 @@ from rag_app.answering.asking import Form, form, other_year
 from rag_app.answering.generator import Cancelled, Piece, apart, pieces
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.spans import PassageSpans, SpanAnswer, Vote, log_sum, marginal, overlap
-from rag_app.sentences import one_line, sentences
+from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
 _MOST_SOURCES = 3  # citations of one sentence: passages that agree

@@ -17,7 +17,7 @@ import numpy as np
 from rag_app.answering.quotes import Candidate, candidates
 from rag_app.answering.words import TOKEN, rarity, stems, telling
 from rag_app.embedding import Embedder
-from rag_app.sentences import one_line, sentences
+from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
 ENOUGH = 0.5  # chance of support from which a sentence is marked

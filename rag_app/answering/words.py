@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Collection, Iterable
 
-from rag_app.any_script import compared
 from rag_app.retrieval import query_words
+from rag_app.text.any_script import compared
 
 _TOKEN = re.compile(r"[^\W_]+")
 _NOT_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]")

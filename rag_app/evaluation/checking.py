@@ -13,8 +13,8 @@ from itertools import zip_longest
 from rag_app.evaluation.metrics import quantile
 from rag_app.evaluation.runner import is_verbatim
 from rag_app.library import Library
+from rag_app.overview.suggesting import Suggestion, suggestions
 from rag_app.questions import askable
-from rag_app.suggesting import Suggestion, suggestions
 from rag_app.types import Answer, Citation, Document, Finished, Span
 
 _FIRST = 5  # pages that a person looks at

@@ -7,8 +7,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from rag_app.any_script import WORD
-from rag_app.asked import query_words
+from rag_app.finding.asked import query_words
+from rag_app.text.any_script import WORD
 from rag_app.types import Chunk
 
 

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_app.originals import inside_name
+from rag_app.disk.originals import inside_name
 
 _DEEPEST = 20  # a chain of containers longer than this is a circle
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rag_app.questions import UNDERSTOOD
-from rag_app.sentences import sentences
+from rag_app.text.sentences import sentences
 from rag_app.types import QUOTING, Answer, Box, Chunk, Citation, Passage, Timing
 
 REMOVED = "(This stood in a document that has been removed.)"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_app.any_script import RUN, folded, grams, runs, spaced
+from rag_app.text.any_script import RUN, folded, grams, runs, spaced
 
 # Words of languages that change their endings are also found by their first letters; how many was
 # measured, with Snowball's stems beside it (benchmarks/LOG.md).

@@ -10,7 +10,7 @@ from html import escape
 
 import streamlit as st
 
-from rag_app.export import as_text
+from rag_app.export.conversation import as_text
 from rag_app.ui import texts_answers
 from rag_app.ui.state import Exchange, current
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from rag_app.export import export, file_name
+from rag_app.export.conversation import export, file_name
 from rag_app.library import Library
 from rag_app.store import Conversation
 from rag_app.ui import texts_answers

@@ -10,9 +10,9 @@ import streamlit as st
 from rag_app.errors import UnknownDocument
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
-from rag_app.overview import Overview, Sentence
+from rag_app.overview.building import Overview, Sentence
 from rag_app.questions import askable
-from rag_app.sentences import one_line
+from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status
 from rag_app.ui import asking, listing, searching, shelving, texts
 from rag_app.ui import texts_documents as words

@@ -8,9 +8,9 @@ from html import escape
 import streamlit as st
 
 from rag_app.errors import UnknownDocument
+from rag_app.export.readable import Marks, readable
 from rag_app.highlighting import areas, escape_markdown, mark
 from rag_app.library import Library
-from rag_app.readable import Marks, readable
 from rag_app.types import Box, Document, Page
 from rag_app.ui import cites, pictures, tasks_menu, texts, texts_answers, viewer
 from rag_app.ui.boundary import caught

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from rag_app.languages import NAMES
+from rag_app.text.languages import NAMES
 from rag_app.types import Document, Report
 from rag_app.ui import texts
 

@@ -95,7 +95,7 @@ const picture = (view, data) => {
 const words = (view, data) => {
   const block = document.createElement('div');
   block.id = 'words';
-  block.innerHTML = data.marked;  // escaped by rag_app.readable
+  block.innerHTML = data.marked;  // escaped by rag_app.export.readable
   view.replaceChildren(block);
   return block.querySelector('tr.cited, mark:not(.other)') || block.querySelector('mark');
 };

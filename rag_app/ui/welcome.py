@@ -11,7 +11,7 @@ import streamlit as st
 from rag_app.answering.choice import parse
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
-from rag_app.overview import Overview
+from rag_app.overview.building import Overview
 from rag_app.questions import askable
 from rag_app.types import Document, Status
 from rag_app.ui import asking, overview, texts

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag_app.answering.wishes import wanted
 from rag_app.errors import RagAppError
-from rag_app.export import searched_for
+from rag_app.export.conversation import searched_for
 from rag_app.highlighting import CITE, mark
 from rag_app.library import Library
 from rag_app.types import Answer, Passage, RetrieverKind

@@ -1,0 +1,1 @@
+"""The commands of `rag-app`, a module for each family."""

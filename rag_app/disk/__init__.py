@@ -1,0 +1,1 @@
+"""The data directory: whose it is, the kept originals, room held back."""

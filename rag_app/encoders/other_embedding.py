@@ -1,0 +1,148 @@
+"""Another embedding model than the built-in one: a folder of sentence-transformers.
+
+Weights in safetensors only, and no code of the model's own is run. Questions and passages are read
+with the prefixes that the model's own configuration names (its `prompts`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_app.downloads.downloading import local_folder
+from rag_app.embedding import Embedder, SentenceEmbedder, encode
+from rag_app.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_LONGEST = 512  # tokens; passages are smaller, and memory grows with the square
+_OURS = "sentence_transformers."
+_TOKENIZERS = (
+    *("tokenizer.json", "vocab.txt", "vocab.json"),
+    *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
+)
+_PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+_BLOCK, _BLOCKS = 1 << 16, 256  # of a large file, these many blocks tell it from any other
+
+
+def embedder_of(choice: str, models: Path, threads: int) -> Embedder:
+    """The embedder of a folder, or of a model that was downloaded, by its name on the hub.
+
+    Raises ModelUnavailable for a folder that cannot be used."""
+    embedder = FolderEmbedder(local_folder(choice, models), threads)
+    embedder.check()
+    return embedder
+
+
+class FolderEmbedder(SentenceEmbedder):
+    """A model of sentence-transformers in a folder."""
+
+    mend = "Check RAG_APP_EMBEDDING."
+
+    def __init__(self, folder: Path, threads: int = 0) -> None:
+        super().__init__(threads)
+        self.folder = folder
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of all files that make the vectors. Raises ModelUnavailable."""
+        digest = hashlib.sha256()
+        try:
+            for path in sorted(self.folder.rglob("*")):
+                if path.is_file() and path.suffix in (".safetensors", ".json", ".txt", ".model"):
+                    digest.update(str(path.relative_to(self.folder)).encode())
+                    digest.update(_told_apart(path))
+        except OSError as error:
+            raise self._unusable(f"it cannot be read ({error})") from error
+        return f"folder-{digest.hexdigest()[:16]}"
+
+    def check(self) -> None:
+        """Raises ModelUnavailable, in one sentence, if the folder cannot be used."""
+        folder = self.folder
+        if not folder.is_dir():
+            raise self._unusable("there is no such folder; fetch a model with: rag-app download")
+        modules = self._json("modules.json")
+        if not isinstance(modules, list) or not modules:
+            raise self._unusable("it is no model of sentence-transformers (modules.json)")
+        for module in modules:
+            kind = module.get("type", "") if isinstance(module, dict) else ""
+            if not str(kind).startswith(_OURS):
+                raise self._unusable(f"it wants to run code of its own ({kind})")
+            self._check_weights(folder / str(module.get("path", "")))
+        if not any(folder.rglob("*.safetensors")):
+            raise self._unusable("it has no weights in safetensors")
+        if not any(path.name in _TOKENIZERS for path in folder.rglob("*")):
+            raise self._unusable("it has no tokenizer")
+        self.fingerprint  # noqa: B018 - read now, so that a folder that cannot be read shows here
+
+    def _check_weights(self, part: Path) -> None:
+        if not part.resolve().is_relative_to(self.folder.resolve()):
+            raise self._unusable("a part of it lies elsewhere")
+        if any(part.glob("*.safetensors")):
+            return
+        if any(path.suffix in _PICKLED for path in part.glob("*")):
+            raise self._unusable("it has weights that are not safetensors")
+
+    def load(self, threads: int) -> SentenceTransformer:
+        """The model, checked and tried."""
+        import torch
+        from safetensors import SafetensorError
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        self.check()
+        if threads:
+            torch.set_num_threads(threads)
+        logging.disable_progress_bar()
+        try:
+            model: Any = SentenceTransformer(
+                str(self.folder),
+                device="cpu",
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True},
+            )
+        except SafetensorError as error:
+            raise ValueError("its weights are torn") from error
+        if getattr(model.tokenizer, "pad_token_id", None) is None:
+            raise ValueError("its tokenizer has no token for padding")
+        made: SentenceTransformer = model.eval()
+        encode(made, made.tokenizer(["A trial."])["input_ids"], 16)
+        return made
+
+    def prefixes(self, model: SentenceTransformer) -> tuple[str, str]:
+        """(of questions, of passages): the first that is not empty of those meant for a side."""
+        given: dict[str, str] = model.prompts
+        passage = (given.get(name) for name in ("document", "passage", "corpus"))
+        return given.get("query") or "", next(filter(None, passage), "")
+
+    def longest(self, model: SentenceTransformer) -> int:
+        """As the model says, up to a limit of ours."""
+        return min(model.max_seq_length or _LONGEST, _LONGEST)
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads((self.folder / name).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def _unusable(self, why: str) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"The embedding model “{self.folder.name}” cannot be used: {why}. {self.mend}"
+        )
+
+
+def _told_apart(path: Path) -> bytes:
+    """A digest of a file; of a large one, of its length and of blocks all over it."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if size <= _BLOCK * _BLOCKS:
+            return hashlib.file_digest(file, "sha256").digest()
+        digest = hashlib.sha256(str(size).encode())
+        for number in range(_BLOCKS):
+            file.seek(number * (size - _BLOCK) // (_BLOCKS - 1))
+            digest.update(file.read(_BLOCK))
+        return digest.digest()

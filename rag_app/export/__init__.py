@@ -1,0 +1,1 @@
+"""Conversations as Markdown, HTML and JSON."""

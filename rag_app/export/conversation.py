@@ -1,0 +1,196 @@
+"""A conversation to take away: Markdown, one web page, or JSON; and rated answers to learn from.
+
+What was quoted is written as it was frozen with the answer; a removed source is said to be
+removed. docs/export.md describes the JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from rag_app.contract import answer_json
+from rag_app.errors import RagAppError
+from rag_app.export.html import as_html, day
+from rag_app.library import Library
+from rag_app.questions import UNDERSTOOD
+from rag_app.store import Conversation, Exchange
+from rag_app.store.frozen import REMOVED
+from rag_app.types import QUOTING, Answer, Citation
+
+FORMATS = ("md", "html", "json")
+VERSION = 1  # of the JSON; it grows when a key changes its meaning or goes
+
+_MARKER = re.compile(r" ?\[([1-9]\d{0,2})\]")
+_INDENT = re.compile(r"(?<=\n)[ \t]+")
+_LIST = re.compile(r"^(\d{0,9})([-+=.)])", re.MULTILINE)
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$])")
+_UNSAFE_NAME = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
+
+
+class UnknownConversation(RagAppError):
+    """There is no such conversation."""
+
+    code = "unknown_conversation"
+
+
+def conversation(library: Library, wanted: str) -> Conversation:
+    """A conversation by its id, the beginning of its id, or its title.
+
+    Raises UnknownConversation if none or more than one is meant."""
+    listed = library.conversations.listed()
+    found = [one for one in listed if wanted in (one.id, one.title)]
+    found = found or [one for one in listed if wanted and one.id.startswith(wanted)]
+    if len(found) > 1:
+        raise UnknownConversation(f"“{wanted}” could be any of {len(found)} conversations.")
+    if not found:
+        raise UnknownConversation(f"There is no conversation “{wanted}”.")
+    return found[0]
+
+
+def export(library: Library, conversation_id: str, form: str) -> bytes:
+    """A conversation as a file. `form` is one of FORMATS. Raises UnknownConversation."""
+    meant = conversation(library, conversation_id)
+    exchanges = library.conversations.exchanges(meant.id)
+    if form == "html":
+        return as_html(library, meant, exchanges).encode()
+    if form == "json":
+        return json.dumps(as_json(meant, exchanges), ensure_ascii=False, indent=2).encode()
+    return as_markdown(meant, exchanges).encode()
+
+
+def file_name(title: str, form: str) -> str:
+    """What the file is to be called."""
+    name = _UNSAFE_NAME.sub(" ", title).strip(" .")[:60].strip() or "conversation"
+    return f"{name}.{form}"
+
+
+def as_text(answer: Answer) -> str:
+    """An answer with its footnotes, as plain text."""
+    said = answer.text
+    if answer.short_answer and not said.startswith(answer.short_answer):
+        said = f"{answer.short_answer}\n\n{said}"
+    notes = "\n".join(f"[{c.number}] {source(c)}" for c in answer.citations)
+    return f"{said}\n\n{notes}" if notes else said
+
+
+def source(citation: Citation) -> str:
+    """Where a quote stands, and the quote, on one line."""
+    where = f"{citation.name}, page {citation.page}"
+    quote = " ".join(citation.quote.split())
+    return f"{where}: “{quote}”" if quote else f"{where} (source removed)"
+
+
+def as_json(meant: Conversation, exchanges: Iterable[Exchange]) -> dict[str, Any]:
+    """A conversation as the contract has it (docs/export.md)."""
+    return {
+        "format": "rag-app conversation",
+        "version": VERSION,
+        "id": meant.id,
+        "title": meant.title,
+        "started_at": meant.started_at,
+        "changed_at": meant.changed_at,
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "exchanges": [_exchange_json(exchange) for exchange in exchanges],
+    }
+
+
+def _exchange_json(exchange: Exchange) -> dict[str, Any]:
+    said = None
+    if exchange.answer:
+        said = answer_json(exchange.answer)
+        for citation in said["citations"]:
+            citation["removed"] = not citation["quote"]
+    return {
+        "id": exchange.id,
+        "question": exchange.question,
+        "asked_at": exchange.asked_at,
+        "documents": None if exchange.documents is None else list(exchange.documents),
+        "answer": said,
+        "error": exchange.error,
+        "rating": exchange.rating,
+        "reason": exchange.reason,
+    }
+
+
+def as_markdown(meant: Conversation, exchanges: Iterable[Exchange]) -> str:
+    """A conversation as Markdown, its sources as footnotes."""
+    parts = [f"# {_escaped(meant.title)}", f"*{day(meant.started_at)}*"]
+    for number, exchange in enumerate(exchanges, start=1):
+        parts += [f"## {number}. {_escaped(exchange.question)}", *_said(number, exchange)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _said(number: int, exchange: Exchange) -> Iterator[str]:
+    answer = exchange.answer
+    if answer is None:
+        yield f"*{_escaped(exchange.error or 'There is no answer.')}*"
+        return
+    plain = answer.generator in QUOTING
+    if answer.short_answer and not answer.text.startswith(answer.short_answer):
+        yield f"**{_escaped(answer.short_answer)}**"
+    yield _with_notes(number, answer, plain)
+    for remark in answer.notes:
+        yield f"*{_escaped(remark)}*"
+    notes = [f"[^{number}-{c.number}]: {_escaped(source(c))}" for c in answer.citations]
+    if notes:
+        yield "\n".join(notes)
+
+
+def _with_notes(number: int, answer: Answer, plain: bool) -> str:
+    known = {citation.number for citation in answer.citations}
+    pieces, done = [], 0
+    for marker in _MARKER.finditer(answer.text):
+        pieces.append(_inline(answer.text[done : marker.start()], plain))
+        if int(marker[1]) in known:
+            pieces.append(f"[^{number}-{marker[1]}]")
+        done = marker.end()
+    return "".join([*pieces, _inline(answer.text[done:], plain)])
+
+
+def _inline(text: str, plain: bool) -> str:
+    """Text of an answer: a model's own Markdown stays, but for markup, pictures and links."""
+    if plain:
+        return _LIST.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", _INDENT.sub("", text)))
+    return (
+        text.replace("\\", "\\\\")
+        .replace("<", "&lt;")
+        .replace("[", "\\[")
+        .replace("!\\[", "\\!\\[")
+    )
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def rated(exchanges: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
+    """Lines that `rag-app train` learns from: a question that stands by itself, and its answer.
+
+    Of answers that were rated bad the key is "rejected" instead, so that nothing learns them."""
+    for exchange in exchanges:
+        answer = exchange.answer
+        if answer is None or answer.abstained or REMOVED in answer.text:
+            continue
+        said = (answer.short_answer or _MARKER.sub("", answer.text)).strip()
+        if said:
+            yield {
+                "question": searched_for(answer),
+                "answer" if exchange.rating > 0 else "rejected": said,
+                "asked": exchange.question,
+                "asked_at": exchange.asked_at,
+                "generator": answer.generator,
+                "reason": exchange.reason,
+                "documents": sorted({citation.name for citation in answer.citations}),
+            }
+
+
+def searched_for(answer: Answer) -> str:
+    """The question that was really searched for: a follow-up was made standalone first."""
+    before, after = UNDERSTOOD.split("{0}")
+    for note in answer.notes:
+        if note.startswith(before) and note.endswith(after):
+            return note[len(before) : len(note) - len(after)]
+    return answer.question

@@ -1,0 +1,118 @@
+"""Candidates to a ranking: meaning and words weighed together, figures, names. Pure.
+
+How the weights were found, and on what, stands in benchmarks/LOG.md (2026-11-21)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rag_app.text.any_script import WORD
+from rag_app.types import Chunk, Passage
+
+WORDS = 0.4  # the best BM25 score, in cosine
+WORDS_ABROAD = 1.5  # the same where the embedding model does not know the question's language
+FIGURES = 0.6  # a page of nothing but figures, where those are asked for
+_MOST_FIGURES = 0.5  # a share that pages of tables reach
+NAMES = 0.5  # a document that the question names
+_SAME_PAGE = 0.08  # off for every passage of the same page that stands before
+_TEMPERATURE = 0.1  # of p(z|x)
+_DOUBT = 0.2  # share of p(z|x) that is spread evenly: retrieval may be wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What one index found: scores by chunk id, and a bound for the chunks that it left out."""
+
+    scores: Mapping[str, float] = field(default_factory=dict)
+    floor: float = 0.0
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[str, float]], most: int) -> Pool:
+        """A search for the `most` best: if it found fewer, the others have nothing of it."""
+        scores = dict(found)
+        return cls(scores, min(scores.values()) if len(scores) >= most else 0.0)
+
+    def get(self, chunk_id: str) -> float:
+        """The score of a chunk, or the bound."""
+        return self.scores.get(chunk_id, self.floor)
+
+    def joined(self, other: Pool) -> Pool:
+        """Both together; a chunk has one score, whichever search found it."""
+        return Pool({**self.scores, **other.scores}, min(self.floor, other.floor))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of how candidates fit a question."""
+
+    meaning: Pool
+    words: Pool
+    names: Mapping[str, float] = field(default_factory=dict)  # by document, from 0 to about 1
+    figures: Mapping[tuple[str, int], float] = field(default_factory=dict)  # by document and page
+    weight: float = WORDS  # of the words
+
+    def score(self, chunk: Chunk) -> float:
+        """How well a chunk fits, in units of cosine."""
+        best = max(self.words.scores.values(), default=0.0)
+        words = self.words.get(chunk.id) / best if best > 0 else 0.0
+        figures = min(self.figures.get((chunk.document_id, chunk.page), 0.0), _MOST_FIGURES)
+        named = self.names.get(chunk.document_id, 0.0)
+        rest = self.weight * words + FIGURES * figures + NAMES * named
+        return self.meaning.get(chunk.id) + rest
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Waiting:
+    """A candidate in the queue; `behind` so many passages of its page."""
+
+    cost: float
+    document: str
+    ordinal: int
+    chunk: Chunk = field(compare=False)
+    behind: int = field(default=0, compare=False)
+
+
+def ranked(
+    chunks: Sequence[Chunk], score: Callable[[Chunk], float], most: int
+) -> list[tuple[Chunk, float]]:
+    """The best chunks and their scores, best first: many pages before many chunks of one page.
+
+    Chunks that say the same words as a better one are left out; ties go by document and place."""
+    waiting = [_Waiting(-score(chunk), chunk.document_id, chunk.ordinal, chunk) for chunk in chunks]
+    heapq.heapify(waiting)
+    kept: list[tuple[Chunk, float]] = []
+    before: Counter[tuple[str, int]] = Counter()  # passages of a page that stand before
+    said: set[str] = set()
+    while waiting and len(kept) < most:
+        first = heapq.heappop(waiting)
+        page = (first.document, first.chunk.page)
+        if first.behind < before[page]:
+            off = _SAME_PAGE * (before[page] - first.behind)
+            heapq.heappush(waiting, replace(first, cost=first.cost + off, behind=before[page]))
+            continue
+        words = " ".join(WORD.findall(first.chunk.text.lower()))
+        if words not in said:
+            said.add(words)
+            kept.append((first.chunk, -first.cost))
+            before[page] += 1
+    return kept
+
+
+def chances(scores: Sequence[float]) -> list[float]:
+    """p(z|x) of passages from their scores: never zero, adding up to 1."""
+    if not scores:
+        return []
+    best = max(scores)
+    weights = [math.exp((score - best) / _TEMPERATURE) for score in scores]
+    total, even = sum(weights), 1.0 / len(weights)
+    return [(1 - _DOUBT) * weight / total + _DOUBT * even for weight in weights]
+
+
+def shares(found: Sequence[Passage]) -> list[Passage]:
+    """The same passages with scores that add up to 1: p(z|x) over what was found."""
+    total = sum(passage.score for passage in found)
+    return [replace(passage, score=passage.score / total) for passage in found]

@@ -1,0 +1,1 @@
+"""A question encoder trained on the library that it will serve."""

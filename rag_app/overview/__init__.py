@@ -1,0 +1,1 @@
+"""What a document is about: outline, summary, topics, questions it can answer."""

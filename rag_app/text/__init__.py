@@ -1,0 +1,1 @@
+"""Words, sentences and languages of any text; nothing of documents or questions."""
