@@ -156,7 +156,7 @@ def test_weights_are_exported_in_half_precision_with_their_tokenizer(
     monkeypatch.setattr(network, "encoder_folder", lambda: tokenizer.parent)
     run = train.start(plan)
     run.save()
-    digest = export.export(plan.out / checkpoint.NAME, tmp_path / "reader")
+    digest = export.export(tmp_path / "reader", plan.out / checkpoint.NAME)
     weights = load_file(tmp_path / "reader" / "model.safetensors")
     assert len(digest) == 64
     assert all(weight.dtype == torch.float16 for weight in weights.values())
@@ -164,8 +164,24 @@ def test_weights_are_exported_in_half_precision_with_their_tokenizer(
     assert {"config.json", "model.safetensors", "tokenizer.json"} <= kept
 
 
+def test_several_runs_are_exported_as_their_mean(plan, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(network, "encoder_folder", lambda: tokenizer.parent)
+    name, files = "qa_outputs.weight", []
+    for number in (1, 2):
+        run = train.start(replace(plan, out=tmp_path / str(number)))
+        run.average[name] += number
+        run.save()
+        files.append(run.plan.out / checkpoint.NAME)
+    one, other = (evaluate.reader_from(file).state_dict()[name] for file in files)
+    assert torch.allclose(one + 1, other)
+    assert torch.allclose(evaluate.reader_from(*files).state_dict()[name], (one + other) / 2)
+    export.export(tmp_path / "reader", *files)
+    mean = load_file(tmp_path / "reader" / "model.safetensors")[name].float()
+    assert torch.allclose(mean, (one + other) / 2, atol=1e-3)
+
+
 def test_weights_that_are_too_large_are_refused(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(export, "LIMIT", 1000)
     train.start(plan).save()
     with pytest.raises(ValueError, match="allowed"):
-        export.export(plan.out / checkpoint.NAME, tmp_path / "reader")
+        export.export(tmp_path / "reader", plan.out / checkpoint.NAME)

@@ -69,12 +69,18 @@ def dev_guesses(
     return found
 
 
-def reader_from(weights: Path) -> Any:
-    """A reader from a folder of weights, or from the averaged weights of a checkpoint."""
-    if weights.is_dir():
-        return network.build(weights)
-    reader = network.build(network.encoder_folder())
-    put_average(weights, reader)
+def reader_from(weights: Path, *others: Path) -> Any:
+    """A reader from a folder of weights, or from the averaged weights of a checkpoint.
+
+    Of several it is the mean: runs from the same start with different seeds lie in one valley, and
+    their mean reads better than any of them (model soups, Wortsman et al. 2022)."""
+    reader = network.build(weights if weights.is_dir() else network.encoder_folder())
+    if not weights.is_dir():
+        put_average(weights, reader)
+    if others:
+        states = [reader.state_dict(), *(reader_from(other).state_dict() for other in others)]
+        mean = {name: sum(s[name] for s in states) / len(states) for name in states[0]}
+        reader.load_state_dict(mean)
     return reader
 
 
@@ -82,7 +88,13 @@ def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--weights", type=Path, required=True, help="folder or checkpoint file")
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="folder or checkpoint file; of several the mean",
+    )
     parser.add_argument("--limit", type=int, default=0, help="questions per set; 0 means all")
     parser.add_argument("--by", choices=("margin", "log_odds"), default="margin")
     parser.add_argument("--max-tokens", type=int, default=Mixture().max_tokens)
@@ -91,7 +103,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     mixture = replace(Mixture(), max_tokens=given.max_tokens)
     encoder = Encoder(network.encoder_folder() / "tokenizer.json", mixture)
-    reader = reader_from(given.weights)
+    reader = reader_from(*given.weights)
     for name, (rows, found) in dev_guesses(
         reader, encoder, given.data / "dev", given.limit
     ).items():

@@ -1,4 +1,4 @@
-"""Weights for shipping: `python -m training.export --checkpoint FILE --out rag_app/models/reader`.
+"""Weights for shipping: `python -m training.export --checkpoint FILE… --out FOLDER`.
 
 Writes the averaged weights as fp16 safetensors with configuration and tokenizer, and `reader.json`
 with their hash, which the app checks. Its fits from scores to confidence are made afterwards:
@@ -26,9 +26,11 @@ LIMIT = 50_000_000
 """Bytes that the shipped weights may take."""
 
 
-def export(checkpoint: Path, out: Path) -> str:
-    """Write the folder; the SHA-256 of the weights."""
-    reader = reader_from(checkpoint)
+def export(out: Path, *checkpoints: Path) -> str:
+    """Write the folder from a checkpoint, or from the mean of several; the SHA-256 of the weights.
+
+    Raises ValueError if the weights are larger than LIMIT."""
+    reader = reader_from(*checkpoints)
     out.mkdir(parents=True, exist_ok=True)
     weights = {
         name: tensor.to(torch.float16).contiguous() for name, tensor in reader.state_dict().items()
@@ -52,10 +54,10 @@ def export(checkpoint: Path, out: Path) -> str:
 def main() -> None:
     """Export as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--checkpoint", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    print(export(given.checkpoint, given.out))
+    print(export(given.out, *given.checkpoint))
 
 
 if __name__ == "__main__":
