@@ -10,7 +10,8 @@ from typing import Any
 
 from rag_app.answering.spans import PassageSpans
 from rag_app.errors import RagAppError
-from rag_app.types import Answer, Passage
+from rag_app.jsonl import read_lines, texts_of
+from rag_app.types import Added, Answer, Document, Passage, Report, Status, Watched
 
 _LOWEST = -1_000.0  # a log-probability that JSON can hold
 
@@ -19,31 +20,94 @@ class BadUse(RagAppError):
     """The command line makes no sense; the message says why."""
 
 
-def read_questions(path: Path, *needed: str) -> list[dict[str, Any]]:
-    """The lines of a JSONL file, each with a "question" and what else is `needed`, as texts.
+def read_questions(path: Path) -> list[dict[str, Any]]:
+    """The questions of a JSONL file: {"id"?, "question", "documents"?}. Raises UnfitFile."""
 
-    Raises BadUse naming the line that cannot be used."""
-    if not path.is_file():
-        raise BadUse(f"There is no file {path}.")
-    questions = []
-    try:
-        lines = path.read_text("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise BadUse(f"{path} is not a text in UTF-8.") from error
-    for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        try:
-            asked = json.loads(text)
-        except ValueError as error:
-            raise BadUse(f"Line {number} of {path} is not JSON: {error}.") from error
-        for key in ("question", *needed):
-            if not isinstance(asked, dict) or not isinstance(asked.get(key), str):
-                raise BadUse(f'Line {number} of {path} is not an object with a "{key}".')
-        if not isinstance(asked.get("documents", []), list):
-            raise BadUse(f'The "documents" in line {number} of {path} are not a list.')
-        questions.append(asked)
-    return questions
+    def asked(row: Any, _: int) -> dict[str, Any]:
+        said = {"id": row.get("id"), "question": _text(row["question"])}
+        documents = row.get("documents")
+        return said if documents is None else said | {"documents": texts_of(documents)}
+
+    return read_lines(path, asked, '{"id": 1, "question": "…", "documents": ["…"]}')
+
+
+def read_contexts(path: Path) -> list[dict[str, Any]]:
+    """Questions with the text to read: {"id"?, "question", "context"}. Raises UnfitFile."""
+
+    def asked(row: Any, _: int) -> dict[str, Any]:
+        texts = {key: _text(row[key]) for key in ("question", "context")}
+        return {"id": row.get("id")} | texts
+
+    return read_lines(path, asked, '{"id": 1, "question": "…", "context": "…"}')
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def added_json(path: Path, report: Report, added: Added, seconds: float) -> dict[str, Any]:
+    """What became of a file that was accepted."""
+    document = report.document
+    status = "failed" if document.status is Status.FAILED else "ready"
+    return {
+        "path": str(path),
+        "document_id": document.id,
+        "name": document.name,
+        "status": "duplicate" if added.duplicate and status == "ready" else status,
+        "pages": document.pages,
+        "chunks": document.chunks,
+        "warnings": [*added.warnings, *document.warnings],
+        "error": document.error,
+        "seconds": round(seconds, 3),
+        **_report_json(report),
+    }
+
+
+def refused_json(path: Path, error: str, seconds: float) -> dict[str, Any]:
+    """The same of a file that never became a document, or is none any more."""
+    nothing = Document(id="", name=path.name, suffix="", size=0, status=Status.FAILED, added_at="")
+    said = added_json(path, Report(nothing), Added(nothing), seconds)
+    return said | {"document_id": None, "error": error}
+
+
+def document_json(report: Report) -> dict[str, Any]:
+    """A document with its report."""
+    document = report.document
+    return {
+        "document_id": document.id,
+        "name": document.name,
+        "status": document.status,
+        "pages": document.pages,
+        "chunks": document.chunks,
+        "added_at": document.added_at,
+        "language": document.language,
+        "error": document.error,
+        **_report_json(report),
+        "warnings": list(document.warnings),
+    }
+
+
+def _report_json(report: Report) -> dict[str, Any]:
+    return {
+        "pages_without_text": report.pages_without_text,
+        "tables": report.tables,
+        "encoding": report.encoding or None,
+        "duplicates": list(report.duplicates),
+        "parts": list(report.parts),
+        "inside": list(report.inside),
+    }
+
+
+def watched_json(watched: Watched) -> dict[str, Any]:
+    """A watched folder."""
+    return {
+        "folder": watched.folder,
+        "files": watched.files,
+        "refused": [{"path": path, "error": error} for path, error in watched.refused],
+        "trouble": watched.trouble or None,
+    }
 
 
 def passage_json(passage: Passage) -> dict[str, Any]:
@@ -91,7 +155,7 @@ def span_json(asked: dict[str, Any], found: PassageSpans, confidence: float) -> 
         answer = asked["context"][best.start : best.end]
         said = {"answer": answer, "start": best.start, "end": best.end, "score": best.log_prob}
     chances = {"no_answer_score": found.no_answer, "confidence": confidence}
-    return {"id": asked.get("id")} | said | chances
+    return {"id": asked["id"]} | said | chances
 
 
 def print_json(value: Any) -> None:

@@ -4,6 +4,7 @@
     ├── SettingsError        a setting has a value that cannot be used
     ├── LibraryInUse         another process owns the data directory
     ├── LibraryDamaged       the library's own file cannot be used
+    ├── LibraryClosed        the library was closed while it was still being asked
     ├── DiskFull             no room is left where the library lies
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
@@ -45,6 +46,17 @@ class LibraryDamaged(RagAppError):
     """The library's own file cannot be used."""
 
     code = "library_damaged"
+
+
+class LibraryClosed(RagAppError):
+    """The library was closed while it was still being asked."""
+
+    code = "library_closed"
+
+    @classmethod
+    def now(cls) -> LibraryClosed:
+        """The error in the words that are always used for it."""
+        return cls("The app was closed before this was done. Ask again when it runs.")
 
 
 class DiskFull(RagAppError):

@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_app.types import Box, Citation, Page, PagePicture
+from rag_app.types import Box, Citation, PagePicture
 
 CITE = "#cite:"  # what the link of a citation starts with; a heading's own anchor has no colon
 _TITLE_CHARACTERS = 320
@@ -45,21 +45,6 @@ def mark(text: str, spans: Iterable[tuple[int, int]]) -> str:
         ]
         done = end
     return "".join([*pieces, html.escape(text[done:])])
-
-
-def excerpt(page: Page, start: int, end: int, around: int = 600) -> tuple[str, int, int]:
-    """A slice of the page: the span and about `around` characters on both sides, cut between words.
-
-    The offsets that come back point at the same span inside the slice."""
-    text = page.text
-    start = max(0, min(start, len(text)))
-    end = max(start, min(end, len(text)))
-    left, right = max(0, start - around), min(len(text), end + around)
-    if left > 0 and not text[left - 1].isspace():
-        left = next((i for i in range(left, start) if text[i].isspace()), left)
-    if right < len(text) and not text[right].isspace():
-        right = next((i for i in range(right, end, -1) if text[i - 1].isspace()), right)
-    return text[left:right], start - left, end - left
 
 
 @dataclass(frozen=True, slots=True)

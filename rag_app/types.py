@@ -143,7 +143,7 @@ class Chunk:
     start: int
     end: int
     text: str
-    heading: str = ""  # section path it stands under, "Part I > Item 1"
+    heading: str = ""  # section path it stands under, "Part I > Item 1"; for rows also the columns
 
     @property
     def id(self) -> str:

@@ -222,6 +222,25 @@ def wait_for(address: str) -> None:
     raise AssertionError("the web app did not start within a minute")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes are told apart by POSIX")
+def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
+    heard, said = os.pipe()
+    os.close(heard)
+    command = [sys.executable, "-m", "rag_app.cli", "documents", "--json"]
+    try:
+        ran = subprocess.run(
+            [*command, "--data-dir", str(tmp_path / "data")],
+            stdout=said,
+            stderr=subprocess.PIPE,
+            cwd=Path(cli.__file__).parents[1],
+            timeout=300,
+            check=False,
+        )
+    finally:
+        os.close(said)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+
+
 def test_an_unknown_command_exits_with_2(run):
     with pytest.raises(SystemExit) as stopped:
         run("frobnicate")

@@ -23,7 +23,7 @@ from rag_app.export.conversation import (
     file_name,
     rated,
 )
-from rag_app.learning.learner import Pair, read_pairs
+from rag_app.learning.pairs import Pair, read_pairs
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.store import Conversation, Exchange

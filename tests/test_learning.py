@@ -16,20 +16,20 @@ from rag_app.answering.rag_decoding import Decoding, decode_sequence, decode_tok
 from rag_app.answering.rag_generator import RagGenerator, plain_join
 from rag_app.encoders.two_encoders import EncoderSource, TextEncoder
 from rag_app.errors import ModelUnavailable, RagAppError
+from rag_app.jsonl import UnfitFile
 from rag_app.learning.learner import (
     GENERATOR,
     QUESTION_ENCODER,
     Learner,
     LearningConfig,
     LearningError,
-    Pair,
     Search,
     check_new,
     in_memory,
     learn,
-    read_pairs,
     save,
 )
+from rag_app.learning.pairs import Pair, read_pairs
 from tests import toy_models as toys
 
 # A world of ten gates. The generator has no word for any place, so it cannot learn the colours by
@@ -298,20 +298,15 @@ def test_pairs_are_read_line_by_line(tmp_path):
 def test_a_bad_line_is_named_in_one_sentence(tmp_path, line):
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"question": "Who?", "answer": "Ada"}\n' + line, "utf-8")
-    with pytest.raises(RagAppError, match=r"Line 2 of pairs\.jsonl") as raised:
+    with pytest.raises(RagAppError, match=r"Line 2 of .*pairs\.jsonl") as raised:
         read_pairs(path)
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_cannot_be_read_and_an_empty_one_say_so(tmp_path):
+def test_a_file_of_no_pairs_says_so(tmp_path):
     path = tmp_path / "pairs.jsonl"
-    with pytest.raises(LearningError, match=r"pairs\.jsonl cannot be read"):
-        read_pairs(path)
-    path.write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(LearningError, match="cannot be read as text"):
-        read_pairs(path)
     path.write_text("\n")
-    with pytest.raises(LearningError, match="holds no questions"):
+    with pytest.raises(UnfitFile, match="no question in"):
         read_pairs(path)
 
 

@@ -65,6 +65,12 @@ def test_a_file_is_added_and_answers_with_a_verbatim_quote(library):
     assert not answer.abstained and answer.notes == ()
 
 
+def test_a_text_has_no_picture_and_no_places_on_one(library):
+    ferry = add(library, "ferry.txt", FERRY)
+    assert library.picture(ferry, 1) is None
+    assert library.boxes(ferry, 1, 0, 9) == ()
+
+
 def test_sources_come_first(library):
     add(library, "ferry.txt", FERRY)
     assert isinstance(next(iter(library.ask("ferry"))), Sources)

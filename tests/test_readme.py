@@ -48,13 +48,31 @@ def test_every_setting_is_in_the_readme_with_its_default():
             assert row[1] == str(field.default)
 
 
-def test_every_command_is_in_the_readme():
+COMMANDS = re.findall(r"^    (rag-app .*(?:\n     +.*)*)", README, re.MULTILINE)
+"""What the README says of the command line: every "rag-app …" with the lines that go on with it."""
+
+
+def test_every_command_is_in_the_readme_with_its_options():
     commands = cli._parser()._subparsers._group_actions[0].choices
+    assert commands
     for name, parser in commands.items():
-        assert f"rag-app {name} " in README
+        said = [each for each in COMMANDS if re.match(rf"rag-app {name}(?:\s|$)", each)]
+        assert said, name
         for action in parser._actions:
-            if "--help" not in action.option_strings and action.option_strings:
-                assert action.option_strings[-1] in README, (name, action.option_strings)
+            for option in action.option_strings[-1:]:
+                if option not in ("--help", "--data-dir"):  # the second goes with every command
+                    there = any(re.search(rf"(?<![\w-]){option}(?![\w-])", each) for each in said)
+                    assert there, (name, option)
+
+
+def test_the_readme_names_no_command_and_no_option_that_is_not_there():
+    commands = cli._parser()._subparsers._group_actions[0].choices
+    for said in COMMANDS:
+        name = said.split()[1] if len(said.split()) > 1 else ""
+        if name in commands:
+            there = {o for action in commands[name]._actions for o in action.option_strings}
+            line = said.splitlines()[0]
+            assert set(re.findall(r"(?<![\w-])--[a-z-]+", line)) - there == set(), said
 
 
 def test_pictures_that_are_shown_are_there():

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.commands.opening import opened
 from rag_app.contract import BadUse, print_json
-from rag_app.settings import Settings
 
 if TYPE_CHECKING:
     from rag_app.library import Library
@@ -43,9 +43,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def _conversations(arguments: argparse.Namespace) -> int:
-    from rag_app.library import Library
-
-    with Library(_settings(arguments)) as library:
+    with opened(arguments) as library:
         listed = library.conversations.listed(" ".join(arguments.words))
     if arguments.json:
         print_json([dataclasses.asdict(one) for one in listed])
@@ -56,11 +54,9 @@ def _conversations(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from rag_app.library import Library
-
     if (arguments.conversation is None) == (arguments.rated is None):
         raise BadUse("Give either a conversation or --rated.")
-    with Library(_settings(arguments)) as library:
+    with opened(arguments) as library:
         data = _rated(library, arguments.rated) if arguments.rated else _whole(library, arguments)
     if arguments.out is None:
         sys.stdout.buffer.write(data)
@@ -84,7 +80,3 @@ def _rated(library: Library, how: str) -> bytes:
 
     lines = rated(library.conversations.rated(1 if how == "good" else -1))
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
-
-
-def _settings(arguments: argparse.Namespace) -> Settings:
-    return Settings.load(data_dir=getattr(arguments, "data_dir", None))

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rag_app.commands.opening import opened
 from rag_app.contract import BadUse, print_json
-from rag_app.evaluation.figures import Evaluation
+from rag_app.evaluation.figures import Evaluation, as_figure
 from rag_app.evaluation.metrics import DEPTHS
-from rag_app.settings import Settings
 
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -42,7 +42,6 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from rag_app.evaluation.asked import read_asked
     from rag_app.evaluation.report import html
     from rag_app.evaluation.runner import DEFAULT, RETRIEVERS, evaluate
-    from rag_app.library import Library
 
     retrievers = arguments.retrievers or DEFAULT
     for name in retrievers:
@@ -51,8 +50,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     asked = read_asked(arguments.questions)
     if arguments.html and not arguments.html.parent.is_dir():
         raise BadUse(f"There is no folder {arguments.html.parent} to write the report to.")
-    settings = Settings.load(data_dir=getattr(arguments, "data_dir", None))
-    with Library(settings) as library:
+    with opened(arguments) as library:
         found = evaluate(library, asked, retrievers, not arguments.no_answers, _progress)
     if arguments.html:
         page = html(found, f"Evaluation: {arguments.questions.name}")
@@ -91,16 +89,12 @@ def as_text(found: Evaluation) -> str:
     if said := found.answering:
         lines += [
             f"\nanswered {said.answered} of {said.questions}",
-            f"exact match {_figure(said.exact_match)}, F1 {_figure(said.f1)}",
-            f"silence: precision {_figure(said.abstention_precision)}, "
-            f"recall {_figure(said.abstention_recall)}, AUROC {_figure(said.auroc)}",
-            f"quotes {said.quotes}: verbatim {_figure(said.verbatim)}, "
-            f"holding a wanted answer or page {_figure(said.supporting)}",
+            f"exact match {as_figure(said.exact_match)}, F1 {as_figure(said.f1)}",
+            f"silence: precision {as_figure(said.abstention_precision)}, "
+            f"recall {as_figure(said.abstention_recall)}, AUROC {as_figure(said.auroc)}",
+            f"quotes {said.quotes}: verbatim {as_figure(said.verbatim)}, "
+            f"holding a wanted answer or page {as_figure(said.supporting)}",
             f"finding {1000 * said.retrieve.median:.0f} ms (p95 {1000 * said.retrieve.p95:.0f}), "
             f"answering {1000 * said.answer.median:.0f} ms (p95 {1000 * said.answer.p95:.0f})",
         ]
     return "\n".join(lines) + "\n"
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

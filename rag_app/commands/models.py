@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rag_app.contract import print_json, read_questions, span_json
-from rag_app.settings import Settings, quiet_dependencies
+from rag_app.commands.opening import opened, settings_of
+from rag_app.contract import print_json, read_contexts, span_json
+from rag_app.settings import quiet_dependencies
 
 _READ_AT_ONCE = 256  # questions to the reader between two writes
 
@@ -44,15 +45,11 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     train.set_defaults(run=_train)
 
 
-def _data_dir(arguments: argparse.Namespace) -> Settings:
-    return Settings.load(data_dir=getattr(arguments, "data_dir", None))
-
-
 def _read(arguments: argparse.Namespace) -> int:
     from rag_app.answering.span_model import SpanModel
 
     quiet_dependencies()
-    asked = read_questions(arguments.questions, "context")
+    asked = read_contexts(arguments.questions)
     model = SpanModel()
     for first in range(0, len(asked), _READ_AT_ONCE):
         part = asked[first : first + _READ_AT_ONCE]
@@ -69,7 +66,7 @@ def _download(arguments: argparse.Namespace) -> int:
         share = 100 * done // max(1, total)
         print(f"\r{share:3} % of {total / 1e6:,.0f} MB", end="", file=sys.stderr, flush=True)
 
-    models = _data_dir(arguments).data_dir.expanduser().resolve() / "models"
+    models = settings_of(arguments).folder / "models"
     try:
         download(arguments.model, models, show)
     finally:
@@ -84,10 +81,9 @@ def _download(arguments: argparse.Namespace) -> int:
 def _train(arguments: argparse.Namespace) -> int:
     from rag_app.learning.learner import GENERATOR, QUESTION_ENCODER, LearningConfig
     from rag_app.learning.run import train
-    from rag_app.library import Library
 
     config = LearningConfig(marginal=arguments.marginal, steps=max(1, arguments.steps))
-    with Library(_data_dir(arguments)) as library:
+    with opened(arguments) as library:
         for step in train(library, arguments.pairs, arguments.generator, arguments.out, config):
             print(f"\rstep {step.step} of {step.steps}, loss {step.loss:.3f}", end="",
                   file=sys.stderr, flush=True)  # fmt: skip

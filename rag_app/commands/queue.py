@@ -1,4 +1,4 @@
-"""The commands of rag-app that are about the queue and watched folders, and reports as JSON."""
+"""The commands of rag-app that are about the queue and watched folders."""
 
 from __future__ import annotations
 
@@ -9,23 +9,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.contract import BadUse, print_json
-from rag_app.settings import Settings
-from rag_app.types import Document, Report, Status, Watched
+from rag_app.commands.opening import opened
+from rag_app.contract import BadUse, document_json, print_json, watched_json
+from rag_app.types import Document, Status
 
 if TYPE_CHECKING:
     from rag_app.library import Library
 
 _LOOK_EVERY = 0.5  # seconds
-NO_REPORT: dict[str, Any] = {
-    "pages_without_text": 0,
-    "tables": None,
-    "encoding": None,
-    "duplicates": [],
-    "parts": [],
-    "inside": [],
-}
-"""What `report_json` says of a file that never became a document."""
 
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -51,14 +42,8 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     unwatch.set_defaults(run=_unwatch)
 
 
-def _open(arguments: argparse.Namespace) -> Library:
-    from rag_app.library import Library
-
-    return Library(Settings.load(data_dir=getattr(arguments, "data_dir", None)))
-
-
 def _queue(arguments: argparse.Namespace) -> int:
-    with _open(arguments) as library:
+    with opened(arguments) as library:
         if arguments.pause or arguments.resume:
             (library.pause if arguments.pause else library.resume)()
         elif arguments.cancel_all:
@@ -81,28 +66,18 @@ def _queue(arguments: argparse.Namespace) -> int:
 
 
 def _watched(arguments: argparse.Namespace) -> int:
-    with _open(arguments) as library:
+    with opened(arguments) as library:
         watched = library.watched()
     if arguments.json:
-        print_json([_watched_json(each) for each in watched])
+        print_json([watched_json(each) for each in watched])
     else:
         for each in watched:
             _say(f"{each.files:>6} files  {each.folder}  {each.trouble}".rstrip())
     return 0
 
 
-def _watched_json(watched: Watched) -> dict[str, Any]:
-    refused = [{"path": path, "error": error} for path, error in watched.refused]
-    return {
-        "folder": watched.folder,
-        "files": watched.files,
-        "refused": refused,
-        "trouble": watched.trouble or None,
-    }
-
-
 def _unwatch(arguments: argparse.Namespace) -> int:
-    with _open(arguments) as library:
+    with opened(arguments) as library:
         for folder in arguments.folders:
             library.unwatch(folder)
             _say(f"unwatched  {folder}")
@@ -114,7 +89,7 @@ def watch(arguments: argparse.Namespace) -> int:
     for path in arguments.paths:
         if not path.is_dir():
             raise BadUse(f"--watch takes folders; {path} is none.")
-    with _open(arguments) as library:
+    with opened(arguments) as library:
         for path in arguments.paths:
             library.watch(path)
         told: dict[str, tuple[Status, str]] = {}
@@ -144,35 +119,6 @@ def _tell(said: dict[str, Any], as_json: bool) -> None:
     else:
         why = f": {said['error']}" if said.get("error") else ""
         _say(f"{said['status']:>9}  {said['name']}{why}")
-
-
-def document_json(report: Report) -> dict[str, Any]:
-    """A document with its report, as the contract has it."""
-    document = report.document
-    return {
-        "document_id": document.id,
-        "name": document.name,
-        "status": document.status,
-        "pages": document.pages,
-        "chunks": document.chunks,
-        "added_at": document.added_at,
-        "language": document.language,
-        "error": document.error,
-        **report_json(report),
-        "warnings": list(document.warnings),
-    }
-
-
-def report_json(report: Report) -> dict[str, Any]:
-    """What a report says besides what every document says of itself."""
-    return {
-        "pages_without_text": report.pages_without_text,
-        "tables": report.tables,
-        "encoding": report.encoding or None,
-        "duplicates": list(report.duplicates),
-        "parts": list(report.parts),
-        "inside": list(report.inside),
-    }
 
 
 def wait_for_all(library: Library, ids: Iterable[str]) -> list[Document]:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_app.commands.opening import opened
 from rag_app.contract import BadUse
 from rag_app.errors import UnknownDocument
-from rag_app.settings import Settings
 from rag_app.store.shelves import cleaned
 
 if TYPE_CHECKING:
@@ -53,12 +53,10 @@ def within(library: Library, ids: Sequence[str] | None, tag: str | None) -> list
 
 
 def _tag(arguments: argparse.Namespace) -> int:
-    from rag_app.library import Library
-
     tag = cleaned(arguments.tag)
     if not tag:
         raise BadUse("The tag is empty.")
-    with Library(Settings.load(data_dir=getattr(arguments, "data_dir", None))) as library:
+    with opened(arguments) as library:
         found = [library.document(one) for one in arguments.documents]
         change = library.shelves.untag if arguments.remove else library.shelves.tag
         change([document.id for document in found], tag)

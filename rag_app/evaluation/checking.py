@@ -1,55 +1,75 @@
-"""“Check my library”: questions made of a user's own documents, asked, and told in plain words.
+"""“Check my library”: questions made of a user's own documents, asked, and what came of each.
 
-The questions come from sentences of the documents, so it is known where the answer stands. Beside
-them are questions that no document can answer, because they ask about names that were made up."""
+Beside them are questions that nothing in the library answers. Knows nothing of words for people and
+nothing of the page; keeps no text of a document beside the questions that were made of it."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
+from rag_app.errors import QuestionError, UnknownDocument
+from rag_app.evaluation.made_questions import Made, answerable, unanswerable
 from rag_app.evaluation.metrics import quantile
 from rag_app.evaluation.runner import is_verbatim
 from rag_app.library import Library
-from rag_app.overview.suggesting import Suggestion, suggestions
-from rag_app.questions import askable
-from rag_app.types import Answer, Citation, Document, Finished, Span
+from rag_app.questions import AS_SET, Manner, askable
+from rag_app.types import Answer, Citation, Finished, Passage, Span
 
-_FIRST = 5  # pages that a person looks at
-_NAMES = ("Zorvath Quillby", "Ombrelian Farth", "Tessaquine Droll", "Vuldric Amberwick")
-_ABOUT = (
-    "In which year was {} born?",
-    "How much did {} pay for the lighthouse?",
-    "Who succeeded {} as treasurer?",
-    "What is the telephone number of {}?",
-)
+FIRST = 5  # pages that a person looks at
+_MADE = 24  # questions that the documents answer
+_EMPTY = 8  # questions that nothing answers
+_LOOKED_THROUGH = 30  # passages, when the document alone is searched
 
 Progress = Callable[[int, int], None]
-"""Questions done, of how many."""
+"""Questions done, of how many; 0 of 0 while they are being made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One question and what came of it. `place` is where the answer stands, None if nowhere."""
+    """One question and what came of it.
+
+    `place` is where the answer stands, None if nowhere. `rank`: of its page among the pages found,
+    from 1; `rank_alone`: the same when only its document was searched, looked at for a miss."""
 
     question: str
-    document: str  # its name; "" for a question that nothing answers
+    about: str | None  # id of the document it was made of
+    ticked: bool  # asked of that document alone, because others could be meant
     place: Span | None
-    rank: int | None  # of the page among the pages found, from 1
+    rank: int | None
+    rank_alone: int | None
     answered: bool
     right: bool  # a quote from the place; or silence where nothing is to be said
+    quoted: Span | None  # the first quote of the answer
     seconds: float
+
+    @property
+    def found(self) -> bool:
+        """Whether its page was among the first that a person looks at."""
+        return self.rank is not None and self.rank <= FIRST
+
+    @property
+    def found_alone(self) -> bool:
+        """Whether ticking its document would have helped."""
+        return not self.found and self.rank_alone is not None and self.rank_alone <= FIRST
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How a library did. `sentences` says it in plain words."""
+    """How a library did."""
 
-    tried: tuple[Tried, ...]
-    quotes: int
-    verbatim: int
+    tried: tuple[Tried, ...] = ()
+    quotes: int = 0
+    verbatim: int = 0
+    documents: int = 0  # that could be asked
+    at: str = ""  # ISO 8601, UTC
+    seconds: float = 0.0  # all of it
+    generator: str = ""  # who answered
 
     @property
     def known(self) -> list[Tried]:
@@ -58,7 +78,7 @@ class Check:
 
     @property
     def empty(self) -> list[Tried]:
-        """Questions that no document answers."""
+        """Questions that nothing answers."""
         return [one for one in self.tried if one.place is None]
 
     @property
@@ -67,99 +87,121 @@ class Check:
         return [one for one in self.tried if not one.right]
 
     @property
-    def sentences(self) -> tuple[str, ...]:
-        """The result in plain words."""
-        if not self.known:
-            return ("There is not enough text in your documents to make questions of.",)
-        known, empty = self.known, self.empty
-        found = sum(one.rank is not None and one.rank <= _FIRST for one in known)
-        said = [one for one in known if one.answered]
-        right = sum(one.right for one in said)
-        silent = sum(one.right for one in empty)
-        slow = quantile([one.seconds for one in self.tried], 0.5) or 0.0
-        return (
-            f"{_count(len(known), 'question')} made of your documents: the right page was among "
-            f"the first {_FIRST} for {found}.",
-            f"{len(said)} of them got an answer; {right} of these quoted the sentence that the "
-            "question was made of. Another sentence may be right, too.",
-            f"{_count(len(empty), 'question')} that nothing answers: it said so for {silent}.",
-            f"{self.verbatim} of {_count(self.quotes, 'quote')} stand word for word on their page.",
-            f"An answer took {slow:.1f} seconds, as a rule.",
-        )
+    def usual_seconds(self) -> float:
+        """How long an answer took, as a rule."""
+        return quantile([one.seconds for one in self.tried], 0.5) or 0.0
 
 
 def check(
     library: Library,
-    most: int = 24,
+    made: int = _MADE,
+    empty: int = _EMPTY,
+    manner: Manner = AS_SET,
     progress: Progress = lambda *_: None,
     stop: threading.Event | None = None,
-) -> Check:
-    """Ask up to `most` questions of the user's documents, and some that nothing answers."""
-    documents = {d.id: d for d in library.documents() if askable(d)}
-    wanted: list[tuple[str, Span | None]] = [
-        (one.question, one.place) for one in questions(library, [*documents.values()], most)
-    ]
-    if wanted:
-        wanted += [(one, None) for one in unanswerable(library, [*documents.values()])]
-    tried, quotes, verbatim = [], 0, 0
-    for done, (question, place) in enumerate(wanted):
-        if stop is not None and stop.is_set():
-            break
-        progress(done, len(wanted))
-        answer = _answer(library, question, stop or threading.Event())
-        if answer is None:
-            continue
-        name = documents[place.document_id].name if place else ""
-        tried.append(_tried(question, name, place, answer))
-        quotes += len(answer.citations)
-        verbatim += sum(is_verbatim(library, citation) for citation in answer.citations)
-    return Check(tuple(tried), quotes, verbatim)
+) -> Check | None:
+    """Ask `made` questions that the documents answer and `empty` that nothing answers, and keep
+    what came of it in the library; None if it was stopped."""
+    stop, began = stop or threading.Event(), time.monotonic()
+    documents = [document for document in library.documents() if askable(document)]
+    progress(0, 0)
+    asked = answerable(library, documents, made, stop.is_set)
+    asked += unanswerable(library, asked, empty) if asked else []
+    tried: list[Tried] = []
+    quotes: list[Citation] = []
+    for done, one in enumerate(asked):
+        progress(done, len(asked))
+        answer = None if stop.is_set() else _answer(library, one, manner, stop)
+        if answer is not None:
+            tried.append(_tried(library, one, answer))
+            quotes += answer.citations
+    if stop.is_set():
+        return None
+    found = Check(
+        tuple(tried),
+        len(quotes),
+        sum(is_verbatim(library, citation) for citation in quotes),
+        len(documents),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        time.monotonic() - began,
+        manner.generator or library.settings.generator,
+    )
+    keep(library, found)
+    return found
 
 
-def questions(library: Library, documents: Sequence[Document], most: int) -> list[Suggestion]:
-    """Questions made of the documents, as many of each as there is room for."""
-    each = [suggestions(library.chunks(d.id), library.headings(d.id)) for d in documents[:most]]
-    taken = [one for row in zip_longest(*each) for one in row if one is not None]
-    return taken[:most]
+def keep(library: Library, found: Check) -> None:
+    """Keep a check in place of the one before."""
+    about = asdict(replace(found, tried=()))
+    rows = [(one.about, json.dumps(asdict(one), ensure_ascii=False)) for one in found.tried]
+    library.checks.save(json.dumps(about), rows)
 
 
-def unanswerable(library: Library, documents: Sequence[Document]) -> Iterator[str]:
-    """Questions about names that none of the documents holds."""
-    texts = [chunk.text for d in documents for chunk in library.chunks(d.id)]
-    for name, about in zip(_NAMES, _ABOUT, strict=True):
-        if not any(part in text for text in texts for part in name.split()):
-            yield about.format(name)
+def last(library: Library) -> Check | None:
+    """The check that was kept, without what was asked of documents that are gone."""
+    kept = library.checks.get()
+    if kept is None:
+        return None
+    about = json.loads(kept[0])
+    return Check(**(about | {"tried": tuple(_read(json.loads(row)) for row in kept[1])}))
 
 
-def _answer(library: Library, question: str, stop: threading.Event) -> Answer | None:
-    for event in library.ask(question, cancelled=stop):
-        if isinstance(event, Finished):
-            return event.answer
+def _read(row: dict[str, Any]) -> Tried:
+    for name in ("place", "quoted"):
+        row[name] = Span(**row[name]) if row[name] else None
+    return Tried(**row)
+
+
+def _answer(library: Library, one: Made, manner: Manner, stop: threading.Event) -> Answer | None:
+    """None if it was stopped, or the document has been removed meanwhile."""
+    try:
+        for event in library.ask(
+            one.question,
+            [one.only] if one.only else None,
+            stop,
+            manner.generator,
+            caution=manner.caution,
+            top_k=manner.top_k,
+        ):
+            if isinstance(event, Finished):
+                return event.answer
+    except (QuestionError, UnknownDocument):
+        return None
     return None
 
 
-def _tried(question: str, name: str, place: Span | None, answer: Answer) -> Tried:
-    pages = list(dict.fromkeys((p.chunk.document_id, p.chunk.page) for p in answer.passages))
-    here = (place.document_id, place.page) if place else None
+def _tried(library: Library, one: Made, answer: Answer) -> Tried:
+    place = one.place
+    rank = _rank(answer.passages, place) if place else None
+    alone = None
+    if place and one.only is None and (rank is None or rank > FIRST):
+        found = library.search(one.question, _LOOKED_THROUGH, [place.document_id])
+        alone = _rank(found, place)
     if place is None:
         right = answer.abstained
     else:
         right = not answer.abstained and any(_touches(c, place) for c in answer.citations)
+    first = None if answer.abstained else next(iter(answer.citations), None)
     return Tried(
-        question=question,
-        document=name,
+        question=one.question,
+        about=one.about,
+        ticked=one.only is not None,
         place=place,
-        rank=pages.index(here) + 1 if here in pages else None,
+        rank=rank,
+        rank_alone=alone,
         answered=not answer.abstained,
         right=right,
+        quoted=Span(first.document_id, first.page, first.start, first.end) if first else None,
         seconds=answer.seconds.retrieve + answer.seconds.answer,
     )
+
+
+def _rank(passages: Sequence[Passage], place: Span) -> int | None:
+    pages = list(dict.fromkeys((p.chunk.document_id, p.chunk.page) for p in passages))
+    here = (place.document_id, place.page)
+    return pages.index(here) + 1 if here in pages else None
 
 
 def _touches(citation: Citation, place: Span) -> bool:
     same = (citation.document_id, citation.page) == (place.document_id, place.page)
     return same and citation.start < place.end and place.start < citation.end
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -11,6 +11,11 @@ from rag_app.evaluation.asked import Asked, Place
 from rag_app.types import Answer
 
 
+def as_figure(value: float | None) -> str:
+    """A figure for people; a dash where nothing was asked that it needs."""
+    return "–" if value is None else f"{value:.3f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What one retriever found for one question: distinct pages in order, and how long it took."""

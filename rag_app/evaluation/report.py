@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from rag_app.evaluation.figures import Answering, Evaluation, Finding
+from rag_app.evaluation.figures import Answering, Evaluation, Finding, as_figure
 from rag_app.evaluation.metrics import DEPTHS
 
 _COLOURS = ("#8a94a6", "#b7791f", "#2b6cb0", "#2f855a", "#97266d")
@@ -136,22 +136,18 @@ def _answering(figures: Answering) -> str:
     rows = [
         ("questions asked", str(figures.questions)),
         ("answered", str(figures.answered)),
-        ("exact match", _figure(figures.exact_match)),
-        ("F1", _figure(figures.f1)),
-        ("silent and rightly so (precision)", _figure(figures.abstention_precision)),
-        ("unanswerable and silent (recall)", _figure(figures.abstention_recall)),
-        ("AUROC of confidence", _figure(figures.auroc)),
+        ("exact match", as_figure(figures.exact_match)),
+        ("F1", as_figure(figures.f1)),
+        ("silent and rightly so (precision)", as_figure(figures.abstention_precision)),
+        ("unanswerable and silent (recall)", as_figure(figures.abstention_recall)),
+        ("AUROC of confidence", as_figure(figures.auroc)),
         ("quotes", str(figures.quotes)),
-        ("quotes that stand so on their page", _figure(figures.verbatim)),
-        ("quotes that hold a wanted answer or page", _figure(figures.supporting)),
+        ("quotes that stand so on their page", as_figure(figures.verbatim)),
+        ("quotes that hold a wanted answer or page", as_figure(figures.supporting)),
         ("finding: median, p95", _times(figures.retrieve.median, figures.retrieve.p95)),
         ("answering: median, p95", _times(figures.answer.median, figures.answer.p95)),
     ]
     return _table("What the library says", ["", "figure"], rows)
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _times(median: float, p95: float) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from rag_app.citations import MARKER
 from rag_app.contract import answer_json
 from rag_app.errors import RagAppError
 from rag_app.export.html import as_html, day
@@ -23,7 +24,6 @@ from rag_app.types import QUOTING, Answer, Citation
 FORMATS = ("md", "html", "json")
 VERSION = 1  # of the JSON; it grows when a key changes its meaning or goes
 
-_MARKER = re.compile(r" ?\[([1-9]\d{0,2})\]")
 _INDENT = re.compile(r"(?<=\n)[ \t]+")
 _LIST = re.compile(r"^(\d{0,9})([-+=.)])", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$])")
@@ -63,8 +63,13 @@ def export(library: Library, conversation_id: str, form: str) -> bytes:
 
 def file_name(title: str, form: str) -> str:
     """What the file is to be called."""
-    name = _UNSAFE_NAME.sub(" ", title).strip(" .")[:60].strip() or "conversation"
+    name = safe_name(title).strip(" .")[:60].strip() or "conversation"
     return f"{name}.{form}"
+
+
+def safe_name(name: str) -> str:
+    """A name without what no system's file names hold."""
+    return _UNSAFE_NAME.sub(" ", name)
 
 
 def as_text(answer: Answer) -> str:
@@ -142,7 +147,7 @@ def _said(number: int, exchange: Exchange) -> Iterator[str]:
 def _with_notes(number: int, answer: Answer, plain: bool) -> str:
     known = {citation.number for citation in answer.citations}
     pieces, done = [], 0
-    for marker in _MARKER.finditer(answer.text):
+    for marker in MARKER.finditer(answer.text):
         pieces.append(_inline(answer.text[done : marker.start()], plain))
         if int(marker[1]) in known:
             pieces.append(f"[^{number}-{marker[1]}]")
@@ -174,7 +179,7 @@ def rated(exchanges: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
         answer = exchange.answer
         if answer is None or answer.abstained or REMOVED in answer.text:
             continue
-        said = (answer.short_answer or _MARKER.sub("", answer.text)).strip()
+        said = (answer.short_answer or MARKER.sub("", answer.text)).strip()
         if said:
             yield {
                 "question": searched_for(answer),

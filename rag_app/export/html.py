@@ -13,16 +13,15 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from rag_app.citations import MARKER
 from rag_app.errors import RagAppError
-from rag_app.export.readable import Marks, readable
+from rag_app.export.readable import TABLES, Marks, readable
 from rag_app.highlighting import areas, mark
 from rag_app.library import Library
 from rag_app.store import Conversation, Exchange
 from rag_app.types import QUOTING, Answer, Citation
 
-_MARKER = re.compile(r" ?\[([1-9]\d{0,2})\]")
 _AROUND = 1_500  # characters of a text shown before and after its quotes
-_TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")
 
 _STYLE = """
 :root { color-scheme: light dark; --soft: light-dark(#5b6272, #a4abba);
@@ -171,10 +170,10 @@ def _text(number: int, answer: Answer) -> str:
         return f"<a class='n' href='#s-{number}-{one}'{name}>{one}</a>"
 
     def words(tokens: Sequence[Any], index: int, *_: object) -> str:
-        return _MARKER.sub(note, escape(tokens[index].content))
+        return MARKER.sub(note, escape(tokens[index].content))
 
     if answer.generator in QUOTING:
-        return f"<p class='plain'>{_MARKER.sub(note, escape(answer.text))}</p>"
+        return f"<p class='plain'>{MARKER.sub(note, escape(answer.text))}</p>"
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
     reader.add_render_rule("text", lambda _, *given: words(*given))
@@ -209,7 +208,7 @@ def _words(library: Library, quoted: _Quoted) -> str:
     page = library.page(quoted.document_id, quoted.page)
     window = (min(a for a, _ in spans) - _AROUND, max(b for _, b in spans) + _AROUND)
     headings = [h for h in library.headings(quoted.document_id) if h.page == quoted.page]
-    rows = library.document(quoted.document_id).suffix in _TABLES
+    rows = library.document(quoted.document_id).suffix in TABLES
     marked = readable(
         page.text, Marks((0, 0), spans), headings, rows=rows, window=None if rows else window
     )

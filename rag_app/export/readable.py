@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from html import escape
 
 from rag_app.highlighting import merge_spans
+from rag_app.reading.rows import LOOKED_AT, names_columns
 from rag_app.types import Heading
 
 Span = tuple[int, int]
 
+TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")
+"""Formats of which every line is a row."""
+
 _CELLS = " | "
-_LOOKED_AT = 10  # rows in which the names of the columns are looked for
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
 _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}")
 
@@ -62,9 +65,9 @@ def header_row(rows: Sequence[Sequence[str]]) -> int | None:
     """Which row names the columns: the first, early on, that fills most of them; None: none does.
 
     The same rule by which the rows were cut into pages."""
-    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_LOOKED_AT]]
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:LOOKED_AT]]
     most = max(filled, default=0)
-    return next((i for i, n in enumerate(filled) if n >= 2 and n * 3 >= most * 2), None)
+    return next((i for i, n in enumerate(filled) if names_columns(n, most)), None)
 
 
 def _lines(text: str) -> Iterator[Span]:

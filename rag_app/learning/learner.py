@@ -6,7 +6,6 @@ encoder and the index of its vectors stay as they are. Knows no store: a functio
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from rag_app.answering.rag import log_priors, sequence_log_prob, token_log_prob
 from rag_app.answering.rag_generator import Join, RagGenerator, plain_join
 from rag_app.encoders.two_encoders import EncoderSource, TextEncoder
 from rag_app.errors import RagAppError
+from rag_app.learning.pairs import Pair
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,14 +32,6 @@ class LearningError(RagAppError):
     """Training cannot begin or go on; the message says what to change."""
 
     code = "learning"
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A question and the answer to learn."""
-
-    question: str
-    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,32 +103,6 @@ class Learner:
         encoder = TextEncoder(question_encoder)
         encoder.load()
         return cls(encoder, RagGenerator.load(generator))
-
-
-def read_pairs(path: Path) -> list[Pair]:
-    """Lines of {"question": …, "answer": …}. Raises LearningError naming the first bad line."""
-    try:
-        lines = path.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LearningError(f"{path.name} cannot be read as text: {error}") from error
-    pairs = [_pair(path.name, n, line) for n, line in enumerate(lines, 1) if line.strip()]
-    if not pairs:
-        raise LearningError(f"{path.name} holds no questions.")
-    return pairs
-
-
-def _pair(name: str, number: int, line: str) -> Pair:
-    try:
-        row = json.loads(line)
-        pair = Pair(row["question"].strip(), row["answer"].strip())
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pair = Pair("", "")
-    if not pair.question or not pair.answer:
-        raise LearningError(
-            f"Line {number} of {name} is not a question with its answer; "
-            'it should read {"question": "…", "answer": "…"}.'
-        )
-    return pair
 
 
 def learn(

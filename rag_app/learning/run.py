@@ -20,9 +20,9 @@ from rag_app.learning.learner import (
     check_new,
     in_memory,
     learn,
-    read_pairs,
     save,
 )
+from rag_app.learning.pairs import read_pairs
 from rag_app.library import Library
 
 __all__ = ["GENERATOR", "QUESTION_ENCODER", "train"]
@@ -33,7 +33,7 @@ def train(
 ) -> Iterator[LearningStep]:
     """Learn step by step; the folder `out` is written when all steps are done.
 
-    Raises LearningError, ModelUnavailable."""
+    Raises LearningError, ModelUnavailable, UnfitFile."""
     check_new(out)
     asked = read_pairs(pairs)
     search = library_search(library)

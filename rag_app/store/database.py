@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rag_app.errors import DiskFull, LibraryDamaged
+from rag_app.errors import DiskFull, LibraryClosed, LibraryDamaged
 
 _HERE = Path(__file__).parent
 VERSIONS = tuple(sorted(_HERE.glob("schema_*.sql"), key=lambda path: int(path.stem[7:])))
@@ -72,8 +72,10 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A connection; every statement is a transaction of its own."""
+        """A connection; every statement is a transaction of its own. Raises LibraryClosed."""
         with self._pool:
+            if self._closed:
+                raise LibraryClosed.now()
             connection = self._idle.pop() if self._idle else None
         if connection is None:
             connection = sqlite3.connect(

@@ -1,4 +1,4 @@
-"""The truth: documents, pages, chunks and the full-text index.
+"""The truth: which documents there are, how far they have come, which give way and which go.
 
 Every method is one transaction. Knows nothing of vectors, models or files."""
 
@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rag_app.errors import UnknownDocument
+from rag_app.store.contents import Contents
 from rag_app.store.database import Database
 from rag_app.store.family import (
     Inside,
@@ -24,38 +24,15 @@ from rag_app.store.family import (
     superseded,
 )
 from rag_app.store.queue import UNCLEANED, Queue
-from rag_app.store.recognised import Scans, expect
-from rag_app.store.wording import matching, searched
-from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
-
-# Words of the title and headings count less than words of the text itself.
-_WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
-
-_CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
-  substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
-_CHUNK_FROM = "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page"
+from rag_app.store.recognised import Scans
+from rag_app.types import Document, Status
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """A chunk with the words it is to be found by: its own, healed, and those of its context."""
-
-    chunk: Chunk
-    context: str  # title of the document and section path
-    words: str
-
-    @property
-    def for_embedding(self) -> str:
-        """What is embedded: "revenue in 2018" means nothing without the company's name."""
-        return f"{self.context}\n{self.words}" if self.context else self.words
-
-
-class Store:
-    """What is known of documents. Thread-safe."""
+class Store(Contents):
+    """What is known of documents, and what they say. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        self.database = Database(path)
-        self._read, self._write = self.database.read, self.database.write
+        super().__init__(Database(path))
         self.queue = Queue(self.database)
         self._listed: tuple[int, list[Document]] | None = None  # as of so many commits
         self.scans = Scans(self.database)
@@ -63,8 +40,6 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self.database.close()
-
-    # Documents
 
     def add_document(
         self, document: Document, *, handed_in: bool = True, inside: Inside | None = None
@@ -205,145 +180,6 @@ class Store:
             # Merging drops the words that deleted chunks left in older segments of the index.
             db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
         self.database.rewrite()
-
-    # Pages
-
-    def save_reading(self, document_id: str, reading: Reading) -> None:
-        """Keep what a reader found, in place of anything kept before; the document is `read`."""
-        with self._write() as db:
-            for table in ("chunks", "pages", "headings"):
-                db.execute(f"DELETE FROM {table} WHERE document_id = ?", (document_id,))
-            db.executemany(
-                "INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    (document_id, page.number, page.text, page.label, page.width, page.height)
-                    for page in reading.pages
-                ),
-            )
-            db.executemany(
-                "INSERT INTO headings VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    (document_id, ordinal, h.page, h.start, h.level, h.text)
-                    for ordinal, h in enumerate(reading.headings)
-                ),
-            )
-            expect(db, document_id, reading.scans)
-            db.execute(
-                "UPDATE documents SET status = ?, pages = ?, title = ?, warnings = ?, "
-                "error = NULL, error_code = NULL WHERE id = ?",
-                (
-                    Status.READ,
-                    len(reading.pages),
-                    reading.title,
-                    json.dumps(reading.warnings),
-                    document_id,
-                ),
-            )
-
-    def page(self, document_id: str, number: int) -> Page:
-        """One page. Raises UnknownDocument."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT number, text, label, width, height FROM pages "
-                "WHERE document_id = ? AND number = ?",
-                (document_id, number),
-            ).fetchone()
-        if row is None:
-            raise UnknownDocument("That page is not in the library any more.")
-        return Page(*row)
-
-    def pages(self, document_id: str) -> list[Page]:
-        """All pages of a document, in order."""
-        with self._read() as db:
-            rows = db.execute(
-                "SELECT number, text, label, width, height FROM pages "
-                "WHERE document_id = ? ORDER BY number",
-                (document_id,),
-            ).fetchall()
-        return [Page(*row) for row in rows]
-
-    def headings(self, document_id: str) -> list[Heading]:
-        """All headings of a document, in order."""
-        with self._read() as db:
-            rows = db.execute(
-                "SELECT page, start, level, text FROM headings "
-                "WHERE document_id = ? ORDER BY ordinal",
-                (document_id,),
-            ).fetchall()
-        return [Heading(*row) for row in rows]
-
-    # Chunks
-
-    def save_chunks(self, document_id: str, chunks: Iterable[Indexed], language: str = "") -> None:
-        """Keep a document's chunks, in place of any kept before; the document is `searchable`."""
-        with self._write() as db:
-            db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
-            db.executemany(
-                'INSERT INTO chunks (id, document_id, ordinal, page, start, "end", heading, '
-                "context, words, found_context, found_words, grams) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (
-                        *(i.chunk.id, document_id, i.chunk.ordinal, i.chunk.page),
-                        *(i.chunk.start, i.chunk.end, i.chunk.heading, i.context, i.words),
-                        *searched(i.context, i.words),
-                    )
-                    for i in chunks
-                ),
-            )
-            db.execute(
-                "UPDATE documents SET status = ?, chunks = "
-                "(SELECT count(*) FROM chunks WHERE document_id = ?), language = ? WHERE id = ?",
-                (Status.SEARCHABLE, document_id, language, document_id),
-            )
-
-    def indexed(self, document_id: str) -> list[Indexed]:
-        """A document's chunks with the words they are found by, in order."""
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT {_CHUNK}, c.context, c.words {_CHUNK_FROM} "
-                "WHERE c.document_id = ? ORDER BY c.ordinal",
-                (document_id,),
-            ).fetchall()
-        return [Indexed(Chunk(*row[:7]), *row[7:]) for row in rows]
-
-    def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """The chunks that are there of those asked for, by id."""
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT c.id, {_CHUNK} {_CHUNK_FROM} "
-                "WHERE c.id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(ids)),),
-            ).fetchall()
-        return {row[0]: Chunk(*row[1:]) for row in rows}
-
-    def search_words(
-        self,
-        words: Sequence[str],
-        phrases: Sequence[str],
-        limit: int,
-        documents: Sequence[str] | None = None,
-        endings: bool = False,
-    ) -> list[tuple[str, float]]:
-        """(chunk id, BM25 score) of chunks that hold any of `words`, or else all `phrases`.
-
-        Best first. The words are data: nothing in them is query syntax. `endings`: words of Latin
-        script may go on otherwise than they do here; words of other scripts always may."""
-        match = matching(words, phrases, endings)
-        if not match:
-            return []
-        only, arguments = "", [match]
-        if documents is not None:
-            only = "AND c.document_id IN (SELECT value FROM json_each(?))"
-            arguments.append(json.dumps(list(documents)))
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT c.id, -bm25(chunk_words, {_WEIGHTS}) AS score "
-                f"FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
-                f"WHERE chunk_words MATCH ? {only} ORDER BY score DESC, c.rowid LIMIT ?",
-                (*arguments, limit),
-            ).fetchall()
-        return [(row[0], row[1]) for row in rows]
 
 
 def _remove(db: sqlite3.Connection, document_id: str) -> None:

@@ -48,9 +48,11 @@ _CLUSTER = re.compile(rf".[{SIGNS}]*", re.DOTALL)
 
 # What is not searched as it stands: all that is neither Latin nor punctuation, and a few letters.
 _ODD = re.compile("[ßæœøłđıẞÆŒØŁĐ\u0300-\u1dff\u1f00-\u1fff\u2c00-\u2dff\u2e80-\U0010ffff]")
-_FORMS = re.compile(  # the same letters in other clothes: ligatures, presentation forms, widths
-    "[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffee\U0002f800-\U0002fa1f]+"
+_FORMS = re.compile(  # the same letters in other clothes: ligatures, presentation forms, formulas
+    "[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffee\U0001d400-\U0001d7ff"
+    "\U0002f800-\U0002fa1f]+"
 )
+NOT_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]")
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _UNSEEN = re.compile(  # vowel points, tatweel, variation selectors, joiners that shape letters

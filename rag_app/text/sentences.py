@@ -20,7 +20,7 @@ _THAI_SPACE = 60  # characters from which a space is taken for an end
 _LINE = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
 _STOP = re.compile(
     r"(?<=[a-z)”])\.\d{1,2}(?=\s[A-Z])"  # a footnote's number after the full stop
-    r"|[.!?…]+[\"'”’»)\]]*"
+    r"|[.!?…]+[\"'”’»)\]]*(?:\[[\w ]{1,20}\])*"  # "… of it.[12][citation needed]"
     rf"|(?:[{_FULL_STOPS}]|．(?!\d)|។(?!ល))+[」』”’»）)\]]*"
     r"|(?<=[\u0370-\u03ff\u1f00-\u1fff])[;\u037e](?=\s+[\u0370-\u03ff\u1f00-\u1fff«])"
     rf"|(?<=[{ALPHABETS}])[ \t]+(?=[{ALPHABETS}])"
@@ -207,7 +207,9 @@ def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
         return True
     if follows[0].islower():
         return False
-    if mark[0] != "." or mark.startswith("..") or mark[1:2].isdigit():
+    if mark[0] != "." or mark.startswith("..") or mark[1:2].isdigit() or mark[-1] == "]":
+        return True
+    if text[stop.start() - 1] in '"”’»':
         return True
     return not _is_abbreviation(text, start, stop.start(), follows)
 

@@ -1,0 +1,29 @@
+"""`rag-app` without a command: the web app."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rag_app.commands.opening import settings_of
+
+_APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Run the web app until it is told to stop."""
+    settings = settings_of(arguments)
+    command = [sys.executable, "-m", "streamlit", "run", str(_APP)]
+    command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
+    if arguments.host in ("0.0.0.0", "::"):
+        # Else Streamlit asks a server on the internet what its own address is.
+        command += ["--browser.serverAddress", "localhost"]
+    command += ["--", "--data-dir", str(settings.folder)]
+    os.chdir(_APP.parent)  # where Streamlit looks for .streamlit/config.toml
+    if os.name == "posix":
+        # In place of this process, so that a signal to it stops the server and nothing is orphaned.
+        os.execv(sys.executable, command)
+    return subprocess.call(command)

@@ -1,0 +1,1 @@
+"""What the library does, behind its façade: a part each."""

@@ -1,0 +1,70 @@
+"""Answers that are being made, in whatever threads: they end before the library is closed.
+
+Who asks takes one event after the other; between two of them nothing of the library is in use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+
+from rag_app.errors import LibraryClosed
+from rag_app.types import Event, Finished
+
+
+class Underway:
+    """Knows what is being answered and searched for now."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0  # threads that use the library right now
+        self._stops: list[threading.Event] = []  # of the answers that are not finished
+        self._broken_off: list[threading.Event] = []
+        self._closed = False
+
+    def events(self, made: Generator[Event, None, None], stop: threading.Event) -> Iterator[Event]:
+        """The same events. Raises LibraryClosed if it was closed before the answer was there."""
+        finished = False
+        with closing(made), self._counted(stop):
+            while True:
+                with self.using():
+                    event = next(made, None)
+                if event is None:
+                    break
+                finished |= isinstance(event, Finished)
+                yield event
+            if not finished and stop in self._broken_off:
+                raise LibraryClosed.now()
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """The library is not closed inside the block. Raises LibraryClosed if it is already."""
+        with self._changed:
+            if self._closed:
+                raise LibraryClosed.now()
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def _counted(self, stop: threading.Event) -> Iterator[None]:
+        with self._changed:
+            self._stops.append(stop)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._stops.remove(stop)
+
+    def close(self, seconds: float) -> bool:
+        """Break off what is being answered, and wait for it. False if the time ran out before."""
+        with self._changed:
+            self._closed = True
+            self._broken_off = [stop for stop in self._stops if not stop.is_set()]
+            for stop in self._broken_off:
+                stop.set()
+            return self._changed.wait_for(lambda: not self._inside, seconds)
