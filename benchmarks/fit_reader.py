@@ -32,6 +32,7 @@ from training import metrics
 
 FOLDS = 5
 CAUTION = 0.5
+CAUTIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8)  # what the setting may be moved to
 
 
 @dataclass(frozen=True)
@@ -112,21 +113,29 @@ def report(asked: Sequence[Asked]) -> dict[str, Any]:
     chances = cross_fitted(asked)
     rights = np.array([one.right for one in asked])
     answerable = np.array([bool(one.golds) for one in asked])
-    said = chances >= CAUTION
     outcomes = [metrics.Outcome(o.golds, o.guess, o.score) for o in asked if o.golds]
     forced = metrics.at_threshold(outcomes, float("-inf"))
     return {
         "questions": len(asked),
         "answerable, never abstaining": {"em": forced.em, "f1": forced.f1},
-        "answered": _percent(said),
-        "right when answered": _percent(rights[said]),
-        "answerable answered": _percent(said[answerable]),
-        "abstention precision": _percent(~answerable[~said]),
-        "abstention recall": _percent(~said[~answerable]),
+        **_point(chances >= CAUTION, rights, answerable),
         "auroc right": round(float(roc_auc_score(rights, chances)), 4),
         "auroc answerable": round(float(roc_auc_score(answerable, chances)), 4),
         "ece": round(metrics.ece(metrics.bins(chances.tolist(), rights.astype(float).tolist())), 4),
+        "at caution": {c: _point(chances >= c, rights, answerable) for c in CAUTIONS},
         "fit": library_fit(asked),
+    }
+
+
+def _point(said: Any, rights: Any, answerable: Any) -> dict[str, float]:
+    """What comes of answering these questions and no others."""
+    return {
+        "answered": _percent(said),
+        "right when answered": _percent(rights[said]),
+        "right ones kept": _percent(said[rights]),
+        "answerable answered": _percent(said[answerable]),
+        "abstention precision": _percent(~answerable[~said]),
+        "abstention recall": _percent(~said[~answerable]),
     }
 
 

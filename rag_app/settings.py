@@ -97,7 +97,7 @@ class Settings(BaseSettings):
         0.5, ge=0, le=1, description="confidence under which the app says that it does not know"
     )
     generator: str = Field(
-        "quotes",
+        "reader",
         description="what answers: `reader`, `quotes`, `openai:MODEL@URL`, `ollama:MODEL`, "
         "`PROVIDER:MODEL`, `local:FOLDER`",
     )
@@ -135,6 +135,11 @@ class Settings(BaseSettings):
             raise SettingsError(
                 f"RAG_APP_{name} cannot be {first.get('input')!r}: {first['msg'].lower()}."
             ) from error
+
+    @property
+    def folder(self) -> Path:
+        """The data directory, as it is wherever the process goes."""
+        return self.data_dir.expanduser().resolve()
 
     @classmethod
     def names(cls) -> list[str]:

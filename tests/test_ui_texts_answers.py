@@ -16,7 +16,7 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
     ("made", "said"),
     [
         (answer("quotes", 0.9), "Very sure, 90 %: of 100 answers with this figure, about 90"),
-        (answer("quotes", 0.31, True), "The best sentence reached 31 %; under 50 %"),
+        (answer("quotes", 0.31, True), "The best place reached 31 %; under 50 %"),
         (answer("llama", 0.75), "75 % of its statements have a sentence of your documents"),
         (answer("llama", 0.0, True), "It could not be answered"),
     ],

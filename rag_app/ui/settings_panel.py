@@ -8,13 +8,13 @@ import streamlit as st
 
 from rag_app.answering.in_language import LANGUAGES
 from rag_app.library import Library
-from rag_app.ui import choices, source, texts
+from rag_app.ui import checking, choices, source, texts
 from rag_app.ui import texts_settings as words
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Session, current, say
 
 OPEN = "settings"  # the name of its dialog
-_CAUTIONS = {"more": 0.3, "balanced": None, "careful": 0.75}
+_CAUTIONS = {"more": 0.3, "balanced": None, "careful": 0.65}
 _READ = {"little": 4, "normal": None, "much": 16}
 
 
@@ -46,6 +46,10 @@ def draw(library: Library) -> None:
         )
         if picked != session.language:
             choices.change(library, language=picked)
+        if st.button(words.CHECK, key="settings_check", icon=":material/fact_check:"):
+            _close()
+            checking.open_page()
+            st.rerun()
         st.html(words.limits_set(library.settings))
         held = library.size_on_disk()
         st.html(words.kept_where(str(library.folder), len(library.documents()), held))

@@ -39,7 +39,6 @@ ASK_ELSEWHERE = "Ask in a new conversation"
 DELETED_ELSEWHERE = "This conversation was deleted in another window. Here you can begin a new one."
 
 SOURCE_REMOVED = "Source removed"
-REMOVED_NOTE = "This document has been removed from your library, and its words with it."
 EARLIER_QUOTE, LATER_QUOTE = "Previous quote", "Next quote"
 
 EXPORT = "Export…"
@@ -94,7 +93,10 @@ def made_by(answer: Answer) -> str:
             "word for word."
         )
     if answer.generator == "reader":
-        return "The built-in reader. The places in your documents that answer, word for word."
+        return (
+            "No language model. The reader that comes with the app marked the places in your "
+            "documents that answer, word for word."
+        )
     return (
         f"The language model {answer.generator}, from the passages below. A footnote stands where "
         "a sentence of your documents says the same."
@@ -110,7 +112,7 @@ def how_sure(answer: Answer, caution: float) -> str:
         return f"{percent} of its statements have a sentence of your documents behind them."
     if answer.abstained:
         return (
-            f"The best sentence reached {percent}; under {100 * caution:.0f} % the app says that "
+            f"The best place reached {percent}; under {100 * caution:.0f} % the app says that "
             "it does not know."
         )
     if {BY_WORDS, OTHER_SOURCE} & set(answer.notes):

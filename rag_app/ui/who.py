@@ -8,10 +8,11 @@ from rag_app.answering.choice import Choice, parse
 from rag_app.errors import RagAppError
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
+from rag_app.types import QUOTING
 from rag_app.ui import choices, settings_panel, texts
 from rag_app.ui.state import Session, current
 
-OFFERED = ("quotes",)  # what needs nothing that may be missing
+OFFERED = ("reader", "quotes")  # what needs nothing
 _SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
 
 
@@ -115,7 +116,7 @@ def _try_out(library: Library, session: Session, now: str) -> None:
         key="who_try",
         on_click=_tried,
         args=(library, now),
-        disabled=now in ("reader", "quotes"),
+        disabled=now in QUOTING,
     )
     if session.tried:
         st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")

@@ -24,6 +24,8 @@ CRANE = "What does the crane of Selby lift?"
 BERTHS = "How many berths has the harbour of Selby?"
 BOATS = "boat,built,home port\n" + "".join(f"Tern {n},{1900 + n},Quay {n}\n" for n in range(1, 40))
 TURNS = 200
+# What a browser itself says of a lost connection is no fault of the page.
+LOST = ("ERR_INTERNET_DISCONNECTED", "WebSocket", "not responding", "disconnected", "_stcore")
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +84,7 @@ def test_an_answer_is_really_copied_with_its_footnotes(browser):
     page.keyboard.press("Enter")
     page.locator('[data-tip="Copied"]').wait_for()
     copied = page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
-    assert copied.startswith("The crane of Selby lifts forty tons. [1]\n\n[1] selby ")
+    assert copied.startswith("forty tons\n\nThe crane of Selby lifts forty tons. [1]\n\n[1] selby ")
     assert copied.endswith("page 1: “The crane of Selby lifts forty tons.”")
 
 
@@ -252,9 +254,7 @@ def test_a_network_that_fails_and_comes_back_loses_nothing(browser):
     ask(page, "When does the harbour office of Selby open?")
     answered(page, "opens at seven")
     assert page.locator(".question").count() == 3
-    # what a browser itself says of a lost connection is no fault of the page
-    lost = ("ERR_INTERNET_DISCONNECTED", "WebSocket", "not responding", "disconnected", "_stcore")
-    browser.complaints[:] = [c for c in browser.complaints if not any(w in c for w in lost)]
+    browser.forgive(*LOST)
 
 
 def test_two_hundred_turns_stay_quick(browser, tmp_path_factory):
