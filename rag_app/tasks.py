@@ -9,24 +9,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from rag_app.answering import in_language, task_prompts
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.generator import Cancelled, Generator, Piece, apart, pieces
+from rag_app.answering.gist import Gist
 from rag_app.answering.prompts import Message
-from rag_app.answering.quotes import Candidate, candidates
-from rag_app.answering.summary import representatives, tells
+from rag_app.answering.quotes import Candidate
 from rag_app.answering.support import pieces_of
 from rag_app.answering.visible import finished
-from rag_app.answering.wishes import Kind, Task
+from rag_app.answering.wishes import Kind, Task, topic
 from rag_app.answering.writer import Room
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
 from rag_app.retrieval import HybridRetriever
 from rag_app.store import Store
-from rag_app.text.sentences import sentences
-from rag_app.types import Chunk, Document, Draft, Passage
+from rag_app.types import Chunk, Document, Draft, Passage, Span
 from rag_app.vectors import VectorIndex
 
 _SENTENCES = 6  # of a summary
@@ -37,13 +34,17 @@ ASKED_OF = 5  # documents of one task, at most
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
 
-# What an opening chapter is like, as a question to the vectors.
-_OVERVIEW = "overview and introduction: who we are, what we do, main results and conclusions"
-
 NEEDS_MODEL = (
     "{0} needs a language model, and none is chosen. Choose one under “Answers” at the top left; "
     "meanwhile here is what your documents say about it."
 )
+SAYS = "{0} says:"
+_WHAT = {
+    Kind.COMPARISON: "A written comparison",
+    Kind.DRAFT: "A draft",
+    Kind.TRANSLATION: "A translation",
+}
+_WHOLE = (Kind.SUMMARY, Kind.COMPARISON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,13 @@ class Desk:
     ) -> tuple[list[Passage], Iterator[Piece]]:
         """What is read for the task, and the pieces of its answer."""
         chosen = list(documents)[:ASKED_OF]
-        whole = task.kind in (Kind.SUMMARY, Kind.COMPARISON)
-        read = self._central(chosen, cancelled) if whole else retriever.passages(task.wish)
+        by_model = isinstance(generator, ChatGenerator)
+        if task.kind not in _WHOLE:
+            read = retriever.passages(task.wish)
+        elif not by_model and topic(task, chosen):
+            read = self._about(task, chosen, retriever)
+        else:
+            read = self._central(chosen, cancelled)
         if isinstance(generator, ChatGenerator):
             written = self._written(task, chosen, read, generator, retriever, cancelled)
             return read, written
@@ -73,69 +79,60 @@ class Desk:
 
     # Without a chat model
 
+    @property
+    def _gist(self) -> Gist:
+        return Gist(self.store, self.vectors, self.embedder)
+
     def _central(self, documents: Sequence[Document], cancelled: Cancelled) -> list[Passage]:
         """Passages that stand for each document, in the order of its pages."""
         found: list[Passage] = []
         for document in documents:
             if not cancelled():
-                found += self._of(document, max(4, _PARTS // len(documents)))
+                found += self._gist.passages(document, max(4, _PARTS // len(documents)))
         return found
 
-    def _of(self, document: Document, k: int) -> list[Passage]:
-        chunks = {i.chunk.id: i.chunk for i in self.store.indexed(document.id)}
-        vectors = {i: v for i, v in self.vectors.vectors(document.id).items() if i in chunks}
-        if len(vectors) < len(chunks):  # still being embedded: a sample will do
-            some = list(chunks.values())[:: max(1, len(chunks) // 64)]
-            embedded = self.embedder.embed_documents([c.text for c in some])
-            vectors = {c.id: v for c, v in zip(some, embedded, strict=True)}
-        ids = list(vectors)
-        weights = np.array([_prose(chunks[i]) * _early(chunks[i].ordinal, len(ids)) for i in ids])
-        if ids:
-            opening = np.asarray(self.embedder.embed_query(f"{document.title} {_OVERVIEW}"))
-            weights = weights * np.maximum(0.05, np.array([vectors[i] for i in ids]) @ opening)
-        best = representatives(np.array([vectors[i] for i in ids]), k, weights) if ids else []
-        kept = sorted((chunks[ids[n]] for n in best), key=lambda c: c.ordinal)
-        return [Passage(c, document.name, 1 / len(kept)) for c in kept]
+    def _about(
+        self, task: Task, documents: Sequence[Document], retriever: HybridRetriever
+    ) -> list[Passage]:
+        """Passages of each document that are near what the wish is about."""
+        asked, k = topic(task, documents), max(4, _PARTS // len(documents))
+        alone = [
+            retriever.model_copy(update={"documents": (document.id,), "k": k})
+            for document in documents
+        ]
+        return [passage for one in alone for passage in one.passages(asked)]
 
     def _quoted(self, task: Task, documents: Sequence[Document], read: list[Passage]) -> Draft:
-        whole = task.kind in (Kind.SUMMARY, Kind.COMPARISON)
-        quoted = self._sentences(documents, read, "" if whole else task.wish)
-        notes: tuple[str, ...] = ()
-        if not whole:
-            what = "A draft" if task.kind is Kind.DRAFT else "A translation"
-            notes = (NEEDS_MODEL.format(what),)
-        elif task.language:
-            notes = (in_language.NEEDS_MODEL.format(task.language),)
+        wish = topic(task, documents) if task.kind in _WHOLE else task.wish
+        said: list[str] = []
+        spans: list[tuple[Span, ...]] = []
+        for document, quoted in self._sentences(documents, read, wish):
+            if task.kind is Kind.COMPARISON and len(documents) > 1:
+                said.append(SAYS.format(document.name))
+                spans.append(())
+            said += [one.text for one in quoted]
+            spans += [(one.span,) for one in quoted]
         return Draft(
-            sentences=apart([c.text for c in quoted]),
-            evidence=tuple((c.span,) for c in quoted),
-            confidence=1.0 if quoted else 0.0,  # quotes are what they are
-            abstained=not quoted,
-            notes=notes,
+            sentences=apart(said),
+            evidence=tuple(spans),
+            confidence=1.0 if spans else 0.0,  # quotes are what they are
+            abstained=not spans,
+            notes=_needed(task),
         )
 
     def _sentences(
         self, documents: Sequence[Document], read: list[Passage], wish: str
-    ) -> list[Candidate]:
-        """Sentences that stand for what was read, those near the wish first if there is one."""
-        chosen: list[Candidate] = []
-        for document in documents:
-            own = [p for p in read if p.chunk.document_id == document.id]
-            found = [c for c in candidates(own) if tells(c.text) > 0]
-            if found:
-                vectors = np.asarray(self.embedder.embed_documents([c.text for c in found]))
-                weights = np.array([tells(c.text) for c in found])
-                weights = weights * np.array([self._place(document, c) for c in found])
-                near = vectors @ np.asarray(self.embedder.embed_query(wish or _OVERVIEW))
-                weights = weights * np.maximum(near, 0.02) ** (2 if wish else 1)
-                best = representatives(
-                    vectors, math.ceil(_SENTENCES / len(documents)) + (len(documents) > 1), weights
-                )
-                chosen += [found[n] for n in sorted(best)]
-        return chosen
+    ) -> list[tuple[Document, list[Candidate]]]:
+        """Sentences that stand for what was read, those near the wish if there is one.
 
-    def _place(self, document: Document, sentence: Candidate) -> float:
-        return _early(sentence.span.page, max(1, document.pages))
+        Without a wish, those of further documents that say most on what the first one says."""
+        each = math.ceil(_SENTENCES / max(1, len(documents))) + (len(documents) > 1)
+        found: list[tuple[Document, list[Candidate]]] = []
+        for document in documents:
+            near = [wish] if wish else [one.text for _, quoted in found for one in quoted]
+            quoted = self._gist.sentences(document, read, each, near)
+            found += [(document, quoted)] if quoted else []
+        return found
 
     # With a chat model
 
@@ -215,7 +212,7 @@ class Desk:
         chunks = [i.chunk for i in self.store.indexed(document.id)]
         if len(chunks) <= _READ:
             return chunks
-        kept = {p.chunk.id for p in self._of(document, _READ)}
+        kept = {p.chunk.id for p in self._gist.passages(document, _READ)}
         return [c for c in chunks if c.id in kept]
 
     def _groups(self, texts: list[tuple[str, str]], room: Room) -> list[list[tuple[str, str]]]:
@@ -236,13 +233,8 @@ class Desk:
         return groups[0] if groups else []
 
 
-def _early(ordinal: int, chunks: int) -> float:
-    """How much a place says what the whole is about: people begin with that."""
-    return 0.3 + 0.7 * math.exp(-5.0 * ordinal / max(chunks, 40))
-
-
-def _prose(chunk: Chunk) -> float:
-    """How much of a chunk is sentences that can stand alone; never nothing."""
-    cuts = sentences(chunk.text)
-    good = sum(end - start for start, end in cuts if tells(chunk.text[start:end]) > 0)
-    return 0.1 + 0.9 * good / max(1, len(chunk.text))
+def _needed(task: Task) -> tuple[str, ...]:
+    """What the wish needs that is not there."""
+    if task.kind in _WHAT:
+        return (NEEDS_MODEL.format(_WHAT[task.kind]),)
+    return (in_language.NEEDS_MODEL.format(task.language),) if task.language else ()

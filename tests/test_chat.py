@@ -89,9 +89,21 @@ def test_an_answer_that_nothing_supports_says_so(server):
 
 def test_a_wrong_number_is_not_supported(server):
     url, script = server
-    script.words = ["The ferry costs 4 euros. The ferry costs four euros."]
+    script.words = [
+        "The ferry costs 5 euros. The ferry costs 4 euros. The ferry costs four euros. "
+        "The ferry costs five euros. The ferry does not cost four euros."
+    ]
     _, draft = generate(url)
-    assert [bool(e) for e in draft.evidence] == [False, True]
+    assert [bool(e) for e in draft.evidence] == [False, True, True, False, False]
+
+
+def test_layout_links_and_tags_do_not_hide_what_a_sentence_says(server):
+    url, script = server
+    script.words = [
+        "- The **ferry** costs [four euros](http://127.0.0.1/x) <b>now</b>.\n\nThe end."
+    ]
+    _, draft = generate(url)
+    assert draft.evidence[0]
 
 
 def test_not_in_the_documents_is_an_abstention_and_is_never_shown(server):

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.summary import central, representatives, tells
+from rag_app.answering.summary import central, representatives
 
 
 def unit(*rows: list[float]) -> np.ndarray:
@@ -36,18 +35,3 @@ def test_thousands_of_texts_are_no_matter():
     vectors = np.random.default_rng(1).normal(size=(9_000, 16))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     assert len(representatives(vectors, 8)) == 8
-
-
-@pytest.mark.parametrize(
-    ("sentence", "worth"),
-    [
-        ("The ferry to the island leaves every twenty minutes from the pier.", 1.0),
-        ("It leaves every twenty minutes from the pier of the old town.", 0.6),
-        ("Maintenance and parts 347 318 412 500 600 700 800 900.", 0.0),
-        ("Annual Report 2025", 0.0),
-        ("and every electric bicycle at least once every fourteen days.", 0.0),
-        ("", 0.0),
-    ],
-)
-def test_a_sentence_is_worth_quoting_if_it_can_stand_alone(sentence, worth):
-    assert tells(sentence) == worth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_app import chain
-from rag_app.answering.wishes import Kind, about, wanted
+from rag_app.answering.wishes import Kind, Task, about, topic, wanted
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Delta, Document, Finished, Sources, Status
@@ -85,6 +85,43 @@ def test_a_summary_without_a_model_is_made_of_the_documents_own_sentences(librar
 def test_a_comparison_quotes_every_document(library):
     answer = ask(library, "Compare the ferry report with the museum guide")
     assert {c.name for c in answer.citations} == {"Ferry report.txt", "Museum guide.txt"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "about_what"),
+    [
+        ("Compare the ferry report with the museum guide", ""),
+        ("Compare the opening hours in these two documents", "opening hours"),
+        ("What are the main differences between them?", ""),
+        ("Summarise this document", ""),
+        ("What is this document about?", ""),
+        ("Summarise it in five simple sentences", ""),
+        ("Summarise the museum guide in German", ""),
+        ("Give me a short summary of the museum guide", ""),
+        ("Summarise what they say about soup", "soup"),
+    ],
+)
+def test_a_wish_may_be_about_one_thing_only(wish, about_what):
+    names = ("Ferry report.txt", "Museum guide.txt")
+    documents = [Document(n, n, ".txt", 1, Status.READY, "2026-01-01") for n in names]
+    task = wanted(wish)
+    assert isinstance(task, Task) and topic(task, documents) == about_what
+
+
+def test_a_comparison_without_a_model_says_whose_words_are_whose_and_what_it_needs(library):
+    answer = ask(library, "Compare the ferry report with the museum guide")
+    assert answer.text.index("Ferry report.txt says:") < answer.text.index("Museum guide.txt says:")
+    assert answer.notes[0].startswith("A written comparison needs a language model")
+
+
+def test_a_comparison_of_one_thing_quotes_what_is_said_of_it(library):
+    answer = ask(library, "Compare the soup in the ferry report and the museum guide")
+    assert "bread and soup" in answer.citations[0].quote
+
+
+def test_a_summary_of_one_thing_leaves_out_the_rest(library):
+    answer = ask(library, "Summarise what the ferry report says about soup")
+    assert [c.quote for c in answer.citations] == [FERRY.split("\n\n")[3]]
 
 
 def test_a_draft_without_a_model_says_what_it_needs_and_quotes_what_is_near(library):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rag_app.answering.any_language import AnyLanguage
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms, explain, open_model
-from rag_app.answering.choice import EMBEDDED, Choice
+from rag_app.answering.choice import Choice
 from rag_app.answering.generator import Cancelled, Generator, Piece
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_answers import RagAnswers
@@ -18,7 +18,7 @@ from rag_app.answering.writer import Writer
 from rag_app.downloads.downloading import local_folder
 from rag_app.embedding import Embedder
 from rag_app.errors import ModelUnavailable
-from rag_app.types import Passage
+from rag_app.types import QUOTING, Passage
 
 
 class Either:
@@ -63,7 +63,7 @@ class Workshop:
 
     def build(self, choice: Choice) -> Generator:
         """The generator of a choice; nothing is loaded or connected yet."""
-        if choice.kind in EMBEDDED:
+        if choice.kind in QUOTING:
             return self._embedded(choice.kind)
         if choice.kind in ("rag-token", "rag-sequence"):
             return RagAnswers(

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rag_app.errors import SettingsError
+from rag_app.types import QUOTING
 
-EMBEDDED = ("reader", "quotes")
 LOCAL = ("local", "rag-token", "rag-sequence")
 OLLAMA_URL = "http://127.0.0.1:11434"
 _FORM = re.compile(r"([a-z][a-z0-9_-]*):(.+)", re.DOTALL)
@@ -42,7 +42,7 @@ class Choice:
     @property
     def stays_here(self) -> bool:
         """Whether questions and passages stay on this computer."""
-        if self.kind in EMBEDDED or self.kind in LOCAL:
+        if self.kind in QUOTING or self.kind in LOCAL:
             return True
         host = urlsplit(self.url).hostname or ""
         return host in ("127.0.0.1", "localhost", "::1") or (self.kind == "ollama" and not host)
@@ -56,7 +56,7 @@ class Choice:
 def parse(text: str) -> Choice:
     """The choice that a line says. Raises SettingsError with a sentence that says how."""
     line = text.strip()
-    if line in EMBEDDED:
+    if line in QUOTING:
         return Choice(line)
     found = _FORM.fullmatch(line)
     if not found or not line.isprintable():

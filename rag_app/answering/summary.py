@@ -6,8 +6,6 @@ Goldstein 1998)."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 _DAMPING = 0.85
@@ -15,14 +13,6 @@ _ROUNDS = 30
 _LIKE = 0.2  # cosine under which two texts say nothing about each other
 _REDUNDANCY = 0.85  # of its worth a text loses that says what is said already
 _MOST = 2_000  # texts compared with each other; of more, every n-th
-
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_FULL = re.compile(r"[.!?…。！？][\"'”’)\]]*\Z")
-_LEANS = re.compile(
-    r"(?:it|this|that|these|those|they|he|she|him|her|such|however|but|and|or|also|therefore|thus"
-    r"|see|refer)\b",
-    re.IGNORECASE,
-)
 
 
 def central(vectors: np.ndarray) -> np.ndarray:
@@ -54,16 +44,3 @@ def representatives(vectors: np.ndarray, k: int, weights: np.ndarray | None = No
         chosen.append(best)
         nearest = np.maximum(nearest, vectors @ vectors[best])
     return chosen
-
-
-def tells(sentence: str) -> float:
-    """How well a sentence can stand alone, 0 to 1: rows of figures and stubs cannot."""
-    words = _WORD.findall(sentence)
-    if len(words) < 6 or len(words) > 60 or not _FULL.search(sentence):
-        return 0.0
-    letters = sum(map(len, words)) / max(1, len(sentence))
-    if letters < 0.55 or not (
-        sentence[0].isupper() or sentence[0] in "“\"'" or sentence[0].isdigit()
-    ):
-        return 0.0
-    return 0.6 if _LEANS.match(sentence) else 1.0

@@ -2,7 +2,8 @@
 
 Made after the answer is written, since small models cannot be trusted to cite. A sentence is
 supported if a source sentence is near it in meaning and holds its telling words, names and
-numbers; a number that stands nowhere in the source is never supported."""
+numbers; a number or a month that stands nowhere in the source is never supported, nor is the
+opposite of what it says."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from rag_app.answering.contradictions import contradicts, figures
 from rag_app.answering.quotes import Candidate, candidates
 from rag_app.answering.words import TOKEN, rarity, stems, telling
 from rag_app.embedding import Embedder
@@ -29,9 +31,11 @@ _FEWEST_WORDS = 3  # "Yes." and "In short:" claim nothing by themselves
 # Logistic regression; fitted by benchmarks/fit_support.py.
 _BIAS, _MEANING, _WORDS, _NAMES = -7.865, 4.556, 7.835, 0.335
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w’'-]+")
-_MARKUP = re.compile(r"^[\s>#*+-]+|^\s*\d+[.)]\s|[*_`|]+")
+_MARKUP = re.compile(
+    r"^[\s>#*+-]+|^\s*\d+[.)]\s|[*_`|]+"
+    r"|</?[a-zA-Z][^<>]{0,500}>|(?<=\])\([^()\s]{0,500}\)|[\[\]]"  # tags, targets of links
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +127,15 @@ def _judged(
     scored.sort(key=lambda pair: -pair[0])
     kept: list[Candidate] = []
     for chance, candidate in scored[:_LOOKED_AT]:
-        if chance >= ENOUGH and len(kept) < _MOST and _adds(claim, candidate, kept, weights):
+        if chance < ENOUGH or len(kept) == _MOST:
+            break
+        if contradicts(claim, candidate.text):
+            if not kept:  # what is nearest says otherwise: what is less near cannot mend that
+                break
+        elif _adds(claim, candidate, kept, weights):
             kept.append(candidate)
     said = " ".join(f"{c.text} {around[c.span.document_id, c.span.page]}" for c in kept)
-    if not kept or not _numbers(claim) <= _numbers(said):
+    if not kept or not figures(claim) <= figures(said):
         return Supported(piece)
     return Supported(piece, tuple(c.span for c in kept), scored[0][0])
 
@@ -138,8 +147,8 @@ def _adds(
     before = " ".join(c.text for c in kept)
     held, here = stems(before), stems(candidate.text)
     new = sum(weight for word, weight in weights.items() if word in here and word not in held)
-    missing = _numbers(claim) - _numbers(before)
-    more = bool(missing & _numbers(candidate.text))
+    missing = figures(claim) - figures(before)
+    more = bool(missing & figures(candidate.text))
     return not kept or more or new >= _SECOND * sum(weights.values())
 
 
@@ -157,7 +166,3 @@ def features(
         words=held / total if total else 0.0,
         names=sum(name in known for name in names) / len(names) if names else 1.0,
     )
-
-
-def _numbers(text: str) -> set[str]:
-    return {number.replace(",", "") for number in _NUMBER.findall(text)}

@@ -61,6 +61,33 @@ def about(said: str, documents: Sequence[Document]) -> list[Document]:
     return [d for score, d in scored if score >= max(0.34, 0.5 * best)]
 
 
+# Words of a wish that do not say what it is about.
+_OF_TASKS = frozenset(
+    """
+    again against all also and annual are article articles between book books both brief bullet
+    bullets but can chapter compare comparison concise content contents contract contracts contrast
+    could detail detailed differ difference different differences document documents does each
+    everything few file files filing filings five for four from give have important how in it key
+    kindly last lease leases letter letters main more most my now offer offers one other our over
+    overall overview page pages paper papers paragraph pdf plain please point points quick report
+    reports same say says sentence sentences short shortly similar similarities simple some sum
+    summarise summarize summary tell text texts that the their them these thing things this those
+    three two uploaded versus was were what which whole with words would year years you your
+    """.split()  # noqa: SIM905 - easier to read and to add to
+)
+_CUE = re.compile(r"\b(?:about|on|of|regarding|concerning|terms of|respect to)\b", re.IGNORECASE)
+
+
+def topic(task: Task, documents: Sequence[Document]) -> str:
+    """What a summary or a comparison is to be about; empty if it is about whole documents."""
+    said = task.wish
+    if task.kind is Kind.SUMMARY:
+        said = " ".join(_CUE.split(said)[1:])
+    named = set().union(*map(_named, documents))
+    empty = _OF_TASKS | named | {task.language.lower()}
+    return " ".join(w for w in re.findall(r"[^\W\d_]{3,}", said) if w.lower() not in empty)
+
+
 def _named(document: Document) -> set[str]:
     stem = document.name.rsplit(".", 1)[0]
     return set(re.findall(r"[^\W_]{3,}", f"{stem} {document.title}".lower()))

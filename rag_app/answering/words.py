@@ -7,10 +7,9 @@ import re
 from collections.abc import Collection, Iterable
 
 from rag_app.retrieval import query_words
-from rag_app.text.any_script import compared
+from rag_app.text.any_script import NOT_LATIN, compared
 
 _TOKEN = re.compile(r"[^\W_]+")
-_NOT_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]")
 
 
 class TOKEN:
@@ -19,7 +18,7 @@ class TOKEN:
     @staticmethod
     def findall(text: str) -> list[str]:
         """The words of a text, in order."""
-        return compared(text) if _NOT_LATIN.search(text) else _TOKEN.findall(text)
+        return compared(text) if NOT_LATIN.search(text) else _TOKEN.findall(text)
 
 
 def stem(word: str) -> str:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[str, str, threading.Event], Iterator[Event]]
 """Question, id of the one document it is asked of, and what stops it, to events."""
 
-_VERSION = "1"  # of what is made; a change makes all of them anew
+_VERSION = "2"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
 _TRIED = 14
