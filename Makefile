@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3 || command -v python || echo python3)
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 
-.PHONY: run test lint bench install install-dev pins
+.PHONY: run test lint bench stress install install-dev pins
 
 run: install
 	$(BIN)/rag-app
@@ -19,6 +19,10 @@ lint: install-dev
 
 bench: install-dev
 	$(BIN)/python -m benchmarks.bench
+
+# Adds odd files, and says what became of each: make stress STRESS=files.tar.gz [ARGS=--compare]
+stress: install-dev
+	$(BIN)/python -m benchmarks.stress $(STRESS) $(ARGS)
 
 install:
 	@$(PYTHON) scripts/install.py

@@ -1,7 +1,8 @@
 """Pages into chunks.
 
 A chunk is an exact slice of its page: `page.text[chunk.start:chunk.end] == chunk.text`. Chunks do
-not overlap, and every character that is not white space is in exactly one of them.
+not overlap, and every character that is not white space is in exactly one of them, but for the
+heads and feet that run through the pages of a document.
 Knows nothing of files, embeddings or stores; lengths in tokens are estimates."""
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.text.any_script import ALPHABETS, SIGNS, healed
+from rag_app.text.columns import columns_above
 from rag_app.text.headings import Sections, guess_headings
+from rag_app.text.running import own_texts
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Heading, Page
 
@@ -47,8 +50,12 @@ def chunk_pages(
 ) -> list[Chunk]:
     """The chunks of a document, in order: whole sentences, up to `max_tokens` each.
 
-    A chunk begins at a heading where the one before it is at least a third full."""
-    spans = [sentences(page.text) for page in pages]
+    A chunk begins at a heading where the one before it is at least a third full. One that begins
+    in the middle of a table has the names of its columns at the end of its path."""
+    spans = [
+        [(start + first, end + first) for start, end in sentences(page.text[first:last])]
+        for page, (first, last) in zip(pages, own_texts(pages), strict=True)
+    ]
     guessed = guess_headings(pages, spans)
     sections = Sections(headings or guessed)
     marks = defaultdict[int, set[int]](set)
@@ -60,6 +67,7 @@ def chunk_pages(
         for group in _groups(units, max_tokens):
             start, end = group[0].start, group[-1].end
             path = sections.path(page.number, _anchor(group, max_tokens))
+            path = " > ".join(filter(None, (path, columns_above(page.text, start))))
             chunks.append(
                 Chunk(document_id, page.number, len(chunks), start, end, page.text[start:end], path)
             )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from pdfs import PARAGRAPH, Line, changed, drawn, locked, outlined, paragraph, pdf, scan, turned
+from pypdf.generic import DecodedStreamObject, NameObject
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, PasswordNeeded, WrongPassword
 from rag_app.reading.hyphens import resolve_hyphens
@@ -55,6 +56,24 @@ def test_text_that_is_drawn_sideways_keeps_its_order(read, degrees, by_word):
         canvas.showPage()
 
     assert texts(read(drawn(draw))) == [TEXT]
+
+
+def test_letters_of_formulas_and_old_scripts_are_kept_whole(read):
+    far = {"A": "𝐸", "B": "𝑚", "C": "𐲀"}
+
+    def map_far(writer):
+        rows = "".join(f"<{ord(a):02x}> <{b.encode('utf-16-be').hex()}>\n" for a, b in far.items())
+        cmap = DecodedStreamObject()
+        cmap.set_data(
+            "/CMapName /X def 1 begincodespacerange <00> <ff> endcodespacerange\n"
+            f"{len(far)} beginbfchar\n{rows}endbfchar".encode()
+        )
+        for font in writer.pages[0]["/Resources"]["/Font"].values():
+            font.get_object()[NameObject("/ToUnicode")] = writer._add_object(cmap)
+
+    text = texts(read(changed(pdf("AB x C"), map_far)))[0]
+    assert text.replace("\u2060", "") == "𝐸𝑚 x 𐲀"
+    assert text.startswith("𝐸𝑚\u2060\u2060 ")  # two places each, as PDFium counts
 
 
 def test_columns_are_read_one_after_the_other(read):

@@ -121,8 +121,8 @@ def test_an_old_word_document_is_read(read_old):
     assert [(h.level, h.text) for h in reading.headings] == [(1, "Care")]
 
 
-def test_an_old_word_document_with_a_password_says_so(read_old):
-    with pytest.raises(UnsupportedFormat, match="password"):
+def test_an_old_word_document_locked_in_an_unknown_way_says_so(read_old):
+    with pytest.raises(UnsupportedFormat, match="locked in a way"):
         read_old(compound(word("x\r", flags=0x0100)))
 
 
@@ -172,16 +172,16 @@ def test_an_old_presentation_has_slides_with_titles_and_notes(read_old):
     assert [(h.page, h.text) for h in reading.headings] == [(1, "Opening"), (2, "Costs")]
 
 
-def test_an_old_presentation_with_a_password_says_so(read_old):
+def test_an_old_presentation_locked_in_an_unknown_way_says_so(read_old):
     streams = slides("x")
     user = streams["Current User"][:12] + struct.pack("<I", 0xF3D1C4DF) + b"\0" * 8
-    with pytest.raises(UnsupportedFormat, match="password"):
+    with pytest.raises(UnsupportedFormat, match="locked in a way"):
         read_old(compound({**streams, "Current User": user}))
 
 
 @pytest.mark.parametrize("name", ["EncryptedPackage", "\tDRMContent"])
-def test_a_locked_office_file_says_so(read_old, name):
-    with pytest.raises(UnsupportedFormat, match="password"):
+def test_a_file_under_rights_management_says_so(read_old, name):
+    with pytest.raises(UnsupportedFormat, match="rights management"):
         read_old(compound({name: b"x", "WordDocument": b"x"}))
 
 

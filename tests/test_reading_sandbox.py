@@ -12,6 +12,7 @@ from pdfs import drawn, locked, paragraph, pdf, scan
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, PasswordNeeded, WrongPassword
 from rag_app.reading import process
+from rag_app.reading import sandbox as sandbox_module
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
 from rag_app.reading.pdf_page import boxes, render
@@ -218,6 +219,52 @@ def test_a_file_that_takes_too_much_memory_names_the_limit(file):
         sandbox.read(path, ".txt")
     assert sandbox.read(file(pdf("Hello")), ".pdf").pages[0].text == "Hello"
     sandbox.close()
+
+
+class Forgetful:
+    """A child that gives two answers and has no memory left for a third."""
+
+    started = 0
+    hungry = False  # has none for the first either
+
+    def __init__(self, memory_mb):
+        type(self).started += 1
+        self.pid, self.alive, self._answers = 1, True, 0
+
+    def send(self, request):
+        self._answers += request["task"] != "load"
+
+    def receive(self, timeout):
+        if self._answers > 2 or self.hungry:
+            return {"error": "memory"}, b""
+        return {"done": True, "text": "read", "words": [], "lines": []}, b""
+
+    def end(self):
+        self.alive = False
+        return 0
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    monkeypatch.setattr(sandbox_module, "Child", Forgetful)
+    monkeypatch.setattr(sandbox_module, "unpack_recognised", lambda header: header["text"])
+    monkeypatch.setattr(Forgetful, "started", 0)
+    return Forgetful
+
+
+def test_memory_that_earlier_pages_used_up_costs_no_page(forgetful, tmp_path):
+    sandbox = Sandbox(Limits())
+    said = [sandbox.recognise(tmp_path / "a.pdf", number, 5) for number in range(1, 8)]
+    assert said == ["read"] * 7
+    assert forgetful.started == 4
+
+
+def test_a_page_that_is_too_big_for_a_fresh_child_is_refused_once(forgetful, tmp_path, monkeypatch):
+    monkeypatch.setattr(Forgetful, "hungry", True)
+    sandbox = Sandbox(Limits())
+    with pytest.raises(LimitReached, match="RAG_APP_READ_MEMORY_MB"):
+        sandbox.render(tmp_path / "a.pdf", 1, 1.0)
+    assert forgetful.started == 1 and sandbox.child_pid is None
 
 
 def test_a_reader_with_a_fault_of_ours_costs_one_file(sandbox, file):

@@ -75,3 +75,9 @@ def test_a_slide_of_opendocument_is_a_page(file):
         "Second\n\nBody\n\nNotes: Speak slowly.",
     ]
     assert [(h.page, h.text) for h in reading.headings] == [(1, "Opening"), (2, "Second")]
+
+
+def test_of_slides_that_say_nothing_else_the_footer_is_read(read):
+    slide = shape("Harbour board", "ftr") + shape("7", "sldNum")
+    assert [page.text for page in read(pptx(slide, slide)).pages] == ["Harbour board"]
+    assert "board" not in read(pptx(slide + shape("Ships"), slide)).pages[0].text

@@ -174,3 +174,8 @@ def test_a_book_whose_fonts_are_locked_is_read(file):
 def test_a_torn_book_says_so(file):
     with pytest.raises(DamagedFile, match="torn"):
         read_epub(file(book("<p>words</p>")[:-40]), limits=Limits())
+
+
+def test_of_a_page_that_shows_nothing_its_title_is_read(read):
+    reading = read("<html><head><title>Opening hours</title></head><body></body></html>")
+    assert reading.pages[0].text == reading.title == "Opening hours"

@@ -24,8 +24,8 @@ TORN = (
     "Copy or download it again, or save it again from the program that made it."
 )
 LOCKED = (
-    "This file is protected with a password, and only PDFs can be unlocked here. "
-    "Save a copy without a password, or print it to a PDF."
+    "This file is protected with a password, and of such files only PDFs and those of Microsoft "
+    "Office can be opened here. Save a copy without a password, or print it to a PDF."
 )
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")

@@ -96,7 +96,7 @@ def _answer(request: Header, out: BinaryIO) -> None:
     if task in ("load", "recognise"):
         _recognise(request, path, out)
         return
-    from rag_app.reading import images, pdf_file, pdf_page
+    from rag_app.reading import images, pdf_page
 
     if task == "render":
         render = images.render if path.suffix in PICTURES else pdf_page.render
@@ -107,8 +107,17 @@ def _answer(request: Header, out: BinaryIO) -> None:
         found = pdf_page.boxes(path, request["number"], request["start"], request["end"])
         write_frame(out, {"done": True, "boxes": pack_boxes(found)})
     elif task == "unlock":
-        pdf_file.unlock(path, request["password"], Path(request["target"]))
+        _unlock(request, path)
         write_frame(out, {"done": True})
+
+
+def _unlock(request: Header, path: Path) -> None:
+    password, target = request["password"], Path(request["target"])
+    if path.suffix == ".pdf":
+        from rag_app.reading.pdf_file import unlock
+    else:
+        from rag_app.reading.locked import unlock
+    unlock(path, password, target)
 
 
 def _recognise(request: Header, path: Path, out: BinaryIO) -> None:

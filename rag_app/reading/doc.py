@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.errors import DamagedFile, UnsupportedFormat
-from rag_app.reading.archive import LOCKED
+from rag_app.errors import DamagedFile, PasswordNeeded
 from rag_app.reading.limits import Limits
-from rag_app.reading.ole import TORN, Compound
+from rag_app.reading.ole import LOCKED, TORN, Compound
 from rag_app.reading.sections import OnPage, Sections
 from rag_app.types import Reading
 
@@ -58,7 +57,7 @@ class _Piece:
 def read_doc(compound: Compound, path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
     """The sections and headings of a Word document.
 
-    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
+    Raises DamagedFile, PasswordNeeded, UnsupportedFormat, NoText or LimitReached."""
     data = compound.read("WordDocument")
     try:
         magic, version, flags = struct.unpack_from("<HH6xH", data)
@@ -67,7 +66,7 @@ def read_doc(compound: Compound, path: Path, limits: Limits, on_page: OnPage | N
 
             return read_converted(path, ".docx", limits, on_page)
         if flags & _ENCRYPTED:
-            raise UnsupportedFormat(LOCKED)
+            raise PasswordNeeded(LOCKED)
         table = compound.read("1Table" if flags & _SECOND_TABLE else "0Table")
         counts = _COUNTS.unpack_from(data, _COUNTS_AT)
         pieces = list(_pieces(data, table))

@@ -19,6 +19,7 @@ from rag_app.reading.docx_styles import (
     read_styles,
 )
 from rag_app.reading.drawings import add_drawings
+from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost
 from rag_app.reading.office import core_title, main_part, related, relations
@@ -55,7 +56,8 @@ def read_docx(
             for element in outermost(member, _BLOCKS, _SKIP):
                 body.add(element)
         body.add_rest()
-        reading = body.sections.reading(core_title(archive) or body.title, body.warnings)
+        title = core_title(archive) or body.title
+    reading = finished(path, body.sections, limits, title, body.warnings)
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
     return reading

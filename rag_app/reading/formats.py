@@ -103,6 +103,7 @@ _TAKEN = (
     "text files can be added, and ZIP archives of them."
 )
 _HEAD = 65_536  # bytes looked at
+LOCKABLE = (".pdf", ".doc", ".xls", ".ppt")  # what may ask for a password; suffixes of READERS
 _IN_A_ZIP = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub")
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLD_OFFICE = (".doc", ".xls", ".ppt", ".msg")  # one reader for all: it looks into the file

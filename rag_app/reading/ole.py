@@ -9,8 +9,8 @@ from pathlib import Path
 
 import olefile
 
-from rag_app.errors import DamagedFile, UnsupportedFormat
-from rag_app.reading.archive import LOCKED
+from rag_app.errors import DamagedFile, PasswordNeeded, UnsupportedFormat
+from rag_app.reading.kinds import zip_kind
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import OnPage
 from rag_app.types import Reading
@@ -19,8 +19,15 @@ TORN = (
     "This file is damaged and cannot be opened. "
     "Copy or download it again, or save it again from the program that made it."
 )
+LOCKED = "This document is locked. Enter its password to read it."
 _BROKEN = (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
-_LOCKED = ("encryptedpackage", "\tdrmcontent", "\x06dataspaces")
+_OTHER = (
+    "This is an older Office file of a kind that cannot be read here. "
+    "Save it as .docx, .xlsx, .pptx or PDF from the program that made it."
+)
+_LOCK, _KEY = "EncryptedPackage", "EncryptionInfo"
+_RIGHTS = ("\tdrmcontent", "\x06dataspaces")
+_ZIP = b"PK\x03\x04"
 
 
 class Compound:
@@ -66,15 +73,28 @@ def read_ole(
 ) -> Reading:
     """The pages of an older Office file, by what is in it and not by its name.
 
-    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
+    It may also hold a newer one that is locked, or be what came out of that.
+    Raises DamagedFile, PasswordNeeded, UnsupportedFormat, NoText or LimitReached."""
+    try:
+        return _read(path, limits, on_page)
+    except PasswordNeeded:
+        from rag_app.reading.locked import opened_by_default
+
+        with opened_by_default(path) as copy:
+            return _read(copy, limits, on_page)
+
+
+def _read(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
+    with path.open("rb") as file:
+        if file.read(len(_ZIP)) == _ZIP:
+            return _read_packed(path, limits, on_page)
     from rag_app.reading.doc import read_doc
     from rag_app.reading.msg import read_msg
     from rag_app.reading.ppt import read_ppt
     from rag_app.reading.sheets import read_sheets
 
     with open_compound(path) as compound:
-        if any(name.lower().startswith(_LOCKED) for name in compound.names):
-            raise UnsupportedFormat(LOCKED)
+        _refuse_locked(compound)
         if "__properties_version1.0" in compound:
             return read_msg(compound, limits, on_page)
         if "WordDocument" in compound:
@@ -84,7 +104,24 @@ def read_ole(
         is_workbook = "Workbook" in compound or "Book" in compound
     if is_workbook:
         return read_sheets(path, limits=limits, on_page=on_page)
-    raise UnsupportedFormat(
-        "This is an older Office file of a kind that cannot be read here. "
-        "Save it as .docx, .xlsx, .pptx or PDF from the program that made it."
-    )
+    raise UnsupportedFormat(_OTHER)
+
+
+def _read_packed(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
+    """The pages of a document that came out of a locked one."""
+    from rag_app.reading.formats import reader
+
+    suffix = zip_kind(path)
+    if not suffix:
+        raise UnsupportedFormat(_OTHER)
+    return reader(suffix)(path, limits=limits, password=None, on_page=on_page)
+
+
+def _refuse_locked(compound: Compound) -> None:
+    if _LOCK in compound and _KEY in compound:
+        raise PasswordNeeded(LOCKED)
+    if _LOCK in compound or any(name.lower().startswith(_RIGHTS) for name in compound.names):
+        raise UnsupportedFormat(
+            "This document is locked by its owner's rights management, which only the program that "
+            "made it can open. Save a copy without protection, or print it to a PDF."
+        )

@@ -17,6 +17,7 @@ from rag_app.reading.pages import named
 from rag_app.reading.pdf_about import About, Entry
 from rag_app.reading.pdf_file import TORN, open_page, open_pdf
 from rag_app.reading.pdf_text import HYPHEN, characters, open_text
+from rag_app.reading.unpacking import DAMAGED, Unpacking
 from rag_app.types import Heading, Page, Reading
 
 _SECOND_OPINIONS = 50  # pages without text that are shown to pypdf, too
@@ -43,10 +44,12 @@ def read_pdf(
     Raises DamagedFile, PasswordNeeded, WrongPassword, UnsupportedFormat, NoText or LimitReached."""
     with open_pdf(path, password) as document:
         found = _read_pages(document, limits, on_page)
+        attached = _attached(document, limits)
     about = About(path, password)
     texts = _with_second_opinions([each.text for each in found], about)
     scans = _scans(found, texts)
-    if not any(text.strip() for text in texts) and not (scans and limits.ocr_pages):
+    silent = not any(text.strip() for text in texts) and not (scans and limits.ocr_pages)
+    if silent and not attached.parts:
         raise _no_text(found)
     labels = about.labels()
     pages = tuple(
@@ -54,8 +57,30 @@ def read_pdf(
         for number, (text, each) in enumerate(zip(texts, found, strict=True), 1)
     )
     headings = _headings(about.outline(), pages)
-    warnings = tuple(_warnings(found, texts, limits.ocr_pages))
-    return Reading(pages, about.title(), headings, warnings, scans=scans[: limits.ocr_pages])
+    warnings = (*_warnings(found, texts, limits.ocr_pages), *attached.warnings())
+    return Reading(
+        pages,
+        about.title(),
+        headings,
+        warnings,
+        parts=attached.parts,
+        scans=scans[: limits.ocr_pages],
+    )
+
+
+def _attached(document: pdfium.PdfDocument, limits: Limits) -> Unpacking:
+    """The files that are attached to a PDF, taken out of it where that is wanted."""
+    unpacking = Unpacking(limits)
+    count = document.count_attachments() if unpacking.wanted else 0
+    for index in range(count):
+        try:
+            attachment = document.get_attachment(index)
+            name, data = attachment.get_name(), bytes(attachment.get_data())
+        except pdfium.PdfiumError:
+            unpacking.leave(f"attachment {index + 1}", DAMAGED)
+        else:
+            unpacking.take(name or f"attachment {index + 1}", iter((data,)))
+    return unpacking
 
 
 def _read_pages(

@@ -18,6 +18,10 @@ HYPHEN = "\ufffe"  # how PDFium marks a hyphen at a line's end, which it then jo
 
 _SAMPLE = 80  # characters looked at to tell which way up a page's text stands
 _LONE_BREAK = re.compile(r"(?<!\r)\n|\r(?!\n)")  # a space in fonts with strange maps
+# Letters past U+FFFF take two indexes each. The letters of a run come first, and what fills its
+# second half is invisible, so that a word of them stays a word.
+_PAIRS = re.compile("(?:[\ud800-\udbff][\udc00-\udfff])+")
+_FILLER = "\u2060"
 _CLEAN = {
     **{code: " " for code in (*range(32), *range(0x7F, 0xA0), 0xFFFF) if chr(code) not in "\r\n\t"},
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
@@ -65,10 +69,15 @@ def characters(text: pdfium.PdfTextPage) -> str:
     found: str = text.get_text_range()
     if len(found) != count or raw.FPDFText_GetTextIndexFromCharIndex(text, count - 1) != count - 1:
         found = "".join(_character(text, index) for index in range(count))
-    found = found.translate(_CLEAN)
+    found = _PAIRS.sub(_joined, found).translate(_CLEAN)
     if found.count("\n") != found.count("\r\n") or found.count("\r") != found.count("\r\n"):
         found = _LONE_BREAK.sub(" ", found)
     return found
+
+
+def _joined(run: re.Match[str]) -> str:
+    letters = run[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    return letters + _FILLER * len(letters)
 
 
 def _character(text: pdfium.PdfTextPage, index: int) -> str:

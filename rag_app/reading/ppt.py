@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rag_app.errors import DamagedFile, UnsupportedFormat
-from rag_app.reading.archive import LOCKED
+from rag_app.errors import DamagedFile, PasswordNeeded
 from rag_app.reading.limits import MAX_DEPTH, Limits
-from rag_app.reading.ole import TORN, Compound
+from rag_app.reading.ole import LOCKED, TORN, Compound
 from rag_app.reading.pptx import LONGEST_SLIDE
 from rag_app.reading.sections import OnPage, Sections
 from rag_app.types import Reading
@@ -51,12 +50,12 @@ class _Slide:
 def read_ppt(compound: Compound, path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
     """The slides of a presentation in its order.
 
-    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
+    Raises DamagedFile, PasswordNeeded, NoText or LimitReached."""
     user, data = compound.read("Current User"), compound.read("PowerPoint Document")
     try:
         token, edit = struct.unpack_from("<II", user, 12)
         if token == _ENCRYPTED_USER:
-            raise UnsupportedFormat(LOCKED)
+            raise PasswordNeeded(LOCKED)
         file = _File(data, edit)
         slides, notes = file.slides()
     except (struct.error, IndexError) as error:

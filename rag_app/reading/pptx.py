@@ -4,7 +4,8 @@ A slide's shapes are read as they stand on it, from top to bottom."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -12,6 +13,7 @@ from xml.etree.ElementTree import Element
 from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
 from rag_app.reading.drawings import SKIP, add_drawings, paragraphs
+from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
 from rag_app.reading.office import core_title, main_part, related, relations
@@ -49,7 +51,10 @@ def read_pptx(
                 warnings.append(f"Slide {number} is damaged; what could be read of it is kept.")
             if on_page:
                 on_page(number, len(slides))
-        reading = sections.reading(core_title(archive), warnings)
+        if sections.is_empty and not sections.pages:
+            _add_small_print(archive, slides, sections)
+        title = core_title(archive)
+    reading = finished(path, sections, limits, title, warnings)
     if reading.title.lower() not in _NO_TITLES:
         return reading
     return replace(reading, title=reading.headings[0].text if reading.headings else "")
@@ -77,6 +82,18 @@ def _add_slide(archive: Archive, part: str, sections: Sections) -> None:
     add_drawings(archive, part, sections)
     for notes in related(archive, part, "notesSlide"):
         _add_notes(archive, notes, sections)
+
+
+def _add_small_print(archive: Archive, slides: Sequence[str], sections: Sections) -> None:
+    """Add the footers, which are all that slides without a text say."""
+    said: dict[str, None] = {}
+    for part in slides:
+        with suppress(DamagedFile), archive.open(part) as member:
+            for shape in _shapes(tree(member, SKIP)):
+                if _placeholder(shape) != "sldNum":
+                    said.update(dict.fromkeys(paragraphs(shape)))
+    for text in said:
+        sections.paragraph(text)
 
 
 def _shapes(element: Element) -> Iterator[Element]:

@@ -10,7 +10,7 @@ from rag_app.reading.sections import SECTION, row_text
 
 Row = tuple[int, Sequence[str]]  # its number in the sheet, from 1, and its cells
 
-_LOOKED_AT = 10  # rows in which the names of the columns are looked for
+LOOKED_AT = 10  # rows in which the names of the columns are looked for
 
 
 def row_pages(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[str]]]:
@@ -46,7 +46,7 @@ def _with_header(rows: Iterable[Row]) -> Iterator[tuple[int, str]]:
             yield number, line
             continue
         waiting.append((number, line, sum(1 for cell in cells if cell.strip())))
-        if len(waiting) == _LOOKED_AT:
+        if len(waiting) == LOOKED_AT:
             yield from _decide(waiting)
             decided = True
     if not decided:
@@ -58,9 +58,15 @@ def _decide(waiting: list[tuple[int, str, int]]) -> Iterator[tuple[int, str]]:
     most = max((filled for _, _, filled in waiting), default=0)
     found = False
     for number, line, filled in waiting:
-        is_header = not found and filled >= 2 and filled * 3 >= most * 2 and len(line) < SECTION / 3
+        fits = names_columns(filled, most) and len(line) < SECTION / 3
+        is_header = fits and not found
         found = found or is_header
         yield (-number if is_header else number), line
+
+
+def names_columns(filled: int, most: int) -> bool:
+    """Whether a row with so many cells filled may name the columns; `most`: of the rows beside."""
+    return filled >= 2 and filled * 3 >= most * 2
 
 
 def rows_label(first: int, last: int) -> str:

@@ -4,30 +4,23 @@ Whatever happens to the child is one RagAppError here, and the next request find
 
 from __future__ import annotations
 
-import logging
 import queue
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
+from typing import TypeVar
 
-from rag_app.errors import (
-    DamagedFile,
-    DocumentError,
-    LimitReached,
-    ModelUnavailable,
-    RagAppError,
-    error_class,
-)
+from rag_app.errors import DocumentError, ModelUnavailable, RagAppError
 from rag_app.reading.frames import Header, unpack, unpack_boxes, unpack_recognised
 from rag_app.reading.limits import Limits
 from rag_app.reading.process import Child, Frame
+from rag_app.reading.verdicts import OutOfMemory, UsedUp, died, refused, too_slow
 from rag_app.types import Box, PagePicture, Reading, Recognised
 
-log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 
 _POLL = 0.05  # seconds between looks at `cancelled`
 _SECONDS_FOR_A_PAGE = 30.0  # somebody waits for it
@@ -45,6 +38,7 @@ class Sandbox:
         self._limits = limits
         self._busy = threading.Lock()
         self._child: Child | None = None
+        self._worked = False  # the child has done something else before
 
     @property
     def child_pid(self) -> int | None:
@@ -71,14 +65,18 @@ class Sandbox:
             "password": password,
             "limits": astuple(limits or self._limits),
         }
-        headers: list[Header] = []
-        with self._answers(request, self._limits.seconds, cancelled) as answers:
-            for header, _ in answers:
-                if "progress" not in header:
-                    headers.append(header)
-                elif on_page:
-                    on_page(*header["progress"])
-        return unpack(headers)
+
+        def once() -> Reading:
+            headers: list[Header] = []
+            with self._answers(request, self._limits.seconds, cancelled) as answers:
+                for header, _ in answers:
+                    if "progress" not in header:
+                        headers.append(header)
+                    elif on_page:
+                        on_page(*header["progress"])
+            return unpack(headers)
+
+        return _twice(once)
 
     def render(self, path: Path, number: int, scale: float) -> PagePicture:
         """A PDF page's picture; pages count from 1. Raises DocumentError."""
@@ -103,6 +101,16 @@ class Sandbox:
         """The text of a page that is a picture; pages count from 1.
 
         Raises DocumentError, Cancelled, or ModelUnavailable if nothing can be recognised here."""
+        return _twice(lambda: self._recognise(path, number, seconds, threads, cancelled))
+
+    def _recognise(
+        self,
+        path: Path,
+        number: int,
+        seconds: float,
+        threads: int,
+        cancelled: threading.Event | None,
+    ) -> Recognised:
         load = _request("load", path) | {"threads": threads}
         try:
             with self._answers(load, _SECONDS_TO_LOAD, cancelled) as answers:
@@ -117,9 +125,10 @@ class Sandbox:
             return unpack_recognised(list(answers)[-1][0])
 
     def unlock(self, path: Path, password: str, target: Path) -> None:
-        """Write a copy of an encrypted PDF that opens without a password; its offsets are the same.
+        """Write a copy of a locked file that opens without a password; its offsets are the same.
 
-        Raises WrongPassword or another DocumentError; then nothing is written."""
+        Raises WrongPassword or another DocumentError; then nothing is written, nor is it where the
+        file is not locked."""
         wanted = {"password": password, "target": str(target.absolute())}
         with self._answers(_request("unlock", path) | wanted, self._limits.seconds) as answers:
             for _ in answers:
@@ -132,8 +141,12 @@ class Sandbox:
 
     def _one(self, request: Header) -> Frame:
         seconds = min(self._limits.seconds, _SECONDS_FOR_A_PAGE)
-        with self._answers(request, seconds) as answers:
-            return list(answers)[-1]
+
+        def once() -> Frame:
+            with self._answers(request, seconds) as answers:
+                return list(answers)[-1]
+
+        return _twice(once)
 
     @contextmanager
     def _answers(
@@ -144,8 +157,10 @@ class Sandbox:
             _check(cancelled)
         try:
             yield self._ask(request, seconds, cancelled)
-        except _Refused as refused:
-            raise refused.error from None
+        except _Refused as refusal:
+            if isinstance(refusal.error, OutOfMemory):  # it does not get back what it took
+                self._end()
+            raise refusal.error from None
         except BaseException:
             self._end()
             raise
@@ -164,14 +179,15 @@ class Sandbox:
             except queue.Empty:
                 _check(cancelled)
                 if time.monotonic() > until:
-                    raise self._too_slow(request, seconds) from None
+                    raise too_slow(request, seconds, self._limits) from None
                 continue
             if frame is None:
-                raise self._died(request)
+                raise died(self._end(), request, self._limits, self._worked)
             if "error" in frame[0]:
-                raise _Refused(self._error(frame[0], request))
+                raise _Refused(refused(frame[0], request, self._limits, self._worked))
             yield frame
             if "done" in frame[0]:
+                self._worked = self._worked or request["task"] != "load"
                 return
             _check(cancelled)
 
@@ -185,7 +201,7 @@ class Sandbox:
             else:
                 return self._child
         self._end()
-        self._child = Child(self._limits.memory_mb)
+        self._child, self._worked = Child(self._limits.memory_mb), False
         self._child.send(request)
         return self._child
 
@@ -193,54 +209,13 @@ class Sandbox:
         child, self._child = self._child, None
         return child.end() if child else 0
 
-    def _error(self, header: Header, request: Header) -> RagAppError:
-        """What the child said, as an error for people."""
-        code = header["error"]
-        if code == "memory":
-            return self._too_big()
-        if code == "crash":
-            log.error("reading failed in the child (%s):\n%s", request["task"], header["message"])
-            return DamagedFile(
-                "This file is built in a way that the reader cannot follow. "
-                "Save it again from the program that made it, or print it to a new PDF."
-            )
-        return error_class(code)(header["message"])
 
-    def _died(self, request: Header) -> RagAppError:
-        status = self._end()
-        log.error("the reading child ended with status %s (%s)", status, request["task"])
-        if status == -signal.SIGABRT:  # how PDFium ends where it is given no memory
-            return self._too_big()
-        if status == -getattr(signal, "SIGKILL", 9):
-            return DamagedFile(
-                "Reading this file was stopped by the system, most likely because memory ran out. "
-                "Close other programs and try it again."
-            )
-        return DamagedFile(
-            "This file makes the reader crash. The other files are not affected. "
-            "Save it again from the program that made it, or print it to a new PDF."
-        )
-
-    def _too_slow(self, request: Header, seconds: float) -> RagAppError:
-        if request["task"] == "recognise":
-            return LimitReached(
-                f"It takes more than the {seconds:g} seconds a page set by RAG_APP_OCR_SECONDS."
-            )
-        if request["task"] in {"render", "boxes"} and seconds < self._limits.seconds:
-            return LimitReached(
-                f"Page {request['number']} takes more than {seconds:g} seconds to draw. "
-                "Its text can still be read and searched."
-            )
-        return LimitReached(
-            f"Reading this file takes more than the {seconds:g} seconds set by "
-            "RAG_APP_READ_SECONDS. Split it, or raise the limit."
-        )
-
-    def _too_big(self) -> RagAppError:
-        return LimitReached(
-            f"Reading this file takes more than the {self._limits.memory_mb:,} MB of memory set by "
-            "RAG_APP_READ_MEMORY_MB. Split it, or raise the limit."
-        )
+def _twice(work: Callable[[], _Result]) -> _Result:
+    """Do it again in a fresh child where the memory of an older one was used up."""
+    try:
+        return work()
+    except UsedUp:
+        return work()
 
 
 class _Refused(Exception):

@@ -114,8 +114,8 @@ class Sections:
         self._flush()
         if not self._pages:
             raise NoText(
-                "There is no text in this file. If it holds pictures of text, "
-                "add it as a PDF with a text layer."
+                "There is no text in this file. "
+                "If it holds pictures of text, add the pictures, or print it to a PDF."
             )
         shown = tidy(title).replace("\n", " ")[:_LONGEST_HEADING]
         return Reading(

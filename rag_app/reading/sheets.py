@@ -15,9 +15,11 @@ from python_calamine import (
     SheetTypeEnum,
 )
 
-from rag_app.errors import DamagedFile, UnsupportedFormat
-from rag_app.reading.archive import LOCKED, Archive
+from rag_app.errors import DamagedFile, PasswordNeeded
+from rag_app.reading.archive import Archive
+from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
+from rag_app.reading.ole import LOCKED
 from rag_app.reading.rows import Row, row_pages, rows_label
 from rag_app.reading.sections import OnPage, Sections
 from rag_app.types import Reading
@@ -39,8 +41,9 @@ def read_sheets(
 ) -> Reading:
     """The sheets of a workbook; the names of the columns stand on each page of a long one.
 
-    Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
-    if _is_zip(path):
+    Raises DamagedFile, PasswordNeeded, NoText or LimitReached."""
+    packed = _is_zip(path)
+    if packed:
         with Archive(path, limits) as archive:
             archive.verify()
     sections = Sections(limits, _PAGE)
@@ -54,6 +57,8 @@ def read_sheets(
                 warnings.append(f"The sheet “{name}” is damaged and was left out ({error}).")
             if on_page:
                 on_page(done, len(names))
+    if packed:
+        return finished(path, sections, limits, "", warnings)
     return sections.reading(warnings=warnings)
 
 
@@ -77,10 +82,10 @@ def _open(path: Path) -> CalamineWorkbook:
     try:
         return CalamineWorkbook.from_path(path)
     except PasswordError as error:
-        raise UnsupportedFormat(LOCKED) from error
+        raise PasswordNeeded(LOCKED) from error
     except (CalamineError, OSError, ValueError) as error:
         if "password" in str(error).lower():
-            raise UnsupportedFormat(LOCKED) from error
+            raise PasswordNeeded(LOCKED) from error
         raise DamagedFile(_TORN) from error
 
 

@@ -56,6 +56,8 @@ def read_html(
     markup, warnings = decode_html(path.read_bytes())
     sections = Sections(limits)
     title = add_html(markup, sections)
+    if sections.is_empty and not sections.pages:
+        sections.paragraph(title)  # all that a browser would show of it
     reading = sections.reading(title, warnings)
     if on_page:
         on_page(len(reading.pages), len(reading.pages))

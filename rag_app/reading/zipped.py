@@ -13,6 +13,7 @@ from rag_app.reading.archive import Archive, Entry
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import OnPage, Sections
 from rag_app.reading.unpacking import LINK, LOCKED, TOO_DEEP, Unpacking, inner_name
+from rag_app.text.amounts import size
 from rag_app.types import Reading
 
 _BLOCK = 65_536
@@ -34,7 +35,7 @@ def read_zip(
             raise NoText("There are no files in this archive.")
         sections.heading("Files in this archive", 1)
         for done, entry in enumerate(entries, 1):
-            sections.row(f"{inner_name(entry.name)} ({_size(entry.size)})")
+            sections.row(f"{inner_name(entry.name)} ({size(entry.size)})")
             if unpacking.wanted:
                 _take(archive, entry, unpacking)
             else:
@@ -60,10 +61,3 @@ def _pieces(archive: Archive, entry: Entry) -> Iterator[bytes]:
     with archive.stream(entry) as member:
         while piece := member.read(_BLOCK):
             yield piece
-
-
-def _size(size: int) -> str:
-    for unit, worth in (("MB", 1 << 20), ("KB", 1 << 10)):
-        if size >= worth:
-            return f"{size / worth:,.1f} {unit}"
-    return f"{size} bytes"
