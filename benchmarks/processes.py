@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROC = Path("/proc")
 
 
-def run_part(part: str, job: dict[str, Any]) -> dict[str, Any]:
+def run_part(part: str, job: dict[str, Any], python: str = sys.executable) -> dict[str, Any]:
     """The result of one part, with the peak of its memory in MiB under "memory"."""
     threads = str(job["threads"])
     environment = {
@@ -24,7 +24,7 @@ def run_part(part: str, job: dict[str, Any]) -> dict[str, Any]:
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
     }
-    command = [sys.executable, "-m", "benchmarks.parts", part, json.dumps(job)]
+    command = [python, "-m", "benchmarks.parts", part, json.dumps(job)]
     with (
         subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process,
         Watch(process.pid) as watch,
@@ -55,12 +55,13 @@ class Watch:
         self._done.set()
         self._thread.join()
 
-    def result(self) -> dict[str, float]:
+    def result(self) -> dict[str, Any]:
         """`sum_of_peaks`: what the processes reached, each at its own time; `peak`: at one time."""
         return {
             "sum_of_peaks": sum(self._highest.values()) / 1024,
             "peak": self._together / 1024,
             "processes": len(self._highest),
+            "each": sorted((size / 1024 for size in self._highest.values()), reverse=True),
         }
 
     def _look(self) -> None:

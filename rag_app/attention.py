@@ -44,7 +44,8 @@ def attend(
     batch, heads, length, width = query.shape
     rows = (batch * heads, length, width)
     scale = width**-0.5 if scaling is None else scaling
-    weights = torch.bmm((query * scale).reshape(rows), key.reshape(rows).transpose(1, 2))
+    scaled = query if scale == 1.0 else query * scale
+    weights = torch.bmm(scaled.reshape(rows), key.reshape(rows).transpose(1, 2))
     weights.clamp_(-_LARGEST, _LARGEST).exp_()
     beside = value.new_ones((batch, heads, length, width + 1))
     beside[..., :width] = value

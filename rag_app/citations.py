@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from rag_app.types import Citation, Draft, Passage, Span
 
+MARKER = re.compile(r" ?\[([1-9]\d{0,2})\]")
+"""[n] in the text of an answer, with the space before it."""
 _LIKE_A_MARKER = re.compile(r"\[(?=\d+\])")
 
 

@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
-from rag_app import attention
 from rag_app.errors import ModelUnavailable
+from rag_app.fast_bert import FastBert, has_fast_bf16
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from torch import Tensor
+
+__all__ = ["Embedder", "MiniLmEmbedder", "SentenceEmbedder", "batches", "check_sha256", "encode"]
+__all__ += ["has_fast_bf16"]
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# A batch holds about this many tokens, padding included: more fall out of the CPU's cache. Lengths
-# and rows are rounded up, so that batches come in about a hundred sizes: with every size a new
-# one, the process grows by tens of MB a minute (benchmarks/LOG.md).
-_TOKENS_PER_BATCH = 4_096
+# A batch holds about this many tokens, padding included: more fall out of the CPU's cache, and are
+# less alike in length. Lengths and rows are multiples, so that batches come in about fifty sizes:
+# with every size a new one, the process grows by tens of MB a minute (benchmarks/LOG.md).
+_TOKENS_PER_BATCH = 2_048
 _LENGTH_STEP, _ROW_STEP = 16, 8
 _LONGEST = 256  # tokens; what comes after is not embedded
 
@@ -76,6 +80,12 @@ class SentenceEmbedder(Embedder):
         """How many tokens are read; what comes after is not embedded."""
         return _LONGEST
 
+    def encode(
+        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
+    ) -> list[list[float]]:
+        """Vectors of texts padded to `length` tokens."""
+        return encode(model, tokens, length)
+
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
         with self._loading:
@@ -109,7 +119,7 @@ class SentenceEmbedder(Embedder):
         vectors: list[list[float]] = [[]] * len(texts)
         for batch, length in batches([len(ids) for ids in tokens]):
             with self._turn():
-                encoded = encode(model, [tokens[i] for i in batch], length)
+                encoded = self.encode(model, [tokens[i] for i in batch], length)
             for position, vector in zip(batch, encoded, strict=True):
                 vectors[position] = vector
         return vectors
@@ -152,9 +162,25 @@ class MiniLmEmbedder(SentenceEmbedder):
     fingerprint = f"minilm-l6-v2-{MINILM_SHA256[:12]}"
     english = True
 
+    _fast: FastBert
+
     def load(self, threads: int) -> SentenceTransformer:
         """The model in the package beside us, checked."""
-        return _load_minilm(threads)
+        model = _load_minilm(threads)
+        self._fast = FastBert(model[0].model)
+        return model
+
+    def encode(
+        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
+    ) -> list[list[float]]:
+        """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
+        import torch
+
+        ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
+        with torch.inference_mode():
+            hidden = self._fast(ids, mask)
+            summed = torch.bmm(mask[:, None, :].to(hidden.dtype), hidden)
+        return _unit(summed[: len(tokens), 0])
 
 
 def batches(lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
@@ -163,9 +189,10 @@ def batches(lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
     first = 0
     while first < len(order):
         length = _round_up(lengths[order[first]], _LENGTH_STEP)
-        batch = order[first : first + _TOKENS_PER_BATCH // length]
-        yield batch, length
-        first += len(batch)
+        # Rows that are no multiple would be filled up with padding: a fifth of all, once.
+        rows = max(_TOKENS_PER_BATCH // length // _ROW_STEP, 1) * _ROW_STEP
+        yield order[first : first + rows], length
+        first += rows
 
 
 def _round_up(number: int, step: int) -> int:
@@ -173,20 +200,34 @@ def _round_up(number: int, step: int) -> int:
 
 
 def encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int) -> list[Any]:
-    """Vectors of texts padded to `length` tokens, and to a round number of rows."""
+    """Vectors of texts padded to `length` tokens, by whatever the model is made of."""
     import torch
 
-    rows = _round_up(len(tokens), _ROW_STEP)
-    ids = torch.full((rows, length), model.tokenizer.pad_token_id, dtype=torch.long)
+    ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
+    with torch.inference_mode():
+        out = model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
+    return _unit(out[: len(tokens)])
+
+
+def _padded(tokens: Sequence[list[int]], length: int, padding: int) -> tuple[Tensor, Tensor]:
+    """(ids, mask) of texts, one for each row, and of rows of padding up to a round number."""
+    import torch
+
+    rows = _round_up(len(tokens), _ROW_STEP) if len(tokens) > 1 else 1
+    ids = torch.full((rows, length), padding, dtype=torch.long)
     mask = torch.zeros((rows, length), dtype=torch.long)
     mask[len(tokens) :, 0] = 1  # a row of nothing but padding would divide by zero
     for row, one in enumerate(tokens):
         ids[row, : len(one)] = torch.tensor(one)
         mask[row, : len(one)] = 1
-    with torch.inference_mode():
-        out = model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
-    vectors: list[Any] = torch.nn.functional.normalize(out[: len(tokens)].float()).tolist()
-    return vectors
+    return ids, mask
+
+
+def _unit(vectors: Tensor) -> list[Any]:
+    import torch
+
+    made: list[Any] = torch.nn.functional.normalize(vectors.float()).tolist()
+    return made
 
 
 def _load_minilm(threads: int) -> SentenceTransformer:
@@ -205,16 +246,8 @@ def _load_minilm(threads: int) -> SentenceTransformer:
         str(folder),
         device="cpu",
         local_files_only=True,
-        model_kwargs={"dtype": dtype, "attn_implementation": attention.register()},
+        model_kwargs={"dtype": dtype},
     )
-
-
-def has_fast_bf16() -> bool:
-    """Whether this CPU multiplies bf16 in hardware (AVX-512 BF16, AMX); else bf16 is slower."""
-    import torch
-
-    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, probe, lambda: False)() for probe in probes)
 
 
 def check_sha256(weights: Path, expected: str) -> None:

@@ -26,7 +26,7 @@ from rag_app.vectors import VectorIndex
 
 log = logging.getLogger(__name__)
 
-_TEXTS_PER_STEP = 128  # embedded and written at once: a kill loses at most these
+_TEXTS_PER_STEP = 256  # embedded and written at once: a kill loses at most these
 _PAUSE = 1.0  # seconds before what could not be written down is tried again
 _LONGEST_PAUSE = 30.0  # it doubles while the disk stays full
 _OUR_FAULT = (

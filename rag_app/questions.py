@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_app.errors import QuestionError
+from rag_app.text.amounts import count
 from rag_app.types import Document, Status
 
 _UNREAD = (Status.RECEIVED, Status.READ)
@@ -58,13 +59,9 @@ def coverage(chosen: Sequence[Document]) -> tuple[str, ...]:
     """What of the chosen documents could not be searched in full, a sentence each."""
     notes = []
     if by_words := sum(d.status is Status.SEARCHABLE for d in chosen):
-        notes.append(f"{_count(by_words)} could so far be searched by words only.")
+        notes.append(f"{count(by_words, 'document')} could so far be searched by words only.")
     if unread := sum(d.status in _UNREAD for d in chosen):
-        notes.append(f"{_count(unread)} had not been read yet.")
+        notes.append(f"{count(unread, 'document')} had not been read yet.")
     if scanned := sum(d.status is Status.SCANNED for d in chosen):
-        notes.append(f"{_count(scanned)} had scanned pages that were not read yet.")
+        notes.append(f"{count(scanned, 'document')} had scanned pages that were not read yet.")
     return tuple(notes)
-
-
-def _count(documents: int) -> str:
-    return "1 document" if documents == 1 else f"{documents} documents"

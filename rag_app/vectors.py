@@ -10,10 +10,12 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rag_app.errors import DiskFull
+from rag_app.small_documents import LARGEST, SmallDocuments
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -75,6 +77,7 @@ class ChromaVectors:
         self._inside, self._exchanging = 0, False
         self._one_by_one = threading.Lock()  # writers
         self._blanked = False
+        self._small = SmallDocuments()
         self._written: set[str] | None = None  # documents that changed while a copy is made
         self._client: Client | None = None
         self._name = f"chunks-{fingerprint}"
@@ -98,6 +101,11 @@ class ChromaVectors:
     ) -> list[tuple[str, float]]:
         """The k nearest chunk ids with their cosine similarity, best first."""
         with self._using() as collection:
+            if documents is not None:
+                load = partial(_of, collection, limit=LARGEST + 1)
+                exact = self._small.search(vector, k, documents, load)
+                if exact is not None:
+                    return exact
             found = collection.query(
                 query_embeddings=list(vector),
                 n_results=k,
@@ -196,6 +204,7 @@ class ChromaVectors:
                 yield collection
                 if not self._blanked:
                     self._blanked = _blank_unused(self._folder)
+                self._small.forget(document_id)
             except Exception as error:  # Chroma raises what its parts raise
                 if shutil.disk_usage(self._folder).free > _ROOM:
                     raise
@@ -217,8 +226,10 @@ class ChromaVectors:
             return self._collection
 
 
-def _of(collection: Collection, document_id: str) -> tuple[list[str], Sequence[Any]]:
-    found = collection.get(where={"document": document_id}, include=["embeddings"])
+def _of(
+    collection: Collection, document_id: str, limit: int | None = None
+) -> tuple[list[str], Sequence[Any]]:
+    found = collection.get(where={"document": document_id}, limit=limit, include=["embeddings"])
     embeddings: Any = found["embeddings"]
     assert embeddings is not None  # they were asked for
     return found["ids"], embeddings

@@ -70,9 +70,15 @@ def test_batches_hold_every_text_once_within_the_budget(lengths):
     for batch, length in batches(lengths):
         assert batch and length % 16 == 0
         assert max(lengths[i] for i in batch) <= length
-        assert len(batch) * length <= 4_096
+        assert len(batch) * length <= 2_048
         seen += batch
     assert sorted(seen) == list(range(len(lengths)))
+
+
+@given(st.lists(st.integers(1, 512), min_size=1, max_size=300))
+def test_only_the_last_batch_has_rows_of_padding(lengths):
+    sizes = [len(batch) for batch, _ in batches(lengths)]
+    assert all(size % 8 == 0 for size in sizes[:-1])
 
 
 def test_weights_that_are_missing_or_torn_are_refused_in_one_sentence(tmp_path):

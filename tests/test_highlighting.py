@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from rag_app.highlighting import (
     areas,
     escape_markdown,
-    excerpt,
     link_citations,
     mark,
     merge_boxes,
     merge_spans,
 )
-from rag_app.types import Box, Citation, Page, PagePicture
+from rag_app.types import Box, Citation, PagePicture
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -100,22 +99,6 @@ def test_merged_spans_are_sorted_and_apart(marked, length):
     merged = merge_spans(marked, length)
     assert all(a < b for a, b in merged)
     assert all(first[1] < second[0] for first, second in pairwise(merged))
-
-
-@given(st.text("ab \n", max_size=300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 40))
-def test_an_excerpt_holds_the_same_span(text, a, b, around):
-    start, end = sorted((min(a, len(text)), min(b, len(text))))
-    cut, new_start, new_end = excerpt(Page(1, text), start, end, around)
-    assert cut[new_start:new_end] == text[start:end]
-    assert cut in text
-    assert len(cut) <= end - start + 2 * around
-
-
-def test_an_excerpt_is_cut_between_words():
-    page = Page(1, "alpha beta gamma delta epsilon")
-    start = page.text.index("gamma")
-    cut, *_ = excerpt(page, start, start + 5, around=8)
-    assert cut.split() == ["beta", "gamma", "delta"]
 
 
 coordinates = st.floats(0, 500, allow_nan=False)

@@ -42,3 +42,12 @@ def test_tracing_and_telemetry_are_off_whatever_the_environment_says(monkeypatch
     assert os.environ["LANGSMITH_TRACING"] == os.environ["LANGCHAIN_TRACING_V2"] == "false"
     assert os.environ["ANONYMIZED_TELEMETRY"] == "False"
     assert os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+def test_the_data_directory_is_the_same_wherever_the_process_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert Settings.load(data_dir="~/papers").folder == tmp_path.resolve() / "papers"
+    monkeypatch.chdir(tmp_path)
+    folder = Settings.load(data_dir="papers").folder
+    assert folder.is_absolute() and folder == tmp_path.resolve() / "papers"

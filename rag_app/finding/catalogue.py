@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from rag_app.errors import UnknownDocument
-from rag_app.finding.naming import Label, Names
+from rag_app.finding.naming import Label, Marks, Names
 from rag_app.store import Store
 from rag_app.types import Document
 
@@ -14,12 +14,12 @@ _OPENING = 2_000  # characters of the first page that are kept
 
 
 class Catalogue:
-    """Names of documents, made again when the documents have changed. Thread-safe."""
+    """Names of documents, put together again when the documents have changed. Thread-safe."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._openings: dict[str, str] = {}
+        self._marks: dict[tuple[str, str, str], Marks] = {}  # by document
         self._key: tuple[tuple[str, str, str], ...] = ()
         self._names = Names(())
 
@@ -28,15 +28,14 @@ class Catalogue:
         key = tuple((d.id, d.name, d.title) for d in documents if d.pages)
         with self._lock:
             if key != self._key:
-                openings = {i: self._opening(i) for i, _, _ in key}
-                self._names = Names([Label(*one, openings[one[0]]) for one in key])
-                self._key, self._openings = key, openings
+                self._marks = {one: self._marks.get(one) or self._marked(*one) for one in key}
+                self._names = Names.made_of({one[0]: m for one, m in self._marks.items()})
+                self._key = key
             return self._names
 
-    def _opening(self, document_id: str) -> str:
-        if document_id not in self._openings:
-            try:
-                return self._store.page(document_id, 1).text[:_OPENING]
-            except UnknownDocument:  # removed since
-                return ""
-        return self._openings[document_id]
+    def _marked(self, document_id: str, name: str, title: str) -> Marks:
+        try:
+            opening = self._store.page(document_id, 1).text[:_OPENING]
+        except UnknownDocument:  # removed since
+            opening = ""
+        return Marks.of(Label(document_id, name, title, opening))

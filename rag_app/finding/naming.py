@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,23 +49,50 @@ class Label:
     opening: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a question may name one document by."""
+
+    words: Mapping[str, float]  # of its name and title, and of its first page
+    initials: frozenset[str]
+    date: tuple[str, str]
+
+    @classmethod
+    def of(cls, label: Label) -> Marks:
+        """The marks of a label."""
+        words = dict.fromkeys(_marks(_named_words(label.opening[:_OPENING])), _ON_PAGE)
+        initials: set[str] = set()
+        for called in (_stem(label.name), label.title):
+            words |= dict.fromkeys(_marks(called), 1.0)
+            initials |= _initials(called)
+        return cls(words, frozenset(initials), _date(f"{label.name} {label.title}"))
+
+
 class Names:
     """What the documents of a library are called, ready for questions."""
 
     def __init__(self, labels: Sequence[Label]) -> None:
-        self._count = len(labels)
-        self._dates = {label.id: _date(f"{label.name} {label.title}") for label in labels}
+        self._fill({label.id: Marks.of(label) for label in labels})
+
+    @classmethod
+    def made_of(cls, marks: Mapping[str, Marks]) -> Names:
+        """The same, of marks that are known."""
+        names = cls(())
+        names._fill(marks)
+        return names
+
+    def _fill(self, known: Mapping[str, Marks]) -> None:
+        self._count = len(known)
+        self._dates = {document: marks.date for document, marks in known.items()}
         self._initials: dict[str, set[str]] = defaultdict(set)
         self._named: dict[str, dict[str, float]] = defaultdict(dict)
-        for label in labels:
-            for word in _marks(_named_words(label.opening[:_OPENING])):
-                self._named[word][label.id] = _ON_PAGE
-        for label in labels:
-            for called in (_stem(label.name), label.title):
-                for word in _marks(called):
-                    self._named[word][label.id] = 1.0
-                for short in _initials(called):
-                    self._initials[short].add(label.id)
+        for document, marks in known.items():
+            for word, weight in marks.words.items():
+                self._named[word][document] = weight
+            for short in marks.initials:
+                self._initials[short].add(document)
+        # In order, so that the names that begin alike stand together.
+        self._long = sorted(word for word in self._named if len(word) >= 6 and word.isalpha())
 
     def prior(self, question: str) -> dict[str, float]:
         """How well each document is named, from 0 to about 1; those that are not are left out."""
@@ -119,9 +147,11 @@ class Names:
         """Documents whose name has these initials or begins so."""
         found = dict.fromkeys(self._initials.get(short, ()), 1.0)
         if len(short) >= 3:
-            for word, holders in self._named.items():
-                if len(word) >= 6 and word.startswith(short) and word.isalpha():
-                    found |= {d: weight for d, weight in holders.items() if weight == 1.0}
+            for place in range(bisect_left(self._long, short), len(self._long)):
+                word = self._long[place]
+                if not word.startswith(short):
+                    break
+                found |= {d: weight for d, weight in self._named[word].items() if weight == 1.0}
         return found
 
     def _newest(self, named: dict[str, float]) -> dict[str, float]:

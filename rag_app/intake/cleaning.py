@@ -16,6 +16,7 @@ from rag_app.vectors import VectorIndex
 log = logging.getLogger(__name__)
 
 _SETTLE = 15.0  # seconds without waiting: removals that follow each other are cleaned up together
+_REST = 10.0  # times as long as it took: a large library is not written anew all the time
 _AGAIN = 60.0  # seconds until what failed, of a full disk say, is tried again
 
 
@@ -26,6 +27,7 @@ class Cleaner:
         self._store, self._vectors = store, vectors
         self._wanted, self._stopping = threading.Event(), threading.Event()
         self._hurried = threading.Event()  # somebody waits for it
+        self._took = 0.0  # seconds, the last time
         self._thread = threading.Thread(target=self._run, name="rag-app-clean", daemon=True)
 
     def start(self) -> None:
@@ -72,13 +74,15 @@ class Cleaner:
         removed = self._store.queue.marked(UNCLEANED)
         if not removed:
             return
-        self._hurried.wait(_SETTLE)
+        self._hurried.wait(max(_SETTLE, _REST * self._took))
         self._hurried.clear()
         if self._stopping.is_set():
             return
         removed = self._store.queue.marked(UNCLEANED)
+        began = time.monotonic()
         self._store.shred()
         ids = [document.id for document in self._store.documents()]
         if self._vectors.compact(ids, self._stopping):
+            self._took = time.monotonic() - began
             self._store.queue.unmark(UNCLEANED, removed)
             self._wanted.set()  # what was removed meanwhile

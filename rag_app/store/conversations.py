@@ -15,6 +15,7 @@ from itertools import count
 from rag_app.store import frozen
 from rag_app.store.database import Database
 from rag_app.store.exchanges import COLUMNS, Exchange, copy, exchange_of, place
+from rag_app.store.wording import holding
 from rag_app.types import Answer
 
 _TITLE = 80  # characters
@@ -62,7 +63,7 @@ class Conversations:
             "json_extract(e.answer, '$.text') LIKE ? ESCAPE '\\')))"
             for _ in words.split()
         )
-        given = [like for word in words.split() for like in [_like(word)] * 3]
+        given = [like for word in words.split() for like in [holding(word)] * 3]
         with self._read() as db:
             rows = db.execute(
                 f"SELECT * FROM conversations c WHERE 1{only} ORDER BY changed_at DESC, rowid DESC",
@@ -244,11 +245,6 @@ def title_of(question: str) -> str:
     """The first line's words, shortened between words."""
     line = " ".join(question.split()) or "…"
     return line if len(line) <= _TITLE else line[: _TITLE - 1].rsplit(" ", 1)[0] + "…"
-
-
-def _like(word: str) -> str:
-    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
 
 
 def _now() -> str:

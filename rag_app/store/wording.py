@@ -7,12 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_app.text.any_script import RUN, folded, grams, runs, spaced
+from rag_app.text.any_script import NOT_LATIN, RUN, folded, grams, runs, spaced
 
 # Words of languages that change their endings are also found by their first letters; how many was
 # measured, with Snowball's stems beside it (benchmarks/LOG.md).
 _BEGINNING = 5
-_NOT_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff]")
 _ELISION = re.compile("['’]")
 _DIGIT = re.compile(r"\d")
 
@@ -25,15 +24,18 @@ def searched(context: str, words: str) -> tuple[str | None, str | None, str]:
     return None if here == context else here, None if there == words else there, cut
 
 
-def matching(words: Sequence[str], phrases: Sequence[str], endings: bool = False) -> str:
-    """A query for texts that hold any of `words`, or else every one of `phrases`; "" for none.
+def any_of(words: Sequence[str], endings: bool = False) -> list[str]:
+    """Queries of which a text has to answer one to hold any of `words`.
 
     `endings`: words of Latin script may end otherwise, too; those of other scripts always may."""
-    exact = [part for phrase in phrases for part in exactly(phrase)]
-    if exact or not words:
-        return " AND ".join(exact)
-    anything = dict.fromkeys(part for word in words for part in _loosely(folded(word), endings))
-    return "(" + " OR ".join(anything) + ")" if anything else ""
+    found = (part for word in words for part in _loosely(folded(word), endings))
+    return list(dict.fromkeys(found))
+
+
+def holding(word: str) -> str:
+    """A pattern of LIKE, escaped by backslashes, for texts that hold a word as it stands."""
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 def exactly(phrase: str) -> list[str]:
@@ -52,7 +54,7 @@ def _loosely(word: str, endings: bool) -> list[str]:
     found = []
     for part in spaced(word).split(RUN):
         if any(c.isalnum() for c in part):
-            found += _forms(part.strip(), endings or _NOT_LATIN.search(part) is not None)
+            found += _forms(part.strip(), endings or NOT_LATIN.search(part) is not None)
     for run in runs(word):
         if len(run.grams) == 1:
             found.append(_in_order(run.grams, run.open))

@@ -1,0 +1,95 @@
+"""Exact search by meaning in a few documents.
+
+A graph of all vectors is slow where only a few of them may be found: it is walked until enough of
+these have been met, which in a large library is most of it (benchmarks/LOG.md). The vectors of
+documents that are asked for are kept here instead, as many as fit. Knows nothing of Chroma."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+LARGEST = 2_000  # chunks of a document that is small
+_KEPT = 20_000  # vectors
+_FETCHED = 4  # documents that are fetched for one search
+
+Loaded = tuple[Sequence[str], Sequence[Sequence[float]]]
+Found = list[tuple[str, float]]
+
+
+class SmallDocuments:
+    """The vectors of documents that were asked for last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[list[str], np.ndarray] | None] = OrderedDict()
+        self._changes = 0
+
+    def search(
+        self,
+        vector: Sequence[float],
+        k: int,
+        documents: Sequence[str],
+        load: Callable[[str], Loaded],
+    ) -> Found | None:
+        """The k nearest chunks with their cosine; None where this is not the way to find them.
+
+        `load` gives ids and vectors of a document, no more than `LARGEST` + 1 of them."""
+        with self._lock:
+            missing = sum(document not in self._kept for document in documents)
+        if missing > _FETCHED:
+            return None
+        parts = [self._part(document, load) for document in dict.fromkeys(documents)]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        asked = _unit(np.asarray([vector], dtype=np.float32))[0]
+        found = [
+            (chunk_id, float(cosine))
+            for ids, vectors in known
+            if ids
+            for chunk_id, cosine in zip(ids, vectors @ asked, strict=True)
+        ]
+        return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
+
+    def forget(self, document: str) -> None:
+        """Its vectors are changing, or have changed."""
+        with self._lock:
+            self._changes += 1
+            self._kept.pop(document, None)
+
+    def _part(
+        self, document: str, load: Callable[[str], Loaded]
+    ) -> tuple[list[str], np.ndarray] | None:
+        """Ids and unit vectors of a document; None if it is large."""
+        with self._lock:
+            before = self._changes
+            if document in self._kept:
+                self._kept.move_to_end(document)
+                return self._kept[document]
+        ids, vectors = load(document)
+        part = None
+        if len(ids) <= LARGEST:
+            part = list(ids), _unit(np.asarray(vectors, dtype=np.float32))
+        with self._lock:
+            if before == self._changes:  # else it may be out of date by now
+                self._kept[document] = part
+                self._make_room()
+        return part
+
+    def _make_room(self) -> None:
+        total = sum(len(part[0]) for part in self._kept.values() if part)
+        while total > _KEPT:
+            _, oldest = self._kept.popitem(last=False)
+            total -= len(oldest[0]) if oldest else 0
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    if not vectors.size:
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    made: np.ndarray = vectors / np.maximum(lengths, 1e-12)
+    return made

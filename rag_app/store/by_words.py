@@ -1,0 +1,109 @@
+"""BM25 over the full-text index, in libraries of any size.
+
+Scoring every chunk that holds any word of a question grows with the library, since small words
+stand in most of them. So the rarer words say which chunks are scored, and the others take part in
+the scores of these: the order is that of the whole query among them (benchmarks/LOG.md)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from rag_app.store.database import Database
+from rag_app.store.wording import any_of, exactly
+
+# Words of the title and headings count less than words of the text itself.
+_WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
+_SMALL = 20_000  # chunks; a library with fewer is searched by every word
+_SCORED = 5_000  # chunks that are scored one by one (benchmarks/LOG.md)
+_LEAST = 1_000  # chunks that the rarer words have to stand in, all together
+_EVERYWHERE = 2  # a word in more than every second chunk adds nothing to BM25
+_GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
+
+Found = list[tuple[str, float]]
+
+
+class RankedWords:
+    """Chunks that hold the words of a question, best first. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._read = database.read
+        self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
+
+    def search(
+        self,
+        words: Sequence[str],
+        phrases: Sequence[str],
+        limit: int,
+        documents: Sequence[str] | None = None,
+        endings: bool = False,
+    ) -> Found:
+        """(chunk id, BM25 score) of chunks that hold any of `words`, or else all `phrases`."""
+        exact = [part for phrase in phrases for part in exactly(phrase)]
+        parts = [] if exact else any_of(words, endings)
+        if not exact and not parts:
+            return []
+        with self._read() as db:
+            if exact:
+                return _best(db, " AND ".join(exact), limit, documents)
+            first, others = self._told_apart(db, parts, documents is None)
+            found = dict(_best(db, _any(first), limit, documents))
+            if others:  # scores of both queries can be compared: BM25 is a sum over the words
+                both = f"{_any(first)} AND {_any(others)}"
+                found |= dict(_best(db, both, limit, documents))
+        return sorted(found.items(), key=lambda one: -one[1])[:limit]
+
+    def _told_apart(
+        self, db: sqlite3.Connection, parts: list[str], narrow: bool
+    ) -> tuple[list[str], list[str]]:
+        """Words of which a chunk has to hold one, and others that make it better."""
+        chunks = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
+        if chunks <= _SMALL:
+            return parts, []
+        counts = {part: self._count(db, part, chunks) for part in parts}
+        ordered = sorted(parts, key=lambda part: counts[part])
+        telling = [part for part in ordered if counts[part] * _EVERYWHERE <= chunks]
+        first: list[str] = []
+        total = 0
+        for part in ordered:
+            enough = part not in telling or (narrow and total + counts[part] > _SCORED)
+            if total >= _LEAST and enough:
+                break
+            first.append(part)
+            total += counts[part]
+        return first, telling[len(first) :]
+
+    def _count(self, db: sqlite3.Connection, part: str, chunks: int) -> int:
+        """How many chunks hold a word: counted once, and again when the library has grown."""
+        count, of = self._counted.get(part, (0, 0))
+        if not of <= chunks <= of * _GROWN:
+            found = db.execute(
+                "SELECT count(*) FROM chunk_words WHERE chunk_words MATCH ?", (part,)
+            ).fetchone()
+            count = int(found[0])
+            self._counted[part] = count, chunks
+        return count
+
+
+def _any(parts: Sequence[str]) -> str:
+    return "(" + " OR ".join(parts) + ")"
+
+
+def _best(db: sqlite3.Connection, match: str, limit: int, documents: Sequence[str] | None) -> Found:
+    """The best chunks of a query. Only what is kept is looked up beside the index."""
+    only, arguments = "", [match]
+    if documents is not None:
+        chosen = "FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
+        ids = json.dumps(list(documents))
+        first, last = db.execute(f"SELECT min(rowid), max(rowid) {chosen}", (ids,)).fetchone()
+        # The index jumps to the first; the plus keeps it from being asked once for every chunk.
+        only = f"AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT rowid {chosen})"
+        arguments += [first, last, ids]
+    return db.execute(
+        "SELECT c.id, f.score FROM ("
+        f"SELECT rowid AS place, -bm25(chunk_words, {_WEIGHTS}) AS score FROM chunk_words "
+        f"WHERE chunk_words MATCH ? {only} ORDER BY score DESC, rowid LIMIT ?) f "
+        "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
+        (*arguments, limit),
+    ).fetchall()

@@ -1,0 +1,97 @@
+"""In a large library fewer chunks are scored, and the same ones come first."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from rag_app.store import Indexed, Store, by_words
+from rag_app.types import Chunk, Document, Page, Reading, Status
+
+WORDS = [f"word{n}" for n in range(40)]
+DOCUMENTS = 6
+EACH = 30
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "library.sqlite3")
+    chance = random.Random(4)
+    for number in range(DOCUMENTS):
+        document = f"{number:064x}"[::-1]
+        # Early words stand nearly everywhere, late ones nearly nowhere.
+        texts = [
+            " ".join([*(w for n, w in enumerate(WORDS) if chance.random() < 1 / (1 + n)), "end"])
+            for _ in range(EACH)
+        ]
+        made.add_document(Document(document, f"{number}.txt", ".txt", 1, Status.RECEIVED, "now"))
+        made.save_reading(document, Reading((Page(1, "\n".join(texts)),)))
+        starts = [sum(len(t) + 1 for t in texts[:n]) for n in range(EACH)]
+        made.save_chunks(
+            document,
+            [
+                Indexed(Chunk(document, 1, n, at, at + len(text), text), "", text)
+                for n, (at, text) in enumerate(zip(starts, texts, strict=True))
+            ],
+        )
+    yield made
+    made.close()
+
+
+def large(monkeypatch, scored):
+    """The library counts as a large one, of which so many chunks are scored."""
+    monkeypatch.setattr(by_words, "_SMALL", 20)
+    monkeypatch.setattr(by_words, "_SCORED", scored)
+
+
+def rounded(found):
+    return [(i, round(score, 6)) for i, score in found]
+
+
+@pytest.mark.parametrize("asked", [[3, 9, 30], [2, 5, 6, 12, 39], [25], [20, 21, 22, 4]])
+def test_the_best_are_those_of_the_whole_query(store, monkeypatch, asked):
+    words = [WORDS[n] for n in asked]
+    whole = rounded(store.search_words(words, [], 10))
+    large(monkeypatch, 60)
+    monkeypatch.setattr(by_words, "_LEAST", 10)
+    monkeypatch.setattr(by_words, "_EVERYWHERE", 1)
+    narrow = rounded(store.search_words(words, [], 10))
+    assert narrow[:3] == whole[:3]
+    assert len({i for i, _ in narrow} & {i for i, _ in whole}) >= 0.8 * len(whole)
+
+
+def test_words_that_stand_everywhere_are_still_found(store, monkeypatch):
+    large(monkeypatch, 20)
+    assert len(store.search_words(["end"], [], 10)) == 10
+    assert len(store.search_words(["word0", "end", "nowhere"], [], 10)) == 10
+
+
+def test_one_rare_word_does_not_hide_the_others(store, monkeypatch):
+    large(monkeypatch, 60)
+    monkeypatch.setattr(by_words, "_LEAST", 15)
+    found = store.search_words([WORDS[8], WORDS[7], "nowhere"], [], 20)
+    assert len(found) >= 15
+
+
+def test_a_chosen_document_is_searched_by_every_word(store, monkeypatch):
+    chosen = [f"{2:064x}"[::-1], f"{4:064x}"[::-1]]
+    words = [WORDS[5], WORDS[9], WORDS[30]]
+    whole = rounded(store.search_words(words, [], 10, chosen))
+    large(monkeypatch, 60)
+    monkeypatch.setattr(by_words, "_LEAST", 10)
+    assert rounded(store.search_words(words, [], 10, chosen)) == whole
+    assert {i[:16] for i, _ in whole} == {one[:16] for one in chosen}
+    assert store.search_words(words, [], 10, []) == []
+
+
+def test_words_are_counted_again_when_the_library_has_grown(store, monkeypatch):
+    large(monkeypatch, 20)
+    store.search_words(["late"], [], 5)
+    document = "f" * 64
+    text = "late news"
+    store.add_document(Document(document, "new.txt", ".txt", 1, Status.RECEIVED, "now"))
+    store.save_reading(document, Reading((Page(1, text),)))
+    chunk = Chunk(document, 1, 0, 0, len(text), text)
+    store.save_chunks(document, [Indexed(chunk, "", text)])
+    assert [i for i, _ in store.search_words(["late"], [], 5)] == [chunk.id]

@@ -1,0 +1,79 @@
+"""A few documents are searched exactly, and never as they were before."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from rag_app import small_documents
+from rag_app.small_documents import LARGEST, SmallDocuments
+from rag_app.vectors import ChromaVectors
+from tests.fakes import ListVectors
+
+chance = random.Random(2)
+
+
+def vectors(count):
+    return [[chance.gauss(0, 1) for _ in range(8)] for _ in range(count)]
+
+
+@pytest.fixture
+def chroma(tmp_path):
+    made = ChromaVectors(tmp_path / "vectors", "small")
+    yield made
+    made.close()
+
+
+def test_it_finds_what_an_exact_search_finds(chroma):
+    oracle = ListVectors()
+    for document in "abcdefgh":
+        ids, made = [f"{document}-{n}" for n in range(12)], vectors(12)
+        chroma.upsert(document, ids, made)
+        oracle.upsert(document, ids, made)
+    for chosen in (["a"], ["b", "c", "a"], ["h", "h"], list("abcdefgh"), ["nowhere"], []):
+        asked = vectors(1)[0]
+        found, expected = (one.search(asked, 5, chosen) for one in (chroma, oracle))
+        assert [i for i, _ in found] == [i for i, _ in expected]
+        assert [s for _, s in found] == pytest.approx([s for _, s in expected], abs=1e-5)
+
+
+def test_what_is_written_and_deleted_shows_in_the_next_search(chroma):
+    first, second, asked = vectors(3)
+    chroma.upsert("a", ["a-0"], [first])
+    assert [i for i, _ in chroma.search(asked, 5, ["a"])] == ["a-0"]
+    chroma.upsert("a", ["a-1"], [second])
+    assert {i for i, _ in chroma.search(asked, 5, ["a"])} == {"a-0", "a-1"}
+    chroma.delete("a")
+    assert chroma.search(asked, 5, ["a"]) == []
+
+
+def test_what_changes_while_it_is_fetched_is_not_kept():
+    small = SmallDocuments()
+
+    def load(document):
+        small.forget(document)
+        return ["old"], [[1.0, 0.0]]
+
+    assert small.search([1.0, 0.0], 1, ["a"], load) == [("old", 1.0)]
+    assert small.search([1.0, 0.0], 1, ["a"], lambda _: (["new"], [[1.0, 0.0]]))[0][0] == "new"
+
+
+def test_large_documents_and_many_are_left_to_the_index():
+    small = SmallDocuments()
+    many = ([str(n) for n in range(LARGEST + 1)], [[1.0]] * (LARGEST + 1))
+    assert small.search([1.0], 1, ["a"], lambda _: many) is None
+    assert small.search([1.0], 1, list("bcdefg"), lambda _: ([], [])) is None
+
+
+def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(small_documents, "_KEPT", 5)
+    small, fetched = SmallDocuments(), []
+
+    def load(document):
+        fetched.append(document)
+        return [f"{document}-{n}" for n in range(2)], [[1.0], [0.5]]
+
+    for document in ("a", "b", "c", "c", "a"):
+        small.search([1.0], 1, [document], load)
+    assert fetched == ["a", "b", "c", "a"]
