@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import json
+from pathlib import Path
+
 import pytest
 
 from rag_app.preferences import PreferenceFile, Preferences
@@ -37,5 +41,28 @@ def test_a_file_that_makes_no_sense_counts_as_none(file, tmp_path, torn):
     assert file.read() == Preferences()
 
 
-def test_a_folder_that_cannot_be_written_costs_the_choice_only(tmp_path):
-    PreferenceFile(tmp_path / "missing" / "preferences.json").write(Preferences("quotes"))
+def test_a_folder_that_cannot_be_written_costs_the_choice_only(tmp_path, caplog):
+    file = PreferenceFile(tmp_path / "missing" / "preferences.json")
+    with caplog.at_level("WARNING"):
+        file.write(Preferences("quotes"))
+    assert "cannot be kept" in caplog.text
+    assert file.read() == Preferences()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("fails", ["replace", "write"])
+def test_a_disk_that_is_full_leaves_the_choice_before(file, tmp_path, monkeypatch, caplog, fails):
+    file.write(Preferences("quotes", "German"))
+
+    def full(*_args, **_kept):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as broken, caplog.at_level("WARNING"):
+        if fails == "replace":
+            broken.setattr(Path, "replace", full)
+        else:
+            broken.setattr(json, "dump", full)
+        file.write(Preferences("reader"))
+    assert "cannot be kept" in caplog.text
+    assert file.read() == Preferences("quotes", "German")
+    assert len(list(tmp_path.iterdir())) == 1, "no half-written file is left"

@@ -104,10 +104,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     event.preventDefault();
     const act = button.dataset.act, kind = act.split(':')[0];
     if (kind === 'copy') return copy(button);
+    const opens = kind === 'why' ? 'aria-expanded' : kind === 'down' ? 'aria-pressed' : '';
+    const toOpen = opens && button.getAttribute(opens) !== 'true';
     if (kind === 'up' || kind === 'down') press(button);
     setTriggerValue('act', act);
     kind === 'edit' ? intoField() : keepFocus(act);
-    if (kind === 'why' && button.getAttribute('aria-expanded') !== 'true') intoView(button, act);
+    if (toOpen) intoView(button, act);
   }, on);
   return () => controller.abort();
 }

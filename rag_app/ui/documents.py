@@ -11,13 +11,24 @@ from rag_app.library import Library
 from rag_app.questions import askable
 from rag_app.reading import NAMES
 from rag_app.types import Document, Progress, Status
-from rag_app.ui import adding, queue, row, shelving, texts
+from rag_app.ui import (
+    adding,
+    checking,
+    folders,
+    nearby,
+    queue,
+    row,
+    shelving,
+    texts,
+    texts_library,
+)
 from rag_app.ui import texts_documents as words
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Replaceable, Session, current, say
 
 _SHOWN = 30
 _FILTER_FROM = 8
+_IDLE = 3.0  # seconds between looks while there is no work
 _WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE, Status.SCANNED)
 
 
@@ -27,12 +38,15 @@ def draw(library: Library) -> None:
         _drop_zone(library, current())
         if current().receipt:
             _receipt(library, current())
-        # It polls only while there is work, so an idle page is still.
-        st.fragment(_list, run_every=0.7 if _working(library) else None)(library)
+        working, drawn = _working(library), _state(library, current())
+        st.fragment(_list, run_every=0.7 if working else None)(library, drawn)
+        if not working:  # an idle page draws nothing; it only looks what others add and remove
+            st.fragment(_look, run_every=_IDLE)(library, drawn)
 
 
 def _working(library: Library) -> bool:
-    return bool(library.progress()) or any(d.status in _WORK_LEFT for d in library.documents())
+    work = library.progress() or library.reindexing()
+    return bool(work) or any(d.status in _WORK_LEFT for d in library.documents())
 
 
 def _drop_zone(library: Library, session: Session) -> None:
@@ -77,18 +91,20 @@ def _receipt(library: Library, session: Session) -> None:
         st.button(texts.DISMISS, key="receipt_ok", on_click=_dismiss)
 
 
-def _list(library: Library) -> None:
-    if current().redraw:
-        st.rerun()
+def _list(library: Library, drawn: tuple[object, ...]) -> None:
+    """`drawn`: what the rest of the page was drawn for. A wish to draw it anew may be lost among
+    others, so it is made again at every look until that is done."""
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
+        if current().redraw or _state(library, current()) != drawn:
+            st.rerun()
         session, documents, progress = current(), library.documents(), library.progress()
-        _rerun_if_changed(documents, session, _working(library))
         only = shelving.chosen(library)
         _heading([d for d in documents if only is None or d.id in only], session)
         if documents:
             shelving.draw(library, documents)
         else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
+        _reindexing(library)
         queue.draw(library, documents, progress)
         rows = _shown([d for d in documents if only is None or d.id in only], progress, session)
         for document in rows if session.show_all else rows[:_SHOWN]:
@@ -99,17 +115,30 @@ def _list(library: Library) -> None:
             st.button(label, key="show_all", type="tertiary", on_click=_show_all)
 
 
-def _rerun_if_changed(documents: list[Document], session: Session, working: bool) -> None:
+def _look(library: Library, drawn: tuple[object, ...]) -> None:
+    """Another window or a watched folder may have brought documents."""
+    with caught(lambda sentence: None):
+        if _state(library, current()) != drawn:
+            st.rerun()
+
+
+def _reindexing(library: Library) -> None:
+    """How far another embedding model is that is to take over."""
+    work = library.reindexing()
+    if work is not None:
+        share = min(work.done / work.total, 1.0) if work.total else 0.0
+        st.progress(share, texts_library.reindexing(work))
+
+
+def _state(library: Library, session: Session) -> tuple[object, ...]:
     """What can be asked decides what the rest of the page says."""
+    documents = library.documents()
     chosen = session.chosen(documents)
-    state = (
-        working,
+    return (
+        _working(library),
         None if chosen is None else tuple(chosen),
         *((d.id, askable(d), d.status is Status.FAILED) for d in documents),
     )
-    before, session.documents_seen = session.documents_seen, state
-    if before is not None and before != state:
-        st.rerun()
 
 
 def _heading(documents: list[Document], session: Session) -> None:
@@ -129,6 +158,18 @@ def _heading(documents: list[Document], session: Session) -> None:
                 type="tertiary",
                 on_click=lambda: session.untick(session.unticked.union(ids)),
             )
+        st.menu_button(
+            texts_library.MORE,
+            [texts_library.CHECK_MENU, *_watchable()],
+            key="menu-documents",
+            icon=":material/more_vert:",
+            type="tertiary",
+            on_click=_chosen,
+        )
+
+
+def _watchable() -> list[str]:
+    return [texts_library.FOLDERS_MENU] if nearby.same_computer() else []
 
 
 def _shown(
@@ -161,6 +202,16 @@ def _urgency(document: Document, work: Progress | None) -> int:
 def _replace(library: Library, choice: Replaceable) -> None:
     adding.replace(library, choice)
     current().receipt = None
+
+
+@caught(say)
+def _chosen() -> None:
+    choice = st.session_state["menu-documents"]
+    if choice == texts_library.CHECK_MENU:
+        checking.open_page()
+    elif choice == texts_library.FOLDERS_MENU:
+        folders.open_page()
+    current().redraw = True
 
 
 def _other_mode() -> None:

@@ -21,7 +21,7 @@ button { all: unset; box-sizing: border-box; display: flex; align-items: baselin
 button:hover { background: color-mix(in srgb, var(--st-primary-color) 9%, transparent); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
 button span:first-child { flex: 1; min-width: 0; }
-.note { flex: 0 0 auto; font-size: .8rem; white-space: nowrap; opacity: .78;
+.note { flex: 0 0 auto; max-width: 45%; font-size: .8rem; text-align: end; opacity: .78;
   font-variant-numeric: tabular-nums; }
 mark { background: light-dark(#ffe58a, #6a5613); color: inherit; border-radius: .2em;
   padding: .05em .1em; box-decoration-break: clone; -webkit-box-decoration-break: clone; }

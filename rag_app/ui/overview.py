@@ -17,7 +17,7 @@ from rag_app.types import Document, Heading, Status
 from rag_app.ui import asking, listing, searching, shelving, texts
 from rag_app.ui import texts_documents as words
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import Opened, Place, Search, current, say
+from rag_app.ui.state import Opened, Place, current, say
 
 _LOOK_AGAIN = 0.7  # seconds
 
@@ -52,8 +52,7 @@ def _watch(library: Library, document: Document, drawn: Overview | None) -> None
 
 def open_page(document_id: str) -> None:
     """Show a document's own page."""
-    session = current()
-    session.about, session.search = document_id, Search(number=session.search.number)
+    current().show(about=document_id)
 
 
 def leave() -> None:

@@ -9,9 +9,11 @@ from rag_app.library import Library
 from rag_app.ui import (
     aside,
     chat,
+    checking,
     choices,
     conversations,
     documents,
+    folders,
     overview,
     searching,
     shelving,
@@ -23,7 +25,9 @@ from rag_app.ui import (
     who,
 )
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import Search, Session, current
+from rag_app.ui.state import Session, current
+
+_PAGES = {checking.PAGE: checking.draw, folders.PAGE: folders.draw}
 
 
 def show_error(sentence: str) -> None:
@@ -50,7 +54,8 @@ def draw(library: Library) -> None:
     source.draw(library)
     shelving.dialog(library)
     search = str(session.search.number) if session.search.open else ""
-    aside.opened(search or session.about, len(session.exchanges))
+    shown = session.page + checking.stage(library) if session.page else session.about
+    aside.opened(search or shown, len(session.exchanges))
     if session.notice:
         show_error(session.notice)
         session.notice = None
@@ -58,9 +63,11 @@ def draw(library: Library) -> None:
         show_error(library.warm_state)
     if session.search.open:
         searching.draw(library)
+    elif session.page in _PAGES:
+        _PAGES[session.page](library)
     elif session.about:
         overview.draw(library)
-    if not (session.search.open or session.about):
+    if not (session.search.open or session.page or session.about):
         chat.draw(library)
         if not session.exchanges or not library.documents():
             welcome.draw(library)
@@ -72,7 +79,7 @@ def _back_when_asked(session: Session) -> None:
     """A question, or another conversation, brings the conversation back."""
     state = (session.conversation, len(session.exchanges))
     if session.asked not in (None, state):
-        session.about, session.search = "", Search(number=session.search.number)
+        session.show()
     session.asked = state
 
 

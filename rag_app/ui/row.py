@@ -21,11 +21,15 @@ def draw(library: Library, document: Document, work: Progress | None, session: S
     """Everything about one document. `work`: what is being done with it right now."""
     failed = document.status is Status.FAILED
     key = f"tick-{session.ticks}-{failed:d}-{document.id}"
-    if key not in st.session_state:  # set only once: what a browser ticks meanwhile stays
-        st.session_state[key] = not failed and document.id not in session.unticked
+    # Only once: what a browser ticks meanwhile stays.
+    if key not in st.session_state or key not in session.at_first:
+        session.at_first[key] = not failed and document.id not in session.unticked
     with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
         st.checkbox(
             escape_markdown(document.name),
+            # Not set by way of the session state: that is told to the browser once, and a run that
+            # is broken off may never tell it; the browser would then say "not ticked".
+            value=session.at_first[key],
             key=key,
             disabled=failed,
             on_change=_tick,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 import streamlit as st
 
 from rag_app.errors import UnknownDocument
-from rag_app.export.readable import Marks, readable
+from rag_app.export.conversation import safe_name
+from rag_app.export.readable import TABLES, Marks, readable
 from rag_app.highlighting import areas, escape_markdown, mark
 from rag_app.library import Library
 from rag_app.types import Box, Document, Page
@@ -19,7 +19,6 @@ from rag_app.ui.state import Opened, Place, current
 
 _AROUND = 4_000  # characters of a text shown before and after a quote
 _WHOLE = 12_000  # a text up to this long is shown whole
-_TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")  # every line is a row
 
 forget_pictures = pictures.forget
 
@@ -60,7 +59,7 @@ def _panel(library: Library, opened: Opened) -> None:
             return
         _tools(library, document, opened)
         _quotes(opened)
-    if place.quote and opened.page == place.page and document.suffix not in _TABLES:
+    if place.quote and opened.page == place.page and document.suffix not in TABLES:
         st.html(f"<blockquote class='quoted'>{mark(place.quote, place.inside)}</blockquote>")
     _page(library, document, opened)
 
@@ -102,7 +101,7 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
             texts.DOWNLOAD,
             key="source_download",
             data=lambda: library.original(document.id).read_bytes(),
-            file_name=re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", document.name),
+            file_name=safe_name(document.name),
             icon=":material/download:",
             on_click="ignore",
         )
@@ -182,7 +181,7 @@ def _text(library: Library, document: Document, page: Page, opened: Opened) -> s
         if (c.document_id, c.page) == (document.id, page.number) and c.quote
     )
     headings = [h for h in library.headings(document.id) if h.page == page.number]
-    rows = document.suffix in _TABLES
+    rows = document.suffix in TABLES
     window = None
     if len(page.text) > _WHOLE and not rows:
         window = (quote[0] - _AROUND, quote[1] + _AROUND)

@@ -137,12 +137,15 @@ class Session:
     explained: set[str] = field(default_factory=set)  # exchanges that say why
     opened: Opened | None = None
     about: str = ""  # the document whose own page stands in the place of the conversation
+    page: str = ""  # another page that does
+    refused_folder: str = ""  # why a folder cannot be kept in step
     search: Search = field(default_factory=Search)
     asked: tuple[object, ...] | None = None  # how far the conversation was when it was last drawn
     redraw: bool = False  # what was clicked in a part of the page changes the rest of it
     shelving: str = ""  # the document whose folder and tags are being changed
     whole_folder: bool = False  # that can be dropped, instead of files
     unticked: set[str] = field(default_factory=set)
+    at_first: dict[str, bool] = field(default_factory=dict)  # boxes as they were first drawn
     ticks: int = 0  # times that many were ticked or unticked at once; see `untick`
     receipt: Receipt | None = None
     notice: str | None = None
@@ -150,7 +153,6 @@ class Session:
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
     removing: str | None = None
     wrong_password: dict[str, str] = field(default_factory=dict)
-    documents_seen: tuple[object, ...] | None = None  # what the page was last drawn for
     show_all: bool = False
     shown: int = SHOWN  # exchanges of the conversation, the last ones
     generator: str | None = None  # who answers, as one line; None: as the settings say
@@ -187,6 +189,10 @@ class Session:
         """What was asked and answered before a question, as follow-ups lean on it."""
         before = self.exchanges[: self.exchanges.index(exchange)]
         return [Turn(e.question, e.answered) for e in before if e.question and e.generation]
+
+    def show(self, about: str = "", page: str = "") -> None:
+        """Show a document's own page, another page, or the conversation."""
+        self.about, self.page, self.search = about, page, Search(number=self.search.number)
 
     def say(self, sentence: str) -> None:
         """Show a sentence at the top of the page in the next run."""

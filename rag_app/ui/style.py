@@ -11,8 +11,11 @@ from PIL import Image, ImageDraw
 
 from rag_app.ui import texts, texts_documents
 from rag_app.ui.style_answers import ANSWERS
+from rag_app.ui.style_library import LIBRARY
 
 _LAYOUT = """
+/* The theme follows the system; menus and dialogs hang outside of what Streamlit gives one. */
+:root { color-scheme: light dark; }
 :root { --panel: min(46vw, 48rem); --soft: light-dark(#5b6272, #a4abba);
   --line: light-dark(#e3e6ed, #2f343f); --tint: light-dark(#f5f6f9, #1d2027);
   --accent: light-dark(#2f5bd0, #9db5ff); --wash: light-dark(#e8eefc, #263150); }
@@ -41,7 +44,8 @@ _DOCUMENTS = """
 .brand { font-size: 1.15rem; font-weight: 650; margin: 0; padding: 0; letter-spacing: -.01em; }
 .facts-list { display: grid; grid-template-columns: 1fr auto; gap: .25rem 1rem; margin: 0;
   font-size: .875rem; }
-.facts-list dt { margin: 0; padding: 0; } .facts-list dd { margin: 0; color: var(--soft); }
+.facts-list :is(dt, dd) { margin: 0 !important; padding: 0 !important; font-weight: 400; }
+.facts-list dd { color: var(--soft); }
 [role="dialog"] .stHtml h3 { font-size: 1rem; margin: .5rem 0 .35rem; padding: 0; }
 [role="dialog"] .stHtml code { overflow-wrap: anywhere; }
 .limits, .facts, .note { color: var(--soft); font-size: .8rem; line-height: 1.45; margin: 0; }
@@ -202,7 +206,7 @@ _REST = """
   overflow-wrap: anywhere; max-height: 9rem; overflow-y: auto; }
 """
 
-_ALL = _LAYOUT + _DOCUMENTS + _PAGES + _CHAT + _REST + ANSWERS
+_ALL = _LAYOUT + _DOCUMENTS + _PAGES + _CHAT + _REST + ANSWERS + LIBRARY
 CSS = f"<style>{_ALL}</style>".replace("DROP_HERE", texts.DROP_HERE)
 CSS = CSS.replace("FOLDER_HERE", texts_documents.FOLDER_HERE)
 

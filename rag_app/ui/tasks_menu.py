@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rag_app.answering.choice import EMBEDDED, parse
+from rag_app.answering.choice import parse
 from rag_app.answering.in_language import LANGUAGES
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.questions import askable
 from rag_app.tasks import ASKED_OF
-from rag_app.types import Document
+from rag_app.types import QUOTING, Document
 from rag_app.ui import asking, choices, texts
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Place, Session, current, say
@@ -67,7 +67,7 @@ def _offered(documents: list[Document]) -> list[str]:
 
 def _dialog(library: Library, session: Session, task: str) -> None:
     by = session.generator or library.settings.generator
-    able = parse(by).kind not in EMBEDDED
+    able = parse(by).kind not in QUOTING
 
     @st.dialog(texts.TASK_TITLES[task], on_dismiss=_dismissed)
     def show() -> None:

@@ -9,6 +9,8 @@ from html import escape
 from urllib.parse import urlsplit
 
 from rag_app.answering.choice import Choice
+from rag_app.text.amounts import count as count
+from rag_app.text.amounts import size as size
 from rag_app.types import QUOTING, Answer, Document, Progress, Status
 
 APP = "Ask your documents"
@@ -66,6 +68,7 @@ ABSTAINED_EMPTY = (
 CLOSE = "Close the source"
 PREVIOUS, NEXT = "Previous page", "Next page"
 DOWNLOAD = "Download"
+LARGER, SMALLER = "Larger", "Smaller"  # the picture of a page
 GONE = "This document has been removed from your library, and its words with it."
 NOT_PLACED = "This quote could not be placed on the picture of its page. Here is the page’s text:"
 OPEN_SOURCE = "Open the page"
@@ -172,21 +175,6 @@ def where_it_goes(chosen: Choice) -> str:
 def downloading(done: int, total: int) -> str:
     """How far a download is."""
     return f"Downloading: {size(done)} of {size(total)}" if total else "Downloading…"
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """The number with its noun: 1 page, 1,200 pages."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def size(number: int) -> str:
-    """A number of bytes as people say it."""
-    amount = float(number)
-    for unit in ("bytes", "KB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit != "MB" else f"{amount:.1f} MB"
-        amount /= 1000
-    return f"{amount:.1f} GB"
 
 
 def time_left(seconds: float) -> str:

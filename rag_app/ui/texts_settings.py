@@ -21,6 +21,7 @@ READS = {
     "much": ("A lot", "Sixteen passages; finds rarer things and takes longer."),
 }
 LANGUAGE_NEEDS_MODEL = "Another language than the documents’ needs a language model."
+CHECK = "Check how well it does with my documents"
 DELETE_EVERYTHING = "Delete everything…"
 DELETE_SURE = (
     "All documents, conversations and choices will be deleted, for everybody who uses this app. "

@@ -14,6 +14,7 @@ import streamlit as st
 
 from rag_app.highlighting import Area
 from rag_app.types import PagePicture
+from rag_app.ui import texts
 
 KEY = "viewer"
 
@@ -22,7 +23,16 @@ _HTML = '<div id="view" tabindex="-1"></div>'
 _CSS = """
 #view { outline: none; color: var(--st-text-color); font: 400 1rem/1.65 var(--st-font); }
 #scroll { overflow-x: auto; border-radius: .5rem; }
-#sheet { position: relative; min-width: 34rem; background: #fff; border-radius: .5rem;
+#zoom { position: sticky; bottom: .75rem; z-index: 2; display: flex; justify-content: flex-end;
+  gap: .35rem; margin-top: -2.9rem; padding: 0 .6rem .6rem; pointer-events: none; }
+#zoom button { pointer-events: auto; box-shadow: 0 .1rem .6rem rgb(0 0 0 / .18);
+  width: 2.5rem; height: 2.5rem; border: 1px solid var(--st-border-color);
+  border-radius: .5rem; background: var(--st-background-color); color: var(--st-text-color);
+  font: 400 1.2rem/1 var(--st-font); cursor: pointer; }
+#zoom button:disabled { color: color-mix(in srgb, var(--st-text-color) 45%, transparent);
+  cursor: default; }
+#zoom button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+#sheet { position: relative; background: #fff; border-radius: .5rem;
   overflow: hidden; box-shadow: 0 0 0 1px rgb(0 0 0 / .08), 0 .25rem 1.25rem rgb(0 0 0 / .1); }
 #sheet img { display: block; width: 100%; }
 .box { position: absolute; border-radius: 2px; mix-blend-mode: multiply; }
@@ -59,7 +69,6 @@ _CSS = """
 mark { background: #ffe58a; color: #1d1b16; border-radius: .2em; padding: .05em .1em;
   box-decoration-break: clone; -webkit-box-decoration-break: clone; }
 mark.other { background: color-mix(in srgb, #ffe58a 38%, transparent); color: inherit; }
-@media (min-width: 1000px) { #sheet { min-width: 0; } }
 """
 
 _JS = r"""
@@ -78,6 +87,36 @@ const boxes = (sheet, areas, kind) => areas.map(([left, top, width, height, numb
   }
   return box;
 });
+const ZOOMS = [100, 150, 225, 340];  // per cent of the width that is there
+const zoom = (scroll, sheet, data) => {
+  const bar = document.createElement('div');
+  let now = 0;
+  bar.id = 'zoom';
+  const buttons = [[data.smaller, '\u2212', -1], [data.larger, '+', 1]].map(([label, sign, by]) => {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = sign;
+    button.title = label;
+    button.setAttribute('aria-label', label);
+    button.onclick = () => {
+      const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / sheet.offsetWidth;
+      now = Math.max(0, Math.min(ZOOMS.length - 1, now + by));
+      sheet.style.width = ZOOMS[now] + '%';
+      scroll.scrollLeft = middle * sheet.offsetWidth - scroll.clientWidth / 2;
+      const [first] = sheet.getElementsByClassName('quote');
+      first?.scrollIntoView({ block: 'center', inline: 'center' });
+      bounds();
+    };
+    bar.append(button);
+    return button;
+  });
+  const bounds = () => {
+    buttons[0].disabled = now === 0;
+    buttons[1].disabled = now === ZOOMS.length - 1;
+  };
+  bounds();
+  return bar;
+};
 const picture = (view, data) => {
   const scroll = document.createElement('div'), sheet = document.createElement('div');
   const image = document.createElement('img');
@@ -88,7 +127,7 @@ const picture = (view, data) => {
   image.src = 'data:image/webp;base64,' + data.webp;
   sheet.append(image);
   scroll.append(sheet);
-  view.replaceChildren(scroll);
+  view.replaceChildren(scroll, zoom(scroll, sheet, data));
   boxes(sheet, data.others, 'other');
   return boxes(sheet, data.quote, 'quote')[0];
 };
@@ -151,6 +190,8 @@ def show_picture(
         "webp": base64.b64encode(picture.webp).decode("ascii"),
         "width": picture.width,
         "height": picture.height,
+        "larger": texts.LARGER,
+        "smaller": texts.SMALLER,
         "quote": _numbers(quote),
         "others": [numbers for other in others for numbers in _numbers(other)],
     }

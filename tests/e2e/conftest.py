@@ -79,6 +79,13 @@ def _until_it_answers(address: str, server: subprocess.Popen[bytes]) -> None:
     pytest.fail("the app did not start in time")
 
 
+def _is_complaint(message) -> bool:
+    """Whether a line on the console is an error, or a warning that is not about the machine."""
+    if message.type == "warning":
+        return not any(word in message.text for word in ("WebGL", "GPU", "gl-"))
+    return message.type == "error"
+
+
 class Browser:
     """A Chromium that notes every complaint on the console and every request that leaves."""
 
@@ -93,13 +100,18 @@ class Browser:
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
         context.set_default_timeout(WAIT * 1000)
+        # On the context, so that a second tab is listened to as well.
+        context.on("console", lambda m: self._note(_is_complaint(m), f"console: {m.text}"))
+        context.on("weberror", lambda error: self._note(True, f"page: {error.error}"))
+        context.on("request", lambda r: self._note(not self._local(r.url), f"request: {r.url}"))
         page = context.new_page()
-        page.on("console", lambda m: self._note(m.type == "error", f"console: {m.text}"))
-        page.on("pageerror", lambda error: self._note(True, f"page: {error}"))
-        page.on("request", lambda r: self._note(not self._local(r.url), f"request: {r.url}"))
         page.goto(self._address)
         page.get_by_test_id("stChatInputTextArea").wait_for()
         return page
+
+    def forgive(self, *words: str) -> None:
+        """Forget complaints that hold one of these words: they were provoked."""
+        self.complaints[:] = [c for c in self.complaints if not any(w in c for w in words)]
 
     def _note(self, bad: bool, what: str) -> None:
         if bad:
@@ -107,7 +119,7 @@ class Browser:
 
     def _local(self, url: str) -> bool:
         parts = urlsplit(url)
-        return parts.scheme in ("data", "blob") or parts.hostname == "127.0.0.1"
+        return parts.scheme in ("data", "blob", "file") or parts.hostname == "127.0.0.1"
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def settled(page, selector: str) -> dict[str, float]:
 
 def test_the_first_minute_with_the_sample(browser):
     page = browser.open()
-    assert page.get_by_text("Every answer shows you the exact lines").is_visible()
+    page.get_by_text("Every answer shows you the exact lines").wait_for()
     page.get_by_role("button", name="Try it with a sample").click()
     page.get_by_text("For example:").wait_for()
     page.locator('[class*="st-key-doc-"]').get_by_text("Ready").wait_for()

@@ -124,7 +124,7 @@ def test_a_document_has_a_page_with_outline_topics_and_questions_it_answers(brow
     page = filled(browser)
     about(page, "guide.pdf")
     assert page.locator(".st-key-about").get_by_text("PDF · 3 pages").is_visible()
-    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+    page.wait_for_function("document.querySelector('.stMain').scrollTop === 0")
     page.get_by_role("button", name="Ticket prices Page 2").click()
     page.locator("#sheet .box.quote").first.wait_for()
     assert page.get_by_text("Page 2 of 3").is_visible()

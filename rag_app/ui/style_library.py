@@ -1,0 +1,31 @@
+"""How the pages look that are about the library as a whole. A part of style.py, which has grown
+long."""
+
+from __future__ import annotations
+
+LIBRARY = """
+button[kind^="primary"], button[kind^="primary"] p { color: light-dark(#ffffff, #15171c); }
+/* Streamlit darkens the colour of what is open or pointed at, in the dark as well. */
+.stApp button[kind="tertiary"]:is([aria-expanded="true"], :hover, :active),
+.stApp [data-testid="stPopoverButton"]:is([aria-expanded="true"], :hover, :active) {
+  color: var(--accent) !important; }
+:is(.st-key-check, .st-key-folders) { gap: .8rem !important; }
+:is(.st-key-check, .st-key-folders) h3 { font-size: .95rem; font-weight: 600; margin: .6rem 0 0;
+  padding: 0; overflow-wrap: anywhere; }
+.st-key-check h4 { font-size: .875rem; font-weight: 600; margin: .4rem 0 0; padding: 0; }
+:is(.st-key-check_back, .st-key-folders_back) button { color: var(--soft); padding-inline: 0;
+  min-height: 2rem; }
+:is(.st-key-check, .st-key-folders) .note { font-size: .9rem; max-width: 42rem; }
+:is(.st-key-check, .st-key-folders) ul.notes { margin: .2rem 0 0; padding-left: 1.2rem;
+  font-size: .9rem; }
+:is(.st-key-check, .st-key-folders) ul.notes li { font-size: .9rem; overflow-wrap: anywhere; }
+.figures { list-style: none; margin: 0 !important; padding: 0 !important; }
+.figures li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .2rem 1rem;
+  align-items: baseline; margin: 0 !important; padding: .55rem 0 !important;
+  border-top: 1px solid var(--line); }
+.figures li:last-child { border-bottom: 1px solid var(--line); }
+.figures b { font-size: 1.15rem; font-weight: 650; font-variant-numeric: tabular-nums; }
+[class*="st-key-folder-"] { gap: .15rem !important; padding: .6rem 0;
+  border-top: 1px solid var(--line); }
+[class*="st-key-unwatch-"] button { padding-inline: 0; min-height: 2rem; }
+"""

@@ -1,0 +1,109 @@
+"""Questions made of a user's own documents, and what a check says of a library."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from rag_app.evaluation.checking import check, last
+from rag_app.evaluation.made_questions import Made, answerable, unanswerable
+from rag_app.library import Library
+from rag_app.questions import Manner
+from rag_app.settings import Settings
+from tests.fakes import WordEmbedder
+
+FERRY = (
+    b"The ferry to Colne costs four euros. Bicycles travel free of charge on every ferry. "
+    b"The company was founded in 1921. The schedules are omitted because the boats are late."
+)
+HARBOUR = (
+    b"The harbour of Colne was built in 1862. It opens at six in the morning, every day. "
+    b"The company was founded in 1903 by the harbour master of Selby."
+)
+QUOTING = Manner("quotes")
+
+
+@pytest.fixture
+def library(tmp_path):
+    settings = Settings.load(data_dir=tmp_path / "library", generator="quotes")
+    with Library(settings, embedder=WordEmbedder()) as opened:
+        added = [opened.add("ferry.txt", FERRY), opened.add("harbour.txt", HARBOUR)]
+        opened.wait([one.document.id for one in added], timeout=60)
+        yield opened
+
+
+def test_every_question_is_made_of_a_sentence_that_answers_it(library):
+    made = answerable(library, library.documents(), 12)
+    assert {"How much does the ferry to Colne cost?", "When was the harbour of Colne built?"} <= {
+        one.question for one in made
+    }
+    for one in made:
+        assert one.place is not None and one.about == one.place.document_id
+        text = library.page(one.place.document_id, one.place.page).text
+        assert text[one.place.start : one.place.end].rstrip().endswith(".")
+
+
+def test_what_could_be_asked_of_several_documents_is_asked_of_one_or_not_at_all(library):
+    made = {one.question: one for one in answerable(library, library.documents(), 12)}
+    assert made["When was the harbour of Colne built?"].only is None
+    assert "When was the company founded?" not in made, "both documents would make it"
+    assert not any("schedules" in question for question in made)
+
+
+def test_what_names_its_subject_is_asked_first(library):
+    made = answerable(library, library.documents(), 2)
+    assert [one.only for one in made] == [None, None]
+    assert {one.about for one in made} == {d.id for d in library.documents()}
+
+
+def test_questions_that_nothing_answers_hold_something_that_stands_nowhere(library):
+    asked = [Made("When was the harbour of Colne built?", None, None, "x" * 64)]
+    empty = unanswerable(library, asked, 6)
+    assert empty[0].question.startswith("When was the harbour of ")
+    assert "Colne" not in empty[0].question and empty[0].about == "x" * 64
+    assert len(empty) > 1 and all(one.place is None for one in empty)
+    assert all(one.about is None for one in empty[1:])
+
+
+def test_a_library_is_checked_and_the_check_is_kept(library):
+    steps = []
+    found = check(library, 6, 4, QUOTING, lambda done, total: steps.append((done, total)))
+    assert found is not None
+    assert found.known and found.empty and found.documents == 2
+    assert found.verbatim == found.quotes
+    assert {id(one) for one in found.missed} <= {id(one) for one in found.tried}
+    assert all(one.found and one.answered for one in found.known if one.right)
+    assert steps[0] == (0, 0)
+    assert steps[-1] == (len(found.tried) - 1, len(found.tried))
+    assert last(library) == found
+
+
+def test_a_removed_document_takes_its_questions_along(library):
+    check(library, 6, 4, QUOTING)
+    ferry = library.document("ferry.txt").id
+    before = last(library)
+    library.remove(ferry)
+    after = last(library)
+    assert before is not None and after is not None
+    assert any(one.about == ferry for one in before.tried)
+    assert [one for one in before.tried if one.about != ferry] == list(after.tried)
+    assert library.wait_until_clean(60)
+    gone = [one.question.encode() for one in before.tried if one.about == ferry]
+    kept = b"".join(path.read_bytes() for path in library.folder.rglob("*") if path.is_file())
+    assert gone and not any(question in kept for question in gone)
+    library.clear()
+    assert last(library) is None
+
+
+def test_a_check_that_is_stopped_leaves_the_one_before(library):
+    found = check(library, 2, 2, QUOTING)
+    stop = threading.Event()
+    assert check(library, 6, 4, QUOTING, lambda *_: stop.set(), stop) is None
+    assert last(library) == found
+
+
+def test_nothing_to_ask_is_no_question(tmp_path):
+    with Library(Settings.load(data_dir=tmp_path / "x"), embedder=WordEmbedder()) as library:
+        found = check(library, manner=QUOTING)
+        assert found is not None and found.tried == () and found.documents == 0
