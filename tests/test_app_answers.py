@@ -50,7 +50,8 @@ def test_every_button_has_a_label_and_the_copy_its_footnotes(page):
                   texts_answers.ANSWER_AGAIN, texts_answers.WHY):  # fmt: skip
         assert f"aria-label='{label}'" in said
     assert (
-        "<span class='to-copy' hidden>four euros\n\nThe ferry to the island costs four euros. [1]\n\n"
+        "<span class='to-copy' hidden>four euros\n\n"
+        "The ferry to the island costs four euros. [1]\n\n"
         "[1] ferry.txt, page 1: “The ferry to the island costs four euros.”</span>" in said
     )
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rag_app import attention
 from rag_app.answering.calibration import Calibration, LibraryFit, Logistic
 from rag_app.answering.spans import PassageSpans, ScoredSpan
-from rag_app.embedding import batches, check_sha256, has_fast_bf16
+from rag_app.embedding import batches, check_sha256
 from rag_app.errors import ModelUnavailable
+from rag_app.fast_bert import FastBert, has_fast_bf16
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -44,6 +44,14 @@ _FORBIDDEN = -1e4
 
 
 @dataclass(frozen=True, slots=True)
+class _Network:
+    """Hidden states, and what makes scores of them."""
+
+    bert: FastBert
+    head: Any
+
+
+@dataclass(frozen=True, slots=True)
 class _Window:
     """`[CLS] question [SEP] part of the text [SEP]`."""
 
@@ -60,7 +68,7 @@ class SpanModel:
         self._folder = folder
         self._loading = threading.Lock()
         self._computing = threading.Lock()
-        self._network: Any = None
+        self._network: _Network | None = None
         self._tokenizer: Tokenizer | None = None
         self._calibration: Calibration | None = None
 
@@ -94,12 +102,14 @@ class SpanModel:
         Long texts are read in windows that overlap; the window with the largest margin speaks for
         its text. Raises ModelUnavailable."""
         self.warm()
+        network = self._network
+        assert network is not None
         windows = self._windows(pairs)
         best = [NOTHING] * len(pairs)
         for batch, length in batches([len(w.ids) for w in windows]):
             chosen = [windows[i] for i in batch]
             with self._computing:
-                start, end = _log_probs(self._network, chosen, length)
+                start, end = _log_probs(network, chosen, length)
             for row, window in enumerate(chosen):
                 found = _spans(window, pairs[window.owner][1], start[row], end[row])
                 if found.margin > best[window.owner].margin:
@@ -138,7 +148,7 @@ def _split(head: list[int], sep: int, text: Encoding, owner: int) -> Iterator[_W
         start += room - OVERLAP
 
 
-def _log_probs(network: Any, windows: Sequence[_Window], length: int) -> tuple[Any, Any]:
+def _log_probs(network: _Network, windows: Sequence[_Window], length: int) -> tuple[Any, Any]:
     """Log-probabilities (windows x length) of an answer's first and last token."""
     import torch
 
@@ -153,8 +163,8 @@ def _log_probs(network: Any, windows: Sequence[_Window], length: int) -> tuple[A
         kinds[row, window.first : size] = 1
         shut[row, window.first : size - 1] = False
     with torch.inference_mode():
-        hidden = network.bert(input_ids=ids, attention_mask=mask, token_type_ids=kinds)[0]
-        scores = network.qa_outputs(hidden.float()).masked_fill(shut[..., None], _FORBIDDEN)
+        hidden = network.bert(ids, mask, kinds)
+        scores = network.head(hidden.float()).masked_fill(shut[..., None], _FORBIDDEN)
         log_probs = torch.log_softmax(scores, dim=1).numpy()
     return log_probs[..., 0], log_probs[..., 1]
 
@@ -205,7 +215,7 @@ def check(folder: Path) -> Calibration:
     return Calibration(Logistic(**about["passage"]), LibraryFit(**about["library"]))
 
 
-def _load(folder: Path) -> tuple[Tokenizer, Any]:
+def _load(folder: Path) -> tuple[Tokenizer, _Network]:
     import torch
     from tokenizers import Tokenizer
     from transformers import BertForQuestionAnswering
@@ -219,8 +229,7 @@ def _load(folder: Path) -> tuple[Tokenizer, Any]:
         folder,
         local_files_only=True,
         use_safetensors=True,
-        attn_implementation=attention.register(),
         dtype=torch.bfloat16 if has_fast_bf16() else torch.float32,
-    )
-    network.qa_outputs.float()  # eight bits of mantissa are few for a score
-    return tokenizer, network.eval()
+    ).eval()
+    # Eight bits of mantissa are few for a score.
+    return tokenizer, _Network(FastBert(network.bert), network.qa_outputs.float())
