@@ -10,9 +10,9 @@ AUTHOR = "Harbour Cycles Cooperative, Port Ellery"
 SUBJECT = "A sample document: town, scheme and figures are invented"
 
 QUESTIONS = (
-    "How many trips were made in 2025?",
-    "What does an annual membership cost?",
     "How often is every bicycle inspected?",
+    "What does an annual membership cost?",
+    "How many trips were made in 2025?",
     "When does the combined ferry and bicycle ticket start?",
     "Which company manufactures the bicycles?",  # the one that the report does not answer
 )

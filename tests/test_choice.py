@@ -20,6 +20,7 @@ from rag_app.errors import SettingsError
         ("openai:m@x@https://a.b", Choice("openai", "m@x", "https://a.b")),
         ("local:C:\\models\\small", Choice("local", "C:\\models\\small")),
         ("rag-token:/m@http", Choice("rag-token", "/m@http")),
+        ("rag-sequence-fast:/m", Choice("rag-sequence-fast", "/m")),
     ],
 )  # fmt: skip
 def test_a_line_is_a_choice(line, choice):

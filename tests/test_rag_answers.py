@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering import rag_answers
+from rag_app.answering import rag_answers, rag_decoding
 from rag_app.answering.build import Workshop
 from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import Choice
+from rag_app.answering.choice import RAG, Choice
 from rag_app.answering.span_model import SpanModel
 from rag_app.citations import cite
 from rag_app.types import Draft
@@ -34,7 +34,7 @@ def generate(kind: str, folder, passages=PASSAGES, cancelled=lambda: False):
     return list(generator.generate("What does the ferry cost?", passages, cancelled))
 
 
-@pytest.mark.parametrize("kind", ["rag-token", "rag-sequence"])
+@pytest.mark.parametrize("kind", RAG)
 def test_citations_carry_their_passages_share_of_the_answer(kind, folder):
     *pieces, last = generate(kind, folder)
     draft = last.draft
@@ -51,6 +51,17 @@ def test_citations_carry_their_passages_share_of_the_answer(kind, folder):
         passage = PASSAGES[citation.page - 1]
         assert citation.quote in passage.chunk.text
         assert citation.share == draft.shares[citation.page - 1]
+
+
+@pytest.mark.parametrize("kind", RAG[1:])
+def test_the_choice_says_how_thoroughly_sequences_are_scored(kind, folder, monkeypatch):
+    plans = []
+    real = rag_decoding.decode_sequence
+    monkeypatch.setattr(
+        rag_decoding, "decode_sequence", lambda m, i, p, **o: plans.append(p) or real(m, i, p, **o)
+    )
+    generate(kind, folder)
+    assert [plan.thorough for plan in plans] == [kind == "rag-sequence"]
 
 
 def test_a_stop_ends_it(folder):

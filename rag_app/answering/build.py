@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rag_app.answering.any_language import AnyLanguage
 from rag_app.answering.chat import ChatGenerator
 from rag_app.answering.chat_models import Terms, explain, open_model
-from rag_app.answering.choice import Choice
+from rag_app.answering.choice import RAG, Choice
 from rag_app.answering.generator import Cancelled, Generator, Piece
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_answers import RagAnswers
@@ -65,7 +65,7 @@ class Workshop:
         """The generator of a choice; nothing is loaded or connected yet."""
         if choice.kind in QUOTING:
             return self._embedded(choice.kind)
-        if choice.kind in ("rag-token", "rag-sequence"):
+        if choice.kind in RAG:
             return RagAnswers(
                 choice,
                 local_folder(choice.model, self.terms.models),

@@ -7,6 +7,7 @@ ollama:MODEL[@URL]                        Ollama
 PROVIDER:MODEL                            any provider of LangChain whose package is there
 local:FOLDER                              a transformers chat model on this machine
 rag-token:FOLDER, rag-sequence:FOLDER     RAG decoding with a local model (Lewis et al. 2020)
+rag-sequence-fast:FOLDER                  the same, candidates scored where they were found only
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from urllib.parse import urlsplit
 from rag_app.errors import SettingsError
 from rag_app.types import QUOTING
 
-LOCAL = ("local", "rag-token", "rag-sequence")
+RAG = ("rag-token", "rag-sequence", "rag-sequence-fast")
+LOCAL = ("local", *RAG)
 OLLAMA_URL = "http://127.0.0.1:11434"
 _FORM = re.compile(r"([a-z][a-z0-9_-]*):(.+)", re.DOTALL)
 _HOW = (
     "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, local:FOLDER, "
-    "rag-token:FOLDER or rag-sequence:FOLDER."
+    "rag-token:FOLDER, rag-sequence:FOLDER or rag-sequence-fast:FOLDER."
 )
 
 

@@ -41,6 +41,7 @@ class RagAnswers:
     ) -> None:
         self.name = choice.name
         self._by_token = choice.kind == "rag-token"
+        self._thorough = choice.kind != "rag-sequence-fast"
         self._folder = folder
         self._embedder = embedder
         self._safety = safety
@@ -110,7 +111,7 @@ class RagAnswers:
                         )
                     )
                 else:
-                    plan = Decoding(self._most_tokens, beams=_BEAMS)
+                    plan = Decoding(self._most_tokens, _BEAMS, self._thorough)
                     told.put(decode_sequence(generator.model, inputs, plan, **given))
             except Exception as error:  # noqa: BLE001 - whatever it is, another generator answers
                 told.put(error)

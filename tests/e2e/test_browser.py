@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-from pathlib import Path
 
 import pytest
 from reportlab.pdfbase.pdfmetrics import stringWidth
@@ -13,8 +11,6 @@ from reportlab.pdfgen.canvas import Canvas
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SCREENSHOT = os.environ.get("RAG_APP_SCREENSHOT")  # read before the tests' own house is set up
 
 WIDTH, HEIGHT = 595.0, 842.0
 LEFT, BASELINE, SIZE = 72.0, 420.0, 12.0
@@ -75,11 +71,6 @@ def test_the_first_minute_with_the_sample(browser):
     page.locator(MARKER).first.click()
     settled(page, ".box.quote")
     assert page.locator("#sheet img").evaluate("image => image.naturalWidth") > 600
-    if SCREENSHOT:
-        page.get_by_text("Sources (").click()
-        page.mouse.move(700, 750)
-        page.wait_for_timeout(1500)
-        page.screenshot(path=str(ROOT / "docs" / "screenshot.png"))
 
 
 def test_a_dropped_pdf_shows_its_highlighted_line_on_the_page(browser):
