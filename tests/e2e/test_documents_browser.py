@@ -223,7 +223,7 @@ def test_the_queue_is_paused_and_goes_on(browser):
         {"name": f"store-{n}.txt", "mimeType": "text/plain", "buffer": f"Store {n}. ".encode() * 99}
         for n in range(12)
     ]
-    files[0]["buffer"] = text * 4000
+    files[0]["buffer"] = text * 20_000  # seconds of work, or there is nothing to pause
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
     page.get_by_role("button", name="Pause").click()
     page.get_by_text("Paused: files wait").wait_for()
