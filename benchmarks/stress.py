@@ -41,6 +41,9 @@ def main(argv: list[str]) -> int:
     files = corpus(options.files, work)
     if options.only:
         files = [file for file in files if file.kind in options.only]
+    if not files:
+        print(f"There is no file to try in {options.files}.", file=sys.stderr)
+        return 2
     settings = Settings.load(data_dir=work / "ours" / "data", ocr=not options.no_ocr)
     ours = _ours(files, settings, work / "ours", options)
     others = {

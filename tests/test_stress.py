@@ -80,6 +80,13 @@ def test_an_archive_is_unpacked_once(folder, tmp_path):
     assert names == sorted(FILES) == [file.name for file in corpus(archive, tmp_path)]
 
 
+def test_an_empty_folder_is_told_so(tmp_path, capsys):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert stress.main([str(empty), "--work", str(tmp_path / "work")]) == 2
+    assert "no file to try" in capsys.readouterr().err
+
+
 def test_without_files_it_says_what_to_give(capsys):
     assert stress.main([]) == 2
     assert "make stress STRESS=" in capsys.readouterr().err
