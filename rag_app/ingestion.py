@@ -66,8 +66,11 @@ class Ingestion(Turns):
             )
         ]
 
-    def start(self) -> None:
-        """Begin, or go on with, what the store says is to be done."""
+    def start(self, before_embedding: Callable[[], None] = lambda: None) -> None:
+        """Begin, or go on with, what the store says is to be done.
+
+        `before_embedding` is called in the thread that embeds, before it writes a vector."""
+        self._before_embedding = before_embedding
         for thread in self._threads:
             thread.start()
 
@@ -79,6 +82,8 @@ class Ingestion(Turns):
                 thread.join()
 
     def _run(self, statuses: tuple[Status, ...], step: Callable[[Document, Task], None]) -> None:
+        if Status.SEARCHABLE in statuses:
+            self._before_embedding()
         pause = 0.0
         while (picked := self.pick(statuses, pause)) is not None:
             document, task = picked

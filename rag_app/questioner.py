@@ -60,8 +60,9 @@ class Questioner:
         )
 
     def warm(self) -> None:
-        """Load what answers. Raises ModelUnavailable."""
+        """Load what answers, and what the documents are called. Raises ModelUnavailable."""
         self._generator.warm()
+        self._catalogue.names(self._store.documents())
 
     def search(
         self,

@@ -5,6 +5,7 @@ Everything else imports this module and it imports nothing of ours, so that wher
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -133,6 +134,20 @@ class Document:
     language: str = ""  # most of it is in, ISO 639-1; empty: not known
 
 
+_HEAD = 16  # of a document's id, which is enough to tell documents apart
+
+
+def chunk_id(document_id: str, ordinal: int) -> str:
+    """Made from content and position, so that writing a chunk twice is writing it once."""
+    return f"{document_id[:_HEAD]}-{ordinal}"
+
+
+def of_documents(documents: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a chunk, by its id, is of one of these documents."""
+    heads = {document_id[:_HEAD] for document_id in documents}
+    return lambda chunk: chunk.rpartition("-")[0] in heads
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """An exact slice of one page: `page.text[chunk.start:chunk.end] == chunk.text`."""
@@ -147,8 +162,8 @@ class Chunk:
 
     @property
     def id(self) -> str:
-        """Made from content and position, so that writing it twice is writing it once."""
-        return f"{self.document_id[:16]}-{self.ordinal}"
+        """The chunk's name in the indexes, see `chunk_id`."""
+        return chunk_id(self.document_id, self.ordinal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +296,8 @@ class Report:
     duplicates: tuple[str, ...] = ()  # other names under which the same bytes came
     parts: tuple[str, ...] = ()  # names of the documents that came out of it
     inside: tuple[str, ...] = ()  # names of the documents it came out of
+    address: str = ""  # it was fetched from; empty: it was not
+    fetched_at: str = ""  # ISO 8601, UTC
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,3 +95,47 @@ def test_words_are_counted_again_when_the_library_has_grown(store, monkeypatch):
     chunk = Chunk(document, 1, 0, 0, len(text), text)
     store.save_chunks(document, [Indexed(chunk, "", text)])
     assert [i for i, _ in store.search_words(["late"], [], 5)] == [chunk.id]
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_of_many_documents_only_the_chosen_are_found(store, monkeypatch, count):
+    chosen = [f"{number:064x}"[::-1] for number in range(count)]
+    words = [WORDS[n] for n in (1, 4, 9)]
+    exact = rounded(store.search_words(words, [], 8, chosen))
+    monkeypatch.setattr(by_words, "_FEW", 0)
+    picked = rounded(store.search_words(words, [], 8, chosen))
+    assert [score for _, score in picked] == [score for _, score in exact]
+    assert {i.rpartition("-")[0] for i, _ in picked} <= {d[:16] for d in chosen}
+
+
+def test_the_chosen_are_found_where_the_best_are_all_of_others(store, monkeypatch):
+    monkeypatch.setattr(by_words, "_FEW", 0)
+    monkeypatch.setattr(by_words, "_WIDE", 1)
+    monkeypatch.setattr(by_words, "_WIDER", 1)
+    last = f"{DOCUMENTS - 1:064x}"[::-1]
+    found = store.search_words([WORDS[0]], [], 3, [last])
+    assert len(found) == 3 and all(i.startswith(last[:16]) for i, _ in found)
+
+
+def test_in_a_very_large_library_rare_words_alone_come_after_rare_words_with_others(
+    store, monkeypatch
+):
+    rare = {i for i, _ in store.search_words([WORDS[30]], [], 60)}
+    common = {i for i, _ in store.search_words([WORDS[2]], [], 200)}
+    large(monkeypatch, 60)
+    for name, value in (("_LARGE", 20), ("_COMMON", 5), ("_EVERYWHERE", 1), ("_LEAST", 1)):
+        monkeypatch.setattr(by_words, name, value)
+    asked, both = [WORDS[2], WORDS[30]], rare & common
+    assert both and rare - both
+    few = {i for i, _ in store.search_words(asked, [], len(both))}
+    assert few == both
+    assert {i for i, _ in store.search_words(asked, [], len(rare))} == rare
+
+
+def test_common_words_are_estimated_close_to_their_count(store, monkeypatch):
+    monkeypatch.setattr(by_words, "_SAMPLES", 6)
+    monkeypatch.setattr(by_words, "_SAMPLED", 2)
+    with store.database.read() as db:
+        exact = by_words._counted(db, '"end"', 0, DOCUMENTS * EACH)
+        assert exact == DOCUMENTS * EACH
+        assert by_words._estimated(db, '"end"', DOCUMENTS * EACH) == exact

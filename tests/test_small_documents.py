@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from rag_app import small_documents
-from rag_app.small_documents import LARGEST, SmallDocuments
-from rag_app.vectors import ChromaVectors
+from rag_app.vectors import ChromaVectors, small_documents
+from rag_app.vectors.small_documents import LARGEST, SmallDocuments
 from tests.fakes import ListVectors
 
 chance = random.Random(2)
@@ -63,7 +62,33 @@ def test_large_documents_and_many_are_left_to_the_index():
     small = SmallDocuments()
     many = ([str(n) for n in range(LARGEST + 1)], [[1.0]] * (LARGEST + 1))
     assert small.search([1.0], 1, ["a"], lambda _: many) is None
-    assert small.search([1.0], 1, list("bcdefg"), lambda _: ([], [])) is None
+    names = [str(n) for n in range(small_documents._FEW + 1)]
+    assert small.search([1.0], 1, names, lambda _: ([], [])) is None
+
+
+def test_what_is_fetched_for_one_search_is_bounded_and_the_next_goes_on(monkeypatch):
+    monkeypatch.setattr(small_documents, "_FETCHED", 4)
+    small = SmallDocuments()
+
+    def load(document):
+        return [f"{document}-{n}" for n in range(2)], [[1.0], [0.5]]
+
+    assert small.search([1.0], 9, list("abcd"), load) is None
+    assert len(small.search([1.0], 9, list("abcd"), load)) == 8
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
+def test_of_many_documents_the_chosen_are_found(chroma, share, monkeypatch):
+    monkeypatch.setattr(small_documents, "_FEW", 0)
+    oracle = ListVectors()
+    for document in range(400):
+        ids, made = [f"{document}-0"], vectors(1)
+        chroma.upsert(str(document), ids, made)
+        oracle.upsert(str(document), ids, made)
+    chosen = [str(n) for n in chance.sample(range(400), round(400 * share))]
+    asked = vectors(1)[0]
+    found, expected = (one.search(asked, 5, chosen) for one in (chroma, oracle))
+    assert len({i for i, _ in found} & {i for i, _ in expected}) >= 4
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch):

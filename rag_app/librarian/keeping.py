@@ -75,11 +75,12 @@ class Keeping:
         self.cleaner = Cleaner(stock.store, stock.vectors)
         asked = Asked(self._take_watched, self.replace, self._withdraw)
         self.watching = Watching(Folders(stock.store.database), asked, settings.folder)
+        self._checked = threading.Event()
 
     def start(self) -> None:
         """Finish what a killed process left half done, and begin to work."""
         self._recover()
-        self.ingestion.start()
+        self.ingestion.start(self._check_vectors)
         self.cleaner.start()
         self.watching.start()
 
@@ -150,6 +151,7 @@ class Keeping:
     def wait(self, document_ids: Iterable[str], timeout: float | None) -> list[Document]:
         """The documents once no work on them is left, see `Library.wait`."""
         ids = list(document_ids)
+        self._checked.wait(timeout)
         self.ingestion.wait(ids, timeout)
         self._carry_out_replacements()
         return self._store.documents(ids)
@@ -223,9 +225,17 @@ class Keeping:
         self._sweep_away()
         self._originals.sweep({d.id for d in self._store.documents()})
         self._carry_out_replacements()
-        embedded = [d for d in self._store.documents() if d.status in EMBEDDED]
-        if self._stock.vectors.count() < sum(d.chunks for d in embedded):
-            log.warning("the vectors are incomplete and are being made again")
-            for document in embedded:
-                if document.chunks:
-                    self._store.set_status(document.id, Status.SEARCHABLE)
+
+    def _check_vectors(self) -> None:
+        """Have vectors that are missing made again. Opening a million of them takes seconds."""
+        try:
+            embedded = [d for d in self._store.documents() if d.status in EMBEDDED]
+            if self._stock.vectors.count() < sum(d.chunks for d in embedded):
+                log.warning("the vectors are incomplete and are being made again")
+                for document in embedded:
+                    if document.chunks:
+                        self._store.set_status(document.id, Status.SEARCHABLE)
+        except Exception:  # Chroma raises what its parts raise; words answer, and work goes on
+            log.exception("the vectors could not be counted")
+        finally:
+            self._checked.set()

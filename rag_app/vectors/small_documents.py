@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 LARGEST = 2_000  # chunks of a document that is small
-_KEPT = 20_000  # vectors
-_FETCHED = 4  # documents that are fetched for one search
+_FEW = 64  # documents
+_FETCHED = 6_000  # vectors for one search: a fifth of a second
+_KEPT = 40_000  # vectors, of 1.5 KB
 
 Loaded = tuple[Sequence[str], Sequence[Sequence[float]]]
 Found = list[tuple[str, float]]
@@ -37,14 +38,9 @@ class SmallDocuments:
     ) -> Found | None:
         """The k nearest chunks with their cosine; None where this is not the way to find them.
 
-        `load` gives ids and vectors of a document, no more than `LARGEST` + 1 of them."""
-        with self._lock:
-            missing = sum(document not in self._kept for document in documents)
-        if missing > _FETCHED:
-            return None
-        parts = [self._part(document, load) for document in dict.fromkeys(documents)]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
+        `load` gives ids and vectors of a document; of a large one, ids alone will do."""
+        known = self._parts(list(dict.fromkeys(documents)), load)
+        if known is None:
             return None
         asked = _unit(np.asarray([vector], dtype=np.float32))[0]
         found = [
@@ -54,6 +50,25 @@ class SmallDocuments:
             for chunk_id, cosine in zip(ids, vectors @ asked, strict=True)
         ]
         return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
+
+    def _parts(
+        self, documents: Sequence[str], load: Callable[[str], Loaded]
+    ) -> list[tuple[list[str], np.ndarray]] | None:
+        """The vectors of all of them; None if one is large, or too much is missing."""
+        if len(documents) > _FEW:
+            return None
+        parts, fetched = [], 0
+        for document in documents:
+            with self._lock:
+                kept = document in self._kept
+            if not kept and fetched >= _FETCHED:  # the next search goes on from here
+                return None
+            part = self._part(document, load)
+            if part is None:
+                return None
+            fetched += 0 if kept else len(part[0])
+            parts.append(part)
+        return parts
 
     def forget(self, document: str) -> None:
         """Its vectors are changing, or have changed."""

@@ -1,4 +1,4 @@
-"""Chunk id to vector, in Chroma: a cache that can be rebuilt from the store.
+"""A `VectorIndex` in an embedded Chroma.
 
 Holds ids, vectors and the document ids needed for filtering; no text. Knows nothing of models."""
 
@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import logging
 import shutil
-import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from rag_app.errors import DiskFull
-from rag_app.small_documents import LARGEST, SmallDocuments
+from rag_app.vectors.asking import among, handed_out, nearest, vectors_of
+from rag_app.vectors.folder import FRESH, SPENT, blank_unused, open_or_begin_anew
+from rag_app.vectors.small_documents import LARGEST, Loaded, SmallDocuments
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -24,54 +24,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ROOM = 4 << 20  # bytes; with less on the disk, a write that fails failed for want of room
-_COUNT_AND_SIZE = struct.Struct("<QQ")  # of vectors, and of the bytes that each takes
-_MOST_UNUSED = 64 << 20
-_FRESH, _SPENT, _TORN = ".fresh", ".spent", ".torn"  # folders beside the one in use
 _WRITE_BATCH = 1_000  # Chroma takes 5,461 at once
-_HNSW: Any = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
-
-
-@runtime_checkable
-class VectorIndex(Protocol):
-    """What the library asks of a vector database."""
-
-    def upsert(
-        self, document_id: str, ids: Sequence[str], vectors: Sequence[Sequence[float]]
-    ) -> None:
-        """Write vectors; writing twice is writing once."""
-
-    def search(
-        self, vector: Sequence[float], k: int, documents: Sequence[str] | None = None
-    ) -> list[tuple[str, float]]:
-        """The k nearest chunk ids with their cosine similarity, best first."""
-
-    def ids(self, document_id: str) -> set[str]:
-        """The chunk ids that a document has vectors for."""
-
-    def vectors(self, document_id: str) -> dict[str, list[float]]:
-        """The vectors of a document's chunks, by chunk id."""
-
-    def delete(self, document_id: str) -> None:
-        """Forget a document."""
-
-    def count(self) -> int:
-        """How many vectors there are."""
-
-    def compact(self, documents: Iterable[str], stop: threading.Event) -> bool:
-        """Leave nothing on disk but vectors of these documents; False if `stop` was set before."""
-
-    def close(self) -> None:
-        """Let go of files and threads."""
 
 
 class ChromaVectors:
     """A `VectorIndex` in an embedded Chroma, in a folder of its own.
 
     The collection's name carries the embedder's fingerprint, so vectors of two models never mix.
-    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again."""
+    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again.
+    `ids_of` gives all ids that a document may have vectors for: asked by their ids, Chroma hands
+    out vectors four times as fast as asked by their document (benchmarks/LOG.md)."""
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
+    def __init__(
+        self, folder: Path, fingerprint: str, ids_of: Callable[[str], list[str]] | None = None
+    ) -> None:
         self._folder = folder.resolve()
+        self._ids_of = ids_of
         self._lock = threading.Lock()  # guards opening; Chroma's client is thread-safe
         self._gate = threading.Condition()  # nobody is inside while the folder is exchanged
         self._inside, self._exchanging = 0, False
@@ -102,19 +70,24 @@ class ChromaVectors:
         """The k nearest chunk ids with their cosine similarity, best first."""
         with self._using() as collection:
             if documents is not None:
-                load = partial(_of, collection, limit=LARGEST + 1)
-                exact = self._small.search(vector, k, documents, load)
+                exact = self._small.search(vector, k, documents, self._loading(collection))
                 if exact is not None:
                     return exact
-            found = collection.query(
-                query_embeddings=list(vector),
-                n_results=k,
-                where=_only(documents),
-                include=["distances"],
-            )
-        distances = found["distances"]
-        assert distances is not None  # it was asked for
-        return [(i, 1.0 - d) for i, d in zip(found["ids"][0], distances[0], strict=True)]
+                return among(collection, vector, k, set(documents))
+            return nearest(collection, vector, k)
+
+    def _loading(self, collection: Collection) -> Callable[[str], Loaded]:
+        """A document to ids and vectors; of a large one to more ids than `LARGEST`."""
+
+        def load(document_id: str) -> Loaded:
+            if self._ids_of is None:
+                return vectors_of(collection, document_id, LARGEST + 1)
+            ids = self._ids_of(document_id)
+            if not ids or len(ids) > LARGEST:
+                return ids, []
+            return handed_out(collection.get(ids=ids, include=["embeddings"]))
+
+        return load
 
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""
@@ -124,7 +97,7 @@ class ChromaVectors:
     def vectors(self, document_id: str) -> dict[str, list[float]]:
         """The vectors of a document's chunks, by chunk id."""
         with self._using() as collection:
-            ids, embeddings = _of(collection, document_id)
+            ids, embeddings = vectors_of(collection, document_id)
         return {i: list(map(float, v)) for i, v in zip(ids, embeddings, strict=True)}
 
     def delete(self, document_id: str) -> None:
@@ -142,7 +115,7 @@ class ChromaVectors:
 
         Chroma keeps what is deleted in its files, so the rest moves to a folder of its own. What
         is written meanwhile moves along; searches wait only while the folders are exchanged."""
-        fresh = ChromaVectors(self._folder.with_name(f"{self._folder.name}{_FRESH}"), "")
+        fresh = ChromaVectors(self._folder.with_name(f"{self._folder.name}{FRESH}"), "")
         fresh._name = self._name
         with self._one_by_one, self._gate:  # after whoever is writing now
             self._written = set()
@@ -153,7 +126,7 @@ class ChromaVectors:
                 if stop.is_set():
                     return False
                 with self._using() as collection:
-                    found = _of(collection, document_id)
+                    found = vectors_of(collection, document_id)
                 fresh.upsert(document_id, *found)
             self._exchange(fresh)
         finally:
@@ -170,10 +143,10 @@ class ChromaVectors:
             collection = self._open()
             for document_id in self._written or ():
                 fresh.delete(document_id)
-                fresh.upsert(document_id, *_of(collection, document_id))
+                fresh.upsert(document_id, *vectors_of(collection, document_id))
             fresh.close()
             self.close()
-            spent = self._folder.with_name(f"{self._folder.name}{_SPENT}")
+            spent = self._folder.with_name(f"{self._folder.name}{SPENT}")
             self._folder.rename(spent)
             fresh._folder.rename(self._folder)
             shutil.rmtree(spent)
@@ -203,7 +176,7 @@ class ChromaVectors:
             try:
                 yield collection
                 if not self._blanked:
-                    self._blanked = _blank_unused(self._folder)
+                    self._blanked = blank_unused(self._folder)
                 self._small.forget(document_id)
             except Exception as error:  # Chroma raises what its parts raise
                 if shutil.disk_usage(self._folder).free > _ROOM:
@@ -217,80 +190,10 @@ class ChromaVectors:
             if self._client is not None:
                 self._client.close()
             self._client = self._collection = None
-        _blank_unused(self._folder)
+        blank_unused(self._folder)
 
     def _open(self) -> Collection:
         with self._lock:
             if self._collection is None:
-                self._client, self._collection = _open_or_begin_anew(self._folder, self._name)
+                self._client, self._collection = open_or_begin_anew(self._folder, self._name)
             return self._collection
-
-
-def _of(
-    collection: Collection, document_id: str, limit: int | None = None
-) -> tuple[list[str], Sequence[Any]]:
-    found = collection.get(where={"document": document_id}, limit=limit, include=["embeddings"])
-    embeddings: Any = found["embeddings"]
-    assert embeddings is not None  # they were asked for
-    return found["ids"], embeddings
-
-
-def _blank_unused(folder: Path) -> bool:
-    """Overwrite what Chroma's graph files hold beyond their last vector.
-
-    A new one is written with whatever its memory held before: parts of texts and of vectors."""
-    found = False
-    for header in folder.glob("*/header.bin"):
-        count, size = _COUNT_AND_SIZE.unpack_from(header.read_bytes().ljust(36, b"\0"), 20)
-        for name, each in (("data_level0.bin", size), ("length.bin", 4)):
-            path = header.with_name(name)
-            unused = path.stat().st_size - count * each if path.is_file() else 0
-            if 0 < unused < _MOST_UNUSED:
-                with path.open("r+b") as file:
-                    file.seek(count * each)
-                    file.write(bytes(unused))
-            found = True
-    return found
-
-
-def _only(documents: Sequence[str] | None) -> Any:
-    return None if documents is None else {"document": {"$in": list(documents)}}
-
-
-def _open_or_begin_anew(folder: Path, name: str) -> tuple[Client, Collection]:
-    from chromadb.api.shared_system_client import SharedSystemClient
-
-    _finish_exchange(folder)
-    try:
-        return _open_chroma(folder, name)
-    except Exception:  # noqa: BLE001 - Chroma raises what its parts raise; a cache may be begun anew
-        SharedSystemClient.clear_system_cache()
-        # Renamed, not deleted: something of the broken client may still hold its files open.
-        folder.rename(folder.with_name(f"{folder.name}{_TORN}"))
-        return _open_chroma(folder, name)
-
-
-def _finish_exchange(folder: Path) -> None:
-    """Clear away what a killed process left: the folder that is whole stays."""
-    fresh = folder.with_name(f"{folder.name}{_FRESH}")
-    if fresh.is_dir() and not folder.is_dir():  # killed between the two renames
-        fresh.rename(folder)
-    for left in (_FRESH, _SPENT, _TORN):
-        shutil.rmtree(folder.with_name(f"{folder.name}{left}"), ignore_errors=True)
-
-
-def _open_chroma(folder: Path, name: str) -> tuple[Client, Collection]:
-    import chromadb
-    from chromadb.config import Settings
-
-    folder.mkdir(parents=True, exist_ok=True)
-    client: Any = chromadb.PersistentClient(
-        path=str(folder), settings=Settings(anonymized_telemetry=False)
-    )
-    collection = client.get_or_create_collection(
-        name,
-        embedding_function=None,
-        configuration={"hnsw": _HNSW},
-    )
-    collection.count()  # a torn index shows here, not at the first question
-    return client, collection
