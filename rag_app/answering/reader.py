@@ -81,31 +81,61 @@ class Reader:
         if confidence < self._caution:
             return Draft((), (), confidence, abstained=True)
         wanted = form(question)
+        held = _Held(passages)
         if wanted in (Form.EXPLANATION, Form.DECISION):
-            return _quoted(evidence, passages, confidence, wanted)
+            return _quoted(evidence, held, confidence, wanted)
         items = _items(evidence.answers) if wanted is Form.LIST else [evidence.answers[0]]
-        return _stated(items, passages, confidence)
+        return _stated(items, held, confidence)
 
     def evidence(self, question: str, passages: Sequence[Passage]) -> Evidence:
         """Scored spans of all passages and the answers they add up to."""
-        texts = _texts(passages)
+        texts, held = _texts(passages), _Held(passages)
         seen = self._model.read(question, texts)
         answers = [
-            _weighed(question, answer, passages)
+            _weighed(question, answer, held)
             for answer in marginal(texts, seen, [p.score for p in passages])
         ]
         return Evidence(tuple(seen), tuple(sorted(answers, key=lambda a: -a.log_odds)))
+
+
+class _Held:
+    """Passages, and the sentences of theirs that hold a span; a passage is split up once."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._chunks = [passage.chunk for passage in passages]
+        self._sentences: dict[int, list[tuple[int, int]]] = {}
+
+    def sentence(self, vote: Vote) -> Span:
+        """The sentence (or sentences) that hold a span."""
+        chunk = self._chunks[vote.passage]
+        if vote.passage not in self._sentences:
+            self._sentences[vote.passage] = sentences(chunk.text)
+        touched = [
+            (start, end)
+            for start, end in self._sentences[vote.passage]
+            if start < vote.end and vote.start < end
+        ]
+        start, end = (touched[0][0], touched[-1][1]) if touched else (vote.start, vote.end)
+        return Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
+
+    def text(self, vote: Vote, place: Span) -> str:
+        """What stands at a place in the passage of a span."""
+        chunk = self._chunks[vote.passage]
+        return chunk.text[place.start - chunk.start : place.end - chunk.start]
+
+    def words(self, vote: Vote) -> str:
+        """What stands at the span itself."""
+        return one_line(self._chunks[vote.passage].text[vote.start : vote.end])
 
 
 def _texts(passages: Sequence[Passage]) -> list[str]:
     return [passage.chunk.text for passage in passages]
 
 
-def _weighed(question: str, answer: SpanAnswer, passages: Sequence[Passage]) -> SpanAnswer:
+def _weighed(question: str, answer: SpanAnswer, held: _Held) -> SpanAnswer:
     """The answer, less likely if what it stands in is about another year than the question."""
     vote = answer.votes[0]
-    start, end = _sentence(vote, passages[vote.passage])
-    if not other_year(question, passages[vote.passage].chunk.text[start:end]):
+    if not other_year(question, held.text(vote, held.sentence(vote))):
         return answer
     return SpanAnswer(answer.votes, answer.log_odds + _OTHER_YEAR)
 
@@ -126,40 +156,35 @@ def _same_place(a: SpanAnswer, b: SpanAnswer) -> bool:
     return any(overlap(x, y) for x in a.votes for y in b.votes)
 
 
-def _stated(items: Sequence[SpanAnswer], passages: Sequence[Passage], confidence: float) -> Draft:
+def _stated(items: Sequence[SpanAnswer], held: _Held, confidence: float) -> Draft:
     """Spans, each inside its sentence, with all passages that say the same."""
     evidence: dict[str, dict[Span, None]] = {}
     for item in items:
-        held = [_span(passages[v.passage], *_sentence(v, passages[v.passage])) for v in item.votes]
-        best = item.votes[0]
-        chunk = passages[best.passage].chunk
-        said = one_line(chunk.text[held[0].start - chunk.start : held[0].end - chunk.start])
-        evidence.setdefault(said, {}).update(dict.fromkeys(held))
+        places = [held.sentence(vote) for vote in item.votes]
+        said = one_line(held.text(item.votes[0], places[0]))
+        evidence.setdefault(said, {}).update(dict.fromkeys(places))
     return Draft(
         sentences=apart(list(evidence)),
         evidence=tuple(tuple(spans)[:_MOST_SOURCES] for spans in evidence.values()),
         confidence=confidence,
-        short_answer=", ".join(_words(item.votes[0], passages) for item in items),
+        short_answer=", ".join(held.words(item.votes[0]) for item in items),
     )
 
 
-def _quoted(
-    evidence: Evidence, passages: Sequence[Passage], confidence: float, wanted: Form
-) -> Draft:
+def _quoted(evidence: Evidence, held: _Held, confidence: float, wanted: Form) -> Draft:
     """The sentences that hold most of the probability, in the order of their text."""
     weights: dict[Span, list[float]] = {}
     texts: dict[Span, str] = {}
     for vote in (vote for answer in evidence.answers for vote in answer.votes):
-        start, end = _sentence(vote, passages[vote.passage])
-        place = _span(passages[vote.passage], start, end)
-        texts[place] = one_line(passages[vote.passage].chunk.text[start:end])
+        place = held.sentence(vote)
+        texts[place] = one_line(held.text(vote, place))
         weights.setdefault(place, []).append(vote.log_odds)
     weight = {place: log_sum(odds) for place, odds in weights.items()}
     most = 1 if wanted is Form.DECISION else _MOST_SENTENCES
     ranked = sorted(weight, key=lambda place: -weight[place])[:most]
     kept = [place for place in ranked if weight[place] >= weight[ranked[0]] + _SENTENCE]
     said = {texts[place]: place for place in reversed(_in_order(kept))}
-    stub = "" if wanted is Form.DECISION else _words(evidence.answers[0].votes[0], passages)
+    stub = "" if wanted is Form.DECISION else held.words(evidence.answers[0].votes[0])
     return Draft(
         sentences=apart(list(reversed(said))),
         evidence=tuple((place,) for place in reversed(said.values())),
@@ -174,22 +199,3 @@ def _in_order(places: Sequence[Span]) -> list[Span]:
     for rank, place in enumerate(places):
         first.setdefault((place.document_id, place.page), rank)
     return sorted(places, key=lambda p: (first[p.document_id, p.page], p.start))
-
-
-def _sentence(vote: Vote, passage: Passage) -> tuple[int, int]:
-    """The sentence (or sentences) of the passage's text that hold a span."""
-    touched = [
-        (start, end)
-        for start, end in sentences(passage.chunk.text)
-        if start < vote.end and vote.start < end
-    ]
-    return (touched[0][0], touched[-1][1]) if touched else (vote.start, vote.end)
-
-
-def _span(passage: Passage, start: int, end: int) -> Span:
-    chunk = passage.chunk
-    return Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
-
-
-def _words(vote: Vote, passages: Sequence[Passage]) -> str:
-    return one_line(passages[vote.passage].chunk.text[vote.start : vote.end])

@@ -106,11 +106,11 @@ class SpanModel:
         assert network is not None
         windows = self._windows(pairs)
         best = [NOTHING] * len(pairs)
-        for batch, length in batches([len(w.ids) for w in windows]):
-            chosen = [windows[i] for i in batch]
-            with self._computing:
-                start, end = _log_probs(network, chosen, length)
-            for row, window in enumerate(chosen):
+        sizes = batches([len(w.ids) for w in windows])
+        with self._computing:  # one question after the other: taking turns makes all of them late
+            read = [(b, _log_probs(network, [windows[i] for i in b], size)) for b, size in sizes]
+        for batch, (start, end) in read:
+            for row, window in enumerate(windows[i] for i in batch):
                 found = _spans(window, pairs[window.owner][1], start[row], end[row])
                 if found.margin > best[window.owner].margin:
                     best[window.owner] = found
