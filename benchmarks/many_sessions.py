@@ -1,0 +1,107 @@
+"""Twenty people ask at the same moment, each in a real browser session of its own.
+
+    python -m benchmarks.many_sessions --pdfs FOLDER_OR_TAR [--sessions 20] [--pages 1000]
+
+One app, one Chromium, both on this machine: the browser's work for all the windows is in the
+figures. Time runs from the Enter key until the answer stands on the page with how it was made."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from benchmarks import corpus
+from benchmarks.bench import DEFAULT_PDFS
+from benchmarks.in_browser import FIELD, opened
+from benchmarks.parts import percentile
+from rag_app.library import Library
+from rag_app.settings import Settings
+from tests.e2e.conftest import ARGUMENTS, serving
+
+ROUNDS = (
+    "What is the name of the independent registered public accounting firm?",
+    "In which state is the company incorporated?",
+    "How many employees does the company have?",
+)
+# Both moments are taken inside the page: reading them from outside would wait its turn.
+WATCH = """
+() => {
+  const shown = () => document.querySelectorAll('.how').length;
+  addEventListener('keydown', e => {
+    if (e.key !== 'Enter') return;
+    const before = shown(), began = performance.now();
+    window.took = null;
+    const look = new MutationObserver(() => {
+      if (shown() > before) { window.took = performance.now() - began; look.disconnect(); }
+    });
+    look.observe(document.body, {childList: true, subtree: true});
+  }, true);
+}
+"""
+
+
+def fill(folder: Path, files: list[Path], pages: int) -> int:
+    """A library of at least so many pages of these files; returns how many it has."""
+    picked = corpus.pick(files, pages)
+    with Library(Settings.load(data_dir=folder)) as library:
+        added = [library.add(one.path.name, one.path.read_bytes()) for one in picked]
+        library.wait([one.document.id for one in added])
+    return sum(one.pages for one in picked)
+
+
+def ask_all(pages: list[Any], question: str) -> list[float]:
+    """Everybody asks; seconds until each has the answer. Raises if one never gets it."""
+    for page in pages:
+        page.get_by_test_id(FIELD).fill(question)
+    for page in pages:
+        page.get_by_test_id(FIELD).press("Enter", no_wait_after=True)
+    for page in pages:
+        page.wait_for_function("() => window.took !== null", timeout=120_000)
+    return [page.evaluate("() => window.took") / 1000 for page in pages]
+
+
+def main(argv: list[str]) -> int:
+    """Make the library, open the windows, ask, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--pdfs", type=Path, default=DEFAULT_PDFS, help="a folder or tar of PDFs")
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--pages", type=int, default=1000)
+    given = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="sessions-") as temporary:
+        folder = Path(temporary)
+        files = corpus.unpack(given.pdfs, folder / "pdfs")
+        print(f"{fill(folder / 'data', files, given.pages)} pages", flush=True)
+        with sync_playwright() as started, serving(folder) as address:
+            path = shutil.which("chromium")
+            browser = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+            began = time.perf_counter()
+            pages = [opened(browser, address) for _ in range(given.sessions)]
+            print(f"{len(pages)} sessions open after {time.perf_counter() - began:.1f} s")
+            for page in pages:
+                page.evaluate(WATCH)
+            every: list[float] = []
+            for question in ROUNDS:
+                took = ask_all(pages, question)
+                every += took
+                print(
+                    f"{question}: median {percentile(took, 0.5):.2f} s, "
+                    f"p95 {percentile(took, 0.95):.2f} s, most {max(took):.2f} s",
+                    flush=True,
+                )
+            print(f"all {len(every)}: p95 {percentile(every, 0.95):.2f} s, none failed")
+            browser.close()
+        if re.search(r"Traceback", (folder / "server.log").read_text()):
+            raise SystemExit("the app's log has a traceback")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
