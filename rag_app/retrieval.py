@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -17,6 +18,7 @@ from rag_app.embedding import Embedder
 from rag_app.errors import ModelUnavailable, UnknownDocument
 from rag_app.finding.asked import asks_for_figures, figures, query_words
 from rag_app.finding.catalogue import Catalogue
+from rag_app.finding.pairs import together
 from rag_app.finding.ranking import WORDS, WORDS_ABROAD, Evidence, Pool, chances, ranked, shares
 from rag_app.store import Store
 from rag_app.text.languages import is_english
@@ -31,6 +33,7 @@ _WELL_NAMED = (
 _TRUST = 0.1  # exponent of a reranker's odds beside p(z|x) (benchmarks/LOG.md)
 _MOST_ODDS = 30.0
 _MOST_NAMED = 16  # documents that are searched by themselves
+_BESIDE = ThreadPoolExecutor(2, "rag-app-words")  # models stay in the thread that asks
 
 Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
 """Question and passages to log-odds that each of them answers. Raises ModelUnavailable."""
@@ -65,7 +68,7 @@ class HybridRetriever(BaseRetriever):
         pages = self._figures(question, chunks.values())
         known = not self.embedder.english or is_english(question)
         weight = WORDS if known else WORDS_ABROAD
-        evidence = Evidence(meaning, words, named, pages, weight)
+        evidence = Evidence(meaning, words, named, pages, weight, self._pairs(question, chunks))
         most = self.k if self.reranker is None else max(self.k, self.reranked)
         best = ranked(list(chunks.values()), evidence.score, most)
         names = {d.id: d.name for d in documents}
@@ -89,7 +92,8 @@ class HybridRetriever(BaseRetriever):
             return {}
         names = (self.catalogue or Catalogue(self.store)).names(documents)
         prior = names.prior(question)
-        return {d: p for d, p in prior.items() if self.documents is None or d in self.documents}
+        chosen = prior.keys() if self.documents is None else {*self.documents}
+        return {d: p for d, p in prior.items() if d in chosen}
 
     def _scopes(self, named: Mapping[str, float]) -> list[tuple[str, ...] | None]:
         """What is searched: all that may be, and the documents that are named, by themselves."""
@@ -100,17 +104,17 @@ class HybridRetriever(BaseRetriever):
         return [self.documents, tuple(well[:_MOST_NAMED])]
 
     def _pools(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> tuple[Pool, Pool]:
-        """What is found by meaning and by words."""
-        meaning, words = Pool(), Pool()
-        if self.kind is not RetrieverKind.BM25:
-            try:
-                meaning = self._by_meaning(question, scopes)
-            except ModelUnavailable:  # words are better than nothing, where they were asked for
-                if self.kind is RetrieverKind.DENSE:
-                    raise
-        if self.kind is not RetrieverKind.DENSE:
-            words = self._by_words(question, scopes)
-        return meaning, words
+        """What is found by meaning and by words, looked for side by side."""
+        if self.kind is RetrieverKind.DENSE:
+            return self._by_meaning(question, scopes), Pool()
+        if self.kind is RetrieverKind.BM25:
+            return Pool(), self._by_words(question, scopes)
+        words = [_BESIDE.submit(self._by_words, question, [scope]) for scope in scopes]
+        try:
+            meaning = self._by_meaning(question, scopes)
+        except ModelUnavailable:  # words are better than nothing
+            meaning = Pool()
+        return meaning, _joined([found.result() for found in words])
 
     def _by_meaning(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
         vector = self.embedder.embed_query(question)
@@ -125,6 +129,12 @@ class HybridRetriever(BaseRetriever):
             for scope in scopes
         ]
         return _joined([Pool.of(one, self.candidates) for one in found])
+
+    def _pairs(self, question: str, chunks: Mapping[str, Chunk]) -> Mapping[str, float]:
+        """How well the words of each chunk stand together as they do in the question."""
+        if self.kind is not RetrieverKind.HYBRID:
+            return {}
+        return together(question, {chunk_id: chunk.text for chunk_id, chunk in chunks.items()})
 
     def _figures(self, question: str, chunks: Collection[Chunk]) -> Mapping[tuple[str, int], float]:
         """How much of each page is figures, if those are asked for."""

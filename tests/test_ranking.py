@@ -41,6 +41,12 @@ def test_a_named_document_and_a_page_of_figures_go_up():
     assert named.score(here) > table.score(here) > plain.score(here)
 
 
+def test_words_that_stand_together_go_up():
+    here, there = chunk(1), chunk(2)
+    evidence = Evidence(Pool({here.id: 0.5, there.id: 0.5}), Pool(), pairs={there.id: 1.0})
+    assert evidence.score(there) > evidence.score(here)
+
+
 def test_another_page_goes_before_a_second_passage_that_is_hardly_better():
     scores = {1: 0.60, 2: 0.58, 3: 0.55, 4: 0.30}
     chunks = [chunk(1, page=1), chunk(2, page=1), chunk(3, page=2), chunk(4, page=3)]

@@ -165,9 +165,20 @@ def test_the_same_question_is_answered_the_same_twice(reports):
     assert reports.passages(question) == reports.passages(question)
 
 
+def test_words_that_stand_together_come_before_the_same_words_apart(tmp_path):
+    store, vectors, embedder = Store(tmp_path / "s.sqlite3"), ListVectors(), WordEmbedder()
+    apart = "The harbour pays a fee for every master, and one for the boats."
+    joined = "For the boats, and for every one, the harbour master pays a fee."
+    fill(store, 1, [apart, joined])
+    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder)
+    found = retriever.passages("the harbour master")
+    assert [p.chunk.page for p in found] == [2, 1]
+    store.close()
+
+
 def test_a_page_of_figures_comes_first_where_an_amount_is_asked_for(tmp_path):
     store, vectors, embedder = Store(tmp_path / "s.sqlite3"), ListVectors(), WordEmbedder()
-    told = "The board of the harbour reviews the inventory and its turnover every spring."
+    told = "The board of the harbour reviews turnover and the inventory every spring."
     table = "Inventory 2019 2018\nBoats 12 14\nRopes 300 280\nTurnover 4.1 3.9"
     report = fill(store, 1, [told, table])
     indexed = store.indexed(report)

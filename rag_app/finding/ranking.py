@@ -18,6 +18,7 @@ WORDS_ABROAD = 1.5  # the same where the embedding model does not know the quest
 FIGURES = 0.6  # a page of nothing but figures, where those are asked for
 _MOST_FIGURES = 0.5  # a share that pages of tables reach
 NAMES = 0.5  # a document that the question names
+PAIRS = 0.2  # a passage in which the question's words stand together as they do there
 _SAME_PAGE = 0.08  # off for every passage of the same page that stands before
 _TEMPERATURE = 0.1  # of p(z|x)
 _DOUBT = 0.2  # share of p(z|x) that is spread evenly: retrieval may be wrong
@@ -29,6 +30,10 @@ class Pool:
 
     scores: Mapping[str, float] = field(default_factory=dict)
     floor: float = 0.0
+    best: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "best", max(self.scores.values(), default=0.0))
 
     @classmethod
     def of(cls, found: Sequence[tuple[str, float]], most: int) -> Pool:
@@ -54,14 +59,16 @@ class Evidence:
     names: Mapping[str, float] = field(default_factory=dict)  # by document, from 0 to about 1
     figures: Mapping[tuple[str, int], float] = field(default_factory=dict)  # by document and page
     weight: float = WORDS  # of the words
+    pairs: Mapping[str, float] = field(default_factory=dict)  # by chunk id, from 0 to 1
 
     def score(self, chunk: Chunk) -> float:
         """How well a chunk fits, in units of cosine."""
-        best = max(self.words.scores.values(), default=0.0)
+        best = self.words.best
         words = self.words.get(chunk.id) / best if best > 0 else 0.0
         figures = min(self.figures.get((chunk.document_id, chunk.page), 0.0), _MOST_FIGURES)
         named = self.names.get(chunk.document_id, 0.0)
         rest = self.weight * words + FIGURES * figures + NAMES * named
+        rest += PAIRS * self.pairs.get(chunk.id, 0.0)
         return self.meaning.get(chunk.id) + rest
 
 
