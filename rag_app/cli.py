@@ -11,13 +11,22 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rag_app.commands import conversations, documents, evaluate, models, questions, queue, shelves
+from rag_app.commands import (
+    conversations,
+    documents,
+    evaluate,
+    languages,
+    models,
+    questions,
+    queue,
+    shelves,
+)
 from rag_app.commands.serve import serve
 from rag_app.contract import BadUse
 from rag_app.errors import RagAppError
 from rag_app.jsonl import UnfitFile
 
-_FAMILIES = (documents, questions, conversations, models, queue, shelves, evaluate)
+_FAMILIES = (documents, questions, conversations, models, languages, queue, shelves, evaluate)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,8 +8,10 @@ import json
 import logging
 import os
 import tempfile
-from dataclasses import asdict, dataclass
+import threading
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +24,8 @@ class Preferences:
     language: str = ""  # of the answers, its English name
     caution: float | None = None
     top_k: int | None = None
+    embedding: str = ""  # what finds by meaning: a folder, or the name of a model that was fetched
+    languages_settled: bool = False  # the languages of the documents need not be brought up again
 
 
 class PreferenceFile:
@@ -29,6 +33,7 @@ class PreferenceFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._changing = threading.Lock()
 
     def read(self) -> Preferences:
         """What was chosen."""
@@ -39,6 +44,11 @@ class PreferenceFile:
         except (OSError, ValueError, TypeError) as error:
             log.warning("what was chosen earlier cannot be read: %s", error)
             return Preferences()
+
+    def change(self, **chosen: Any) -> None:
+        """Keep these choices beside the others."""
+        with self._changing:
+            self.write(replace(self.read(), **chosen))
 
     def write(self, chosen: Preferences) -> None:
         """Keep it, all of it or nothing; a full disk costs no more than the choice."""
@@ -65,8 +75,11 @@ def _checked(given: object) -> Preferences:
     if not isinstance(given, dict):
         raise TypeError("no JSON object")
     chosen = Preferences(**given)
-    if not isinstance(chosen.generator, str) or not isinstance(chosen.language, str):
+    texts = (chosen.generator, chosen.language, chosen.embedding)
+    if not all(isinstance(text, str) for text in texts):
         raise TypeError("a text is none")
+    if not isinstance(chosen.languages_settled, bool):
+        raise TypeError("neither true nor false")
     if chosen.caution is not None and not 0.0 <= float(chosen.caution) <= 1.0:
         raise ValueError("caution out of range")
     if chosen.top_k is not None and not 1 <= int(chosen.top_k) <= 50:

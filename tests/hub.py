@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,8 +16,7 @@ COMMIT = "a" * 40
 
 class _Handler(BaseHTTPRequestHandler):
     models: Mapping[str, Mapping[str, bytes]]
-    asked: list[str]
-    pause: threading.Event
+    hub: Hub
 
     def log_message(self, *_: object) -> None:
         """Nothing on standard error."""
@@ -28,13 +28,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=True)
 
     def _answer(self, *, with_body: bool) -> None:
+        if self.hub.down:
+            self.close_connection = True
+            return None
         path = unquote(urlsplit(self.path).path)
-        self.asked.append(path)
+        self.hub.asked.append(path)
         for model, files in self.models.items():
             if path.startswith(f"/api/models/{model}"):
                 return self._listing(model, files, tree="/tree/" in path)
-            if path.startswith(f"/{model}/resolve/"):
-                return self._file(files.get(path.split("/", 5)[5]), with_body)
+            if path.startswith(f"/{model}/resolve/"):  # as the real one, it keeps files elsewhere
+                return self._send(302, b"", {"Location": f"/files{self.path}"})
+            if path.startswith(f"/files/{model}/resolve/"):
+                return self._file(files.get(path.split("/", 6)[6]), with_body)
         self._send(404, b'{"error": "Repository not found"}', {"X-Error-Code": "RepoNotFound"})
         return None
 
@@ -44,6 +49,10 @@ class _Handler(BaseHTTPRequestHandler):
             {"type": "file", "path": name, "size": len(data), "oid": "0" * 40}
             for name, data in files.items()
         ]
+        for one in siblings:
+            if one["rfilename"].endswith(".safetensors"):
+                sha256 = hashlib.sha256(files[one["rfilename"]]).hexdigest()
+                one["lfs"] = {"sha256": sha256, "size": one["size"], "pointerSize": 134}
         about = {"id": model, "modelId": model, "sha": COMMIT, "private": False,
                  "siblings": siblings, "tags": [], "downloads": 0}  # fmt: skip
         self._send(200, json.dumps(entries if tree else about).encode(), {})
@@ -52,9 +61,15 @@ class _Handler(BaseHTTPRequestHandler):
         if data is None:
             return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
         if with_body:
-            self.pause.wait(10)
+            self.hub.pause.wait(10)
         about = {"X-Repo-Commit": COMMIT, "ETag": f'"{hashlib.sha1(data).hexdigest()}"'}
-        return self._send(200, data, about, with_body=with_body)
+        begins = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if begins is None:
+            return self._send(200, data, about, with_body=with_body)
+        first = int(begins[1])
+        self.hub.resumed.append(first)
+        about["Content-Range"] = f"bytes {first}-{len(data) - 1}/{len(data)}"
+        return self._send(206, data[first:], about, with_body=with_body)
 
     def _send(
         self, status: int, body: bytes, headers: Mapping[str, str], *, with_body: bool = True
@@ -64,32 +79,51 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if with_body:
-            self.wfile.write(body)
+        if not with_body:
+            return
+        first = self.hub.stops_after or len(body)
+        try:
+            self.wfile.write(body[:first])
+            if body[first:]:
+                self.wfile.flush()
+                self.hub.stopped.set()
+                self.hub.go_on.wait(10)
+                self.wfile.write(body[first:])
+        except OSError:  # who asked has gone
+            self.close_connection = True
 
 
 class Hub:
-    """Its address, what was asked of it, and a pause before files are sent."""
+    """Its address, what was asked of it, and what holds it up.
 
-    def __init__(self, url: str, asked: list[str], pause: threading.Event) -> None:
-        self.url, self.asked, self.pause = url, asked, pause
+    With `stops_after`, that many bytes of a longer file are sent, `stopped` is set, and the rest
+    follows once `go_on` is set. `resumed`: from which bytes on files were asked for."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[str] = []
+        self.resumed: list[int] = []
+        self.stops_after = 0
+        self.down = False  # whoever asks gets no answer
+        self.pause, self.stopped, self.go_on = (threading.Event() for _ in range(3))
+        self.pause.set()
 
 
 @contextmanager
 def hub(models: Mapping[str, Mapping[str, bytes]]) -> Iterator[Hub]:
     """A hub that offers `models`: name to files."""
-    pause = threading.Event()
-    pause.set()
-    asked: list[str] = []
-    handler = type("Handler", (_Handler,), {"models": models, "asked": asked, "pause": pause})
+    running = Hub()
+    handler = type("Handler", (_Handler,), {"models": models, "hub": running})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
+    running.url = f"http://127.0.0.1:{server.server_port}"
     try:
-        yield Hub(f"http://127.0.0.1:{server.server_port}", asked, pause)
+        yield running
     finally:
-        pause.set()
+        running.pause.set()
+        running.go_on.set()
         server.shutdown()
         thread.join()
         server.server_close()

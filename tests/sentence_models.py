@@ -12,14 +12,28 @@ WIDTH = 16
 _OURS = "sentence_transformers.models."
 
 
-def write(folder: Path, seed: int = 0, prompts: dict[str, str] | None = None, **more: str) -> Path:
-    """A model of one layer that takes the mean over its tokens; `more`: names of other modules."""
+def write(
+    folder: Path,
+    seed: int = 0,
+    prompts: dict[str, str] | None = None,
+    means: dict[str, str] | None = None,
+    **more: str,
+) -> Path:
+    """A model of one layer that takes the mean over its tokens; `more`: names of other modules.
+
+    `means`: words that it knows besides, each with the word that means the same to it."""
     import torch
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(seed)
-    config = BertConfig(**toys.bert_config(len(WORDS) + 4, WIDTH, initializer_range=0.6))
-    toys.save(folder, BertModel(config), toys.tokenizer(WORDS))
+    words = list(dict.fromkeys([*WORDS, *(means or {}).values(), *(means or {})]))
+    config = BertConfig(**toys.bert_config(len(words) + 4, WIDTH, initializer_range=0.6))
+    model, tokenizer = BertModel(config), toys.tokenizer(words)
+    for word, same in (means or {}).items():
+        places = tokenizer.convert_tokens_to_ids([word, same])
+        table = model.get_input_embeddings().weight.data
+        table[places[0]] = table[places[1]]
+    toys.save(folder, model, tokenizer)
     kinds = {"": f"{_OURS}Transformer", "1_Pooling": f"{_OURS}Pooling"} | more
     modules = [
         {"idx": n, "name": str(n), "path": path, "type": kind}

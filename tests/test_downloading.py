@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from rag_app import cli
 from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import Choice
 from rag_app.answering.servers import try_out
-from rag_app.downloads.downloading import download, folder_of, is_hub_id, local_folder
-from rag_app.errors import ChatModelError
+from rag_app.downloads import download_child
+from rag_app.downloads.download_child import wanted_of
+from rag_app.downloads.downloading import (
+    Fetch,
+    arrived,
+    download,
+    folder_of,
+    is_hub_id,
+    local_folder,
+)
+from rag_app.errors import ChatModelError, ModelUnavailable
 from tests.hub import hub
 from tests.toy_chat import make
 
@@ -37,6 +48,7 @@ def test_a_model_is_fetched_with_progress_and_then_answers(served, files, tmp_pa
     got = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
     assert got == {n: d for n, d in files.items() if n in got} and "model.safetensors" in got
     assert "evil.py" not in got and "pytorch_model.bin" not in got
+    assert sorted(got) == sorted(path.name for path in folder.iterdir()), "nothing else is left"
     assert said[-1][0] == said[-1][1] >= len(files["model.safetensors"])
     try:
         try_out(Choice("local", MODEL), Terms(most_tokens=6, models=tmp_path / "models"))
@@ -79,6 +91,69 @@ def test_a_download_that_is_stopped_leaves_no_model_and_goes_on_later(served, tm
     assert not folder_of(MODEL, tmp_path).exists()
     served.pause.set()
     assert download(MODEL, tmp_path).is_dir()
+
+
+def test_half_a_file_is_gone_on_with_after_a_kill(served, files, tmp_path):
+    weights = len(files["model.safetensors"])
+    served.stops_after = weights * 3 // 4
+    said: list[int] = []
+
+    def half_is_there() -> bool:
+        return served.stopped.is_set() and arrived(MODEL, tmp_path) >= weights // 3
+
+    with pytest.raises(ChatModelError, match="was stopped"):
+        download(MODEL, tmp_path, cancelled=half_is_there)  # the child is killed
+    there = arrived(MODEL, tmp_path)
+    assert weights // 3 <= there < weights and not folder_of(MODEL, tmp_path).exists()
+    served.stops_after = 0
+    served.go_on.set()
+    folder = download(MODEL, tmp_path, lambda done, _: said.append(done))
+    assert served.resumed and 0 < served.resumed[-1] < weights
+    assert (folder / "model.safetensors").read_bytes() == files["model.safetensors"]
+    assert min(said) >= there and not (folder / ".halves").exists()
+
+
+def test_half_a_file_of_other_bytes_is_found_out_and_fetched_anew(served, files, tmp_path):
+    served.stops_after = len(files["model.safetensors"]) // 2
+    with pytest.raises(ChatModelError, match="was stopped"):
+        download(MODEL, tmp_path, cancelled=served.stopped.is_set)
+    [half] = (tmp_path / "people--tiny-chat.part" / ".halves").iterdir()
+    half.write_bytes(b"\xff" * 100)
+    served.stops_after = 0
+    served.go_on.set()
+    with pytest.raises(ChatModelError, match="not what the hub has"):
+        download(MODEL, tmp_path)
+    assert download(MODEL, tmp_path).is_dir()
+
+
+def test_what_is_done_with_a_fetched_model_may_fail_in_a_sentence(served, tmp_path):
+    def refuse(folder):
+        raise ModelUnavailable(f"{folder.name} is not used.")
+
+    fetch = Fetch(MODEL, tmp_path, refuse)
+    fetch._thread.join(30)
+    assert fetch.error == "people--tiny-chat is not used." and not fetch.running
+
+
+def test_a_disk_without_room_says_so_before_anything_is_fetched(tmp_path, monkeypatch):
+    usage = type("Usage", (), {"free": 1_000})
+    monkeypatch.setattr(download_child.shutil, "disk_usage", lambda _: usage)
+    files = [download_child.Wanted("model.safetensors", 10_000, "")]
+    with pytest.raises(OSError, match="no room") as caught:
+        download_child._check_room(tmp_path, files)
+    assert "disk is full" in download_child.explain(caught.value, MODEL)
+
+
+def test_files_that_would_land_elsewhere_or_serve_other_runtimes_are_left():
+    def named(name: str) -> SimpleNamespace:
+        return SimpleNamespace(rfilename=name, size=1, lfs=None)
+
+    others = ["onnx/tokenizer.json", "openvino/a.json", "a.py", "a.bin"]
+    elsewhere = ["../a.json", "/a.json", "x/../../a.json", ".halves/a.json"]
+    offered = ["a.json", "1_Pooling/config.json", *others, *elsewhere]
+    assert [one.name for one in wanted_of([named(name) for name in offered])] == [
+        "1_Pooling/config.json", "a.json"
+    ]  # fmt: skip
 
 
 def test_a_model_that_was_not_fetched_says_how(tmp_path):

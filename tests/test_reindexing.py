@@ -97,9 +97,9 @@ def test_the_old_model_answers_until_the_new_one_has_seen_everything(toys, tmp_p
 
 
 def test_who_is_stopped_in_between_goes_on_where_he_stopped(toys, tmp_path, monkeypatch):
-    from rag_app.encoders import reindexing
+    from rag_app.encoders import catching_up
 
-    monkeypatch.setattr(reindexing, "_TEXTS_PER_STEP", 1)
+    monkeypatch.setattr(catching_up, "_TEXTS_PER_STEP", 1)
     data = tmp_path / "data"
     with open_library(data) as library:
         for number in range(4):
@@ -142,20 +142,22 @@ class Other(WordEmbedder):
 CHILD = """
 import sys, time
 from pathlib import Path
-from rag_app.encoders import reindexing
+from rag_app.encoders import beginning, catching_up
 from tests.test_library import open_library
 from tests.test_reindexing import Other
 
-reindexing._TEXTS_PER_STEP = 1
-reindexing.embedder_of = lambda *_: Other()
+catching_up._TEXTS_PER_STEP = 1
+beginning.embedder_of = lambda *_: Other()
 with open_library(Path(sys.argv[1]), embedding="other") as library:
+    while (now := library.reindexing()) and not now.done:
+        time.sleep(0.01)
     print("started", flush=True)
     time.sleep(60)
 """
 
 
 def test_who_is_killed_at_any_point_loses_nothing(tmp_path, monkeypatch):
-    from rag_app.encoders import reindexing
+    from rag_app.encoders import beginning
 
     data = tmp_path / "data"
     with open_library(data) as library:
@@ -169,7 +171,7 @@ def test_who_is_killed_at_any_point_loses_nothing(tmp_path, monkeypatch):
             time.sleep(wait)
             child.kill()
     other = Other()
-    monkeypatch.setattr(reindexing, "embedder_of", lambda *_: other)
+    monkeypatch.setattr(beginning, "embedder_of", lambda *_: other)
     with open_library(data, embedding="other") as library:
         assert len(dense(library)) == 8
         until(lambda: library.reindexing() is None)

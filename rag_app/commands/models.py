@@ -62,20 +62,22 @@ def _read(arguments: argparse.Namespace) -> int:
 def _download(arguments: argparse.Namespace) -> int:
     from rag_app.downloads.downloading import download
 
-    def show(done: int, total: int) -> None:
-        share = 100 * done // max(1, total)
-        print(f"\r{share:3} % of {total / 1e6:,.0f} MB", end="", file=sys.stderr, flush=True)
-
     models = settings_of(arguments).folder / "models"
     try:
-        download(arguments.model, models, show)
+        download(arguments.model, models, show_download)
     finally:
         print(file=sys.stderr)
     print(
         f"{arguments.model} is here. A chat model is asked with --generator local:"
-        f"{arguments.model}; an embedding model is used with RAG_APP_EMBEDDING={arguments.model}."
+        f"{arguments.model}; an embedding model is used with: rag-app languages {arguments.model}"
     )
     return 0
+
+
+def show_download(done: int, total: int) -> None:
+    """How far a download is, on standard error."""
+    share = 100 * done // max(1, total)
+    print(f"\r{share:3} % of {total / 1e6:,.0f} MB", end="", file=sys.stderr, flush=True)
 
 
 def _train(arguments: argparse.Namespace) -> int:

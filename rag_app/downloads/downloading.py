@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.errors import ChatModelError
+from rag_app.errors import ChatModelError, RagAppError
 from rag_app.settings import online_environment
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -31,6 +31,15 @@ def is_hub_id(text: str) -> bool:
 def folder_of(model: str, models: Path) -> Path:
     """Where a model of the hub lies, or would lie, under the folder `models`."""
     return models / model.replace("/", "--")
+
+
+def arrived(model: str, models: Path) -> int:
+    """Bytes that are there of a model whose download was broken off or stopped."""
+    return _size(_part_of(folder_of(model, models)))
+
+
+def _part_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.part")
 
 
 def local_folder(model: str, models: Path) -> Path:
@@ -55,7 +64,7 @@ def download(
     folder = folder_of(model, models)
     if folder.is_dir():
         return folder
-    part = folder.with_name(f"{folder.name}.part")
+    part = _part_of(folder)
     part.mkdir(parents=True, exist_ok=True)
     child = subprocess.Popen(
         [sys.executable, "-m", "rag_app.downloads.download_child", model, str(part)],
@@ -87,10 +96,14 @@ class _Said:
 
 
 class Fetch:
-    """A download in a thread of its own, to be looked at now and then."""
+    """A download in a thread of its own, to be looked at now and then; `then` is called with the
+    folder, and may raise RagAppError."""
 
-    def __init__(self, model: str, models: Path) -> None:
+    def __init__(
+        self, model: str, models: Path, then: Callable[[Path], object] = lambda folder: None
+    ) -> None:
         self.model = model
+        self._then = then
         self.done, self.total = 0, 0
         self.error = ""
         self._stop = threading.Event()
@@ -104,15 +117,26 @@ class Fetch:
         """Whether it is still at work."""
         return self._thread.is_alive()
 
-    def stop(self) -> None:
-        """End it; what has arrived is kept."""
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to end."""
+        return self._stop.is_set()
+
+    def ask_to_stop(self) -> None:
+        """End it soon; what has arrived is kept."""
         self._stop.set()
+
+    def stop(self) -> None:
+        """End it, and wait for that; what has arrived is kept."""
+        self.ask_to_stop()
         self._thread.join()
 
     def _run(self, models: Path) -> None:
         try:
-            download(self.model, models, self._took, self._stop.is_set)
-        except ChatModelError as error:
+            folder = download(self.model, models, self._took, self._stop.is_set)
+            if not self._stop.is_set():
+                self._then(folder)
+        except RagAppError as error:
             self.error = str(error)
         except OSError:
             self.error = "The model could not be written to the disk. Make room, then try again."

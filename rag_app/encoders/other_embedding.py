@@ -1,18 +1,21 @@
 """Another embedding model than the built-in one: a folder of sentence-transformers.
 
 Weights in safetensors only, and no code of the model's own is run. Questions and passages are read
-with the prefixes that the model's own configuration names (its `prompts`)."""
+with the prefixes that the model's own configuration names (its `prompts`), or that models of its
+family are known to want."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.downloads.downloading import local_folder
+from rag_app.downloads.downloading import is_hub_id, local_folder
 from rag_app.embedding import Embedder, SentenceEmbedder, encode
+from rag_app.encoders.spreading import TEXTS, apart, in_common
 from rag_app.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -24,15 +27,25 @@ _TOKENIZERS = (
     *("tokenizer.json", "vocab.txt", "vocab.json"),
     *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
 )
+# The E5 models say on their model cards what they want to read, and not in their configuration
+# (Wang et al. 2022, 2024). Those that follow instructions want something else.
+_E5, _INSTRUCTED = re.compile(r"(?:^|[-_/])e5[-_](?:small|base|large)"), "instruct"
+_OF_E5 = ("query: ", "passage: ")
+_SPREAD = "spread 1"  # the way in which the vectors of E5 models are spread out
 _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _BLOCK, _BLOCKS = 1 << 16, 256  # of a large file, these many blocks tell it from any other
 
 
-def embedder_of(choice: str, models: Path, threads: int) -> Embedder:
+def embedder_of(choice: str, models: Path, threads: int, set_so: bool = False) -> Embedder:
     """The embedder of a folder, or of a model that was downloaded, by its name on the hub.
 
+    `set_so`: a setting says so, not a person on the page or the command line.
     Raises ModelUnavailable for a folder that cannot be used."""
     embedder = FolderEmbedder(local_folder(choice, models), threads)
+    if not embedder.folder.is_dir() and is_hub_id(choice):
+        embedder.mend = f"Fetch it with: rag-app download {choice}"
+    elif not set_so:
+        embedder.mend = "Choose another one: under Settings, or with rag-app languages."
     embedder.check()
     return embedder
 
@@ -45,6 +58,7 @@ class FolderEmbedder(SentenceEmbedder):
     def __init__(self, folder: Path, threads: int = 0) -> None:
         super().__init__(threads)
         self.folder = folder
+        self._common: dict[bool, list[float]] = {}  # of all questions, and of all passages
 
     @cached_property
     def fingerprint(self) -> str:
@@ -55,6 +69,7 @@ class FolderEmbedder(SentenceEmbedder):
                 if path.is_file() and path.suffix in (".safetensors", ".json", ".txt", ".model"):
                     digest.update(str(path.relative_to(self.folder)).encode())
                     digest.update(_told_apart(path))
+            digest.update(f"{self._known} {_SPREAD if self._is_e5 else ''}".encode())
         except OSError as error:
             raise self._unusable(f"it cannot be read ({error})") from error
         return f"folder-{digest.hexdigest()[:16]}"
@@ -63,7 +78,7 @@ class FolderEmbedder(SentenceEmbedder):
         """Raises ModelUnavailable, in one sentence, if the folder cannot be used."""
         folder = self.folder
         if not folder.is_dir():
-            raise self._unusable("there is no such folder; fetch a model with: rag-app download")
+            raise self._unusable("there is no such folder")
         modules = self._json("modules.json")
         if not isinstance(modules, list) or not modules:
             raise self._unusable("it is no model of sentence-transformers (modules.json)")
@@ -117,7 +132,35 @@ class FolderEmbedder(SentenceEmbedder):
         """(of questions, of passages): the first that is not empty of those meant for a side."""
         given: dict[str, str] = model.prompts
         passage = (given.get(name) for name in ("document", "passage", "corpus"))
-        return given.get("query") or "", next(filter(None, passage), "")
+        named = given.get("query") or "", next(filter(None, passage), "")
+        return named if any(named) else self._known
+
+    @cached_property
+    def _known(self) -> tuple[str, str]:
+        """The prefixes of a model whose configuration names none, by the name of its family."""
+        named = self._json("config_sentence_transformers.json")
+        prompts = named.get("prompts") if isinstance(named, dict) else None
+        if isinstance(prompts, dict) and any(prompts.values()):
+            return "", ""
+        return _OF_E5 if self._is_e5 and _INSTRUCTED not in self._family else ("", "")
+
+    @cached_property
+    def _family(self) -> str:
+        config = self._json("config.json")
+        made_of = config.get("_name_or_path") if isinstance(config, dict) else ""
+        return f"{self.folder.name}/{made_of}".lower()
+
+    @cached_property
+    def _is_e5(self) -> bool:
+        return _E5.search(self._family) is not None
+
+    def _embed(self, texts: list[str], question: bool) -> list[list[float]]:
+        made = super()._embed(texts, question)
+        if not (made and self._is_e5):
+            return made
+        if question not in self._common:
+            self._common[question] = in_common(super()._embed(list(TEXTS), question))
+        return apart(made, self._common[question])
 
     def longest(self, model: SentenceTransformer) -> int:
         """As the model says, up to a limit of ours."""

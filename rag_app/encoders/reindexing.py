@@ -1,32 +1,31 @@
 """A change of the embedding model: the old one answers until the new one has seen every passage.
 
 Each model's vectors have a folder of their own. Which of them answers stands in the store, so the
-new model takes over in one step, and who is killed before goes on where he stopped."""
+new model takes over in one step, and who is killed before goes on where he stopped. Another choice
+may be made at any time; what an unfinished one has made by then is deleted."""
 
 from __future__ import annotations
 
 import logging
 import shutil
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from rag_app.embedding import Embedder
+from rag_app.encoders.beginning import Models
+from rag_app.encoders.catching_up import CatchingUp
 from rag_app.encoders.live_index import Live, Pair
-from rag_app.encoders.other_embedding import embedder_of
-from rag_app.encoders.tuned import TunedQuestions
-from rag_app.errors import ModelUnavailable, UnknownDocument
-from rag_app.finding.placing import Placing
-from rag_app.questions import EMBEDDED
+from rag_app.errors import ModelUnavailable
 from rag_app.settings import Settings
 from rag_app.store import Store
 from rag_app.store.answering_model import AnsweringModel
-from rag_app.types import Document, Progress, Status
+from rag_app.types import Progress, Status
 from rag_app.vectors import ChromaVectors
 
 log = logging.getLogger(__name__)
 
-_TEXTS_PER_STEP = 64
 _PAUSE = 2.0  # seconds before another look at documents that are being embedded by the old model
 _FOLDER = "vectors"  # of the built-in model; others have their fingerprint behind it
 
@@ -34,12 +33,15 @@ _FOLDER = "vectors"  # of the built-in model; others have their fingerprint behi
 class Indexes:
     """The folders of vectors under one folder."""
 
-    def __init__(self, folder: Path, built_in: Embedder) -> None:
-        self._folder, self._built_in = folder, built_in
+    def __init__(
+        self, folder: Path, built_in: Embedder, ids_of: Callable[[str], list[str]]
+    ) -> None:
+        self._folder, self._built_in, self._ids_of = folder, built_in, ids_of
 
     def pair(self, choice: str, embedder: Embedder) -> Pair:
         """A model with its vectors."""
-        return Pair(choice, embedder, ChromaVectors(self._of(embedder), embedder.fingerprint))
+        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint, self._ids_of)
+        return Pair(choice, embedder, vectors)
 
     def keep_only(self, kept: Collection[Embedder]) -> None:
         """Delete the vectors of all other models."""
@@ -53,156 +55,179 @@ class Indexes:
         return self._folder / (_FOLDER if same else f"{_FOLDER}-{embedder.fingerprint}")
 
 
-class Reindexing:
-    """Who answers at the start, and a thread that lets another model take over."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wish:
+    """A model that was chosen; without an embedder it cannot be used."""
 
-    def __init__(self, folder: Path, store: Store, settings: Settings, built_in: Embedder) -> None:
-        self.notice = ""  # one sentence, if the model of the setting cannot be used
-        self._store, self._settings, self._models = store, settings, folder / "models"
-        self._built_in = built_in if settings.embedding else self._tuned(built_in)
+    choice: str
+    embedder: Embedder | None
+
+
+class Reindexing:
+    """Who answers at the start, and a thread that lets another model take over.
+
+    `chosen` is what was chosen on the page or the command line; the settings go before it."""
+
+    def __init__(
+        self, folder: Path, store: Store, settings: Settings, built_in: Embedder, chosen: str = ""
+    ) -> None:
+        self.notice = ""  # one sentence, if the model that was chosen cannot be used
+        self._store = store
+        self._models = Models(settings, folder / "models", built_in)
         self._model = AnsweringModel(store.database)
-        self._indexes = Indexes(folder, built_in)
-        self._stop = threading.Event()
+        self._indexes = Indexes(folder, built_in, store.chunk_ids)
+        self._stop, self._changed = threading.Event(), threading.Event()
+        self._choosing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rag-app-reindex", daemon=True)
-        self._done = self._total = 0
-        self.live = self._begin(settings.embedding)
+        self._catching_up = CatchingUp(store, self._interrupted)
+        self.live = self._begin(settings.embedding or chosen)
+        self._pending = self.live.coming is not None
+
+    @property
+    def choice(self) -> str:
+        """What was chosen, whether or not it answers yet."""
+        return self._wish.choice
 
     def start(self) -> None:
         """Begin, or go on, to embed everything with the new model, if there is one."""
-        if self.live.coming is not None:
-            self._thread.start()
+        if self._pending:
+            self._changed.set()
+        self._thread.start()
 
     def stop(self) -> None:
         """Let go of the work; it is taken up again at the next start."""
         self._stop.set()
+        self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
 
+    def check(self, choice: str) -> None:
+        """Raises ModelUnavailable, in one sentence, if a model cannot be used."""
+        self._models.open(choice)
+
+    def choose(self, choice: str) -> None:
+        """Let another model take over in the background, or leave it at the one that answers.
+
+        Raises ModelUnavailable."""
+        embedder = self._models.open(choice)
+        with self._choosing:
+            self.notice = ""
+            self._wish = _Wish(choice, embedder)
+            self._pending = embedder.fingerprint != self.live.current.embedder.fingerprint
+            self._catching_up.begin()
+            self._changed.set()
+
     def progress(self) -> Progress | None:
         """How far the new model is; None if none is to take over."""
-        if self.live.coming is None:
+        if not self._pending:
             return None
-        return Progress("", "embedding", self._done, self._total, "passages")
+        work = self._catching_up
+        return Progress("", "embedding", work.done, work.total, "passages")
 
     def _begin(self, choice: str) -> Live:
-        wanted = self._try(choice)
-        if wanted is None:
-            return self._go_on_without()
-        kept = self._model.get() or self._first(choice)
-        if kept[1] == wanted.fingerprint:
-            self._model.set(choice, wanted.fingerprint)
-            return Live(self._indexes.pair(choice, wanted))
-        old = self._old(kept)
-        if old is None:  # nothing can ask its vectors any more
-            self._model.set(choice, wanted.fingerprint)
-            self._indexes.keep_only([wanted])
-            return Live(self._indexes.pair(choice, wanted))
-        return Live(self._indexes.pair(kept[0], old), self._indexes.pair(choice, wanted))
+        begun = self._models.begin(choice, self._model.get() or self._first(choice))
+        current = self._indexes.pair(begun.choice, begun.embedder)
+        if begun.notice:
+            self._wish = _Wish(choice, None)
+            self._give_notice(begun.notice)
+        else:
+            self._wish = _Wish(choice, begun.coming or begun.embedder)
+        if begun.coming is None:
+            self._model.set(begun.choice, begun.embedder.fingerprint)
+            self._indexes.keep_only([begun.embedder])
+            return Live(current)
+        self._indexes.keep_only([begun.embedder, begun.coming])
+        return Live(current, self._indexes.pair(choice, begun.coming))
 
     def _first(self, choice: str) -> tuple[str, str]:
         """What answers before anything was written down: what there is can be of ours only."""
         if any(document.chunks for document in self._store.documents()):
-            return "", self._built_in.fingerprint
+            return "", self._models.built_in.fingerprint
         return choice, ""
 
-    def _go_on_without(self) -> Live:
-        kept = self._model.get() or ("", self._built_in.fingerprint)
-        old = self._old(kept)
-        if old is not None:
-            return Live(self._indexes.pair(kept[0], old))
-        self._model.set("", self._built_in.fingerprint)
-        return Live(self._indexes.pair("", self._built_in))
-
-    def _old(self, kept: tuple[str, str]) -> Embedder | None:
-        """The model whose vectors are there, if it still is what it was."""
-        try:
-            embedder = self._open(kept[0])
-            return embedder if embedder.fingerprint == kept[1] else None
-        except ModelUnavailable:
-            return None
-
-    def _try(self, choice: str) -> Embedder | None:
-        try:
-            return self._open(choice)
-        except ModelUnavailable as error:
-            self._give_notice(error)
-            return None
-
-    def _open(self, choice: str) -> Embedder:
-        if not choice:
-            return self._built_in
-        embedder = embedder_of(choice, self._models, self._settings.threads)
-        return self._tuned(embedder) if choice == self._settings.embedding else embedder
-
-    def _tuned(self, embedder: Embedder) -> Embedder:
-        """With the questions' encoder of the settings, which learnt beside the model of theirs."""
-        folder = self._settings.question_encoder
-        return TunedQuestions(embedder, Path(folder)) if folder else embedder
-
-    def _give_notice(self, error: ModelUnavailable) -> None:
-        self.notice = str(error)
-        log.error("another embedding model answers than the setting says: %s", error)
+    def _give_notice(self, sentence: str) -> None:
+        self.notice = sentence
+        log.error("another embedding model answers than the one that was chosen: %s", sentence)
 
     def _run(self) -> None:
-        coming = self.live.coming
-        assert coming is not None
+        self._changed.wait()
         while not self._stop.is_set():
+            self._changed.clear()
+            wish = self._wish
             try:
-                if self._embedded_all(coming) and self._take_over(coming):
-                    return
+                if self._carried_out(wish):
+                    self._changed.wait()
+                    continue
             except ModelUnavailable as error:
-                self._give_notice(error)
-                return
+                self._give_up(wish, error)
+                self._changed.wait()
+                continue
             except Exception:  # a full disk, say: it is tried again by and by
                 log.exception("could not go on embedding with the new model")
-            self._stop.wait(_PAUSE)
+            self._changed.wait(_PAUSE)
 
-    def _take_over(self, coming: Pair) -> bool:
-        """Let the new model answer, if it lacks nothing; its vectors are all that stays."""
+    def _carried_out(self, wish: _Wish) -> bool:
+        if wish.embedder is None:
+            return True
+        if wish.embedder.fingerprint == self.live.current.embedder.fingerprint:
+            return self._stay(wish)
+        coming = self._coming(wish.choice, wish.embedder)
+        return (
+            coming is not None and self._catching_up.embed(coming) and self._take_over(coming, wish)
+        )
+
+    def _stay(self, wish: _Wish) -> bool:
+        """Leave it at the model that answers, with nothing left of another."""
         with self.live.alone(self._stop) as alone:
-            if not alone or coming.vectors.count() < sum(d.chunks for d in self._there()):
+            if not alone:
+                return False
+            self._drop_coming()
+            self._model.set(wish.choice, self.live.current.embedder.fingerprint)
+        return self._catching_up.embed(self.live.current)
+
+    def _coming(self, choice: str, embedder: Embedder) -> Pair | None:
+        """The model that is to take over; None if that had to stop."""
+        with self.live.alone(self._stop) as alone:
+            coming = self.live.coming
+            if not alone:
+                return None
+            if coming is None or coming.embedder.fingerprint != embedder.fingerprint:
+                self._drop_coming()
+                coming = self.live.coming = self._indexes.pair(choice, embedder)
+            return coming
+
+    def _drop_coming(self) -> None:
+        if self.live.coming is not None:
+            self.live.coming.vectors.close()
+            self.live.coming = None
+            self._indexes.keep_only([self.live.current.embedder])
+
+    def _give_up(self, wish: _Wish, error: ModelUnavailable) -> None:
+        """What it has made stays for another try; what is removed is removed from it, too."""
+        with self._choosing:
+            if wish is self._wish:
+                self._pending = False
+                self._give_notice(str(error))
+
+    def _take_over(self, coming: Pair, wish: _Wish) -> bool:
+        """Let the new model answer, if it lacks nothing; its vectors are all that stays."""
+        with self.live.alone(self._stop) as alone, self._choosing:
+            wanted = alone and wish is self._wish
+            if not wanted or not self._catching_up.lacks_nothing(coming):
                 return False
             old, under_way = self.live.current, self._under_way()
-            self._model.set(coming.choice, coming.embedder.fingerprint)
+            self._model.set(wish.choice, coming.embedder.fingerprint)
             self.live.current, self.live.coming = coming, None
             old.vectors.close()
             self._indexes.keep_only([coming.embedder])
+            self._pending = False
         log.info("the new embedding model answers")
-        while under_way and not self._stop.wait(_PAUSE):  # half of them went to the old vectors
+        while under_way and not self._changed.wait(_PAUSE):  # half of them went to the old vectors
             under_way &= self._under_way()
-        self._embedded_all(coming)
-        return True
+        return self._catching_up.embed(coming)
+
+    def _interrupted(self) -> bool:
+        return self._stop.is_set() or self._changed.is_set()
 
     def _under_way(self) -> set[str]:
         return {d.id for d in self._store.documents() if d.status is Status.SEARCHABLE}
-
-    def _embedded_all(self, pair: Pair) -> bool:
-        """Embed what the model has not seen; False if that had to stop."""
-        documents = self._there()
-        self._done, self._total = 0, sum(d.chunks for d in documents)
-        return all(self._embedded(pair, document) for document in documents)
-
-    def _there(self) -> list[Document]:
-        return [d for d in self._store.documents() if d.status in EMBEDDED]
-
-    def _embedded(self, pair: Pair, document: Document) -> bool:
-        there = pair.vectors.ids(document.id)
-        indexed = self._store.indexed(document.id)
-        missing = [one for one in indexed if one.chunk.id not in there]
-        self._done += len(indexed) - len(missing)
-        placing = Placing(pair.embedder, self._store.pages(document.id), indexed)
-        for first in range(0, len(missing), _TEXTS_PER_STEP):
-            if self._stop.is_set():
-                return False
-            step = missing[first : first + _TEXTS_PER_STEP]
-            pair.vectors.upsert(document.id, [one.chunk.id for one in step], placing.embed(step))
-            self._done += len(step)
-            try:
-                now = self._store.document(document.id)
-            except UnknownDocument:  # removed while its passages were being embedded
-                pair.vectors.delete(document.id)
-                return True
-            if now.status not in EMBEDDED:  # read anew: its passages may say other things
-                pair.vectors.delete(document.id)
-                return True
-        return True

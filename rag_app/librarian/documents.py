@@ -12,9 +12,11 @@ from rag_app.disk.originals import Originals
 from rag_app.disk.ownership import own
 from rag_app.embedding import Embedder
 from rag_app.encoders.live_index import LiveEmbedder, LiveVectors
+from rag_app.encoders.meaning import Meaning
 from rag_app.encoders.reindexing import Reindexing
 from rag_app.errors import UnknownDocument
 from rag_app.intake.report import report
+from rag_app.librarian.from_web import FromWeb
 from rag_app.librarian.keeping import Keeping
 from rag_app.librarian.showing import Showing
 from rag_app.librarian.stock import Stock
@@ -54,7 +56,11 @@ class DocumentLibrary:
             self.shelves = Shelves(self._store.database)
             self.checks = KeptCheck(self._store.database)
             self.preferences = PreferenceFile(self.folder / "preferences.json")
-            self._reindexing = Reindexing(self.folder, self._store, settings, embedder)
+            chosen = self.preferences.read().embedding
+            self._reindexing = Reindexing(self.folder, self._store, settings, embedder, chosen)
+            self.meaning = Meaning(
+                self._reindexing, self.preferences, bool(settings.embedding), self.folder / "models"
+            )
             self._embedder = LiveEmbedder(self._reindexing.live)
             self._vectors = LiveVectors(self._reindexing.live)
             undone.callback(self._vectors.close)
@@ -64,6 +70,7 @@ class DocumentLibrary:
             undone.callback(viewer.close)
             self._showing = Showing(stock, viewer)
             self._keeping = Keeping(stock, viewer, settings, after_step)
+            self.web = FromWeb(self._store, self._keeping, settings)
             self._queue, self._cleaner = self._keeping.ingestion, self._keeping.cleaner
             self._held = undone.pop_all()
 
@@ -74,6 +81,7 @@ class DocumentLibrary:
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start."""
+        self.meaning.close()
         self._reindexing.stop()
         self._keeping.stop()
         self._held.close()
@@ -128,6 +136,7 @@ class DocumentLibrary:
             self.conversations.delete(conversation.id)
         self._keeping.remove_all()
         self.preferences.clear()
+        self.meaning.forget()
         self.checks.clear()
 
     def size_on_disk(self) -> int:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.answering.in_language import LANGUAGES
 from rag_app.library import Library
-from rag_app.ui import checking, choices, source, texts
+from rag_app.ui import checking, choices, languages, source, texts
 from rag_app.ui import texts_settings as words
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Session, current, say
@@ -46,6 +46,7 @@ def draw(library: Library) -> None:
         )
         if picked != session.language:
             choices.change(library, language=picked)
+        languages.choose(library)
         if st.button(words.CHECK, key="settings_check", icon=":material/fact_check:"):
             _close()
             checking.open_page()
@@ -113,7 +114,7 @@ def _open() -> None:
 
 def _close() -> None:
     session = current()
-    session.dialog, session.asked_to_clear = "", False
+    session.dialog, session.asked_to_clear, session.refused_model = "", False, ""
 
 
 def _ask_to_clear() -> None:
