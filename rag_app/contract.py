@@ -47,7 +47,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def added_json(path: Path, report: Report, added: Added, seconds: float) -> dict[str, Any]:
+def added_json(path: Path | str, report: Report, added: Added, seconds: float) -> dict[str, Any]:
     """What became of a file that was accepted."""
     document = report.document
     status = "failed" if document.status is Status.FAILED else "ready"
@@ -65,9 +65,10 @@ def added_json(path: Path, report: Report, added: Added, seconds: float) -> dict
     }
 
 
-def refused_json(path: Path, error: str, seconds: float) -> dict[str, Any]:
+def refused_json(path: Path | str, error: str, seconds: float) -> dict[str, Any]:
     """The same of a file that never became a document, or is none any more."""
-    nothing = Document(id="", name=path.name, suffix="", size=0, status=Status.FAILED, added_at="")
+    name = path.name if isinstance(path, Path) else path
+    nothing = Document(id="", name=name, suffix="", size=0, status=Status.FAILED, added_at="")
     said = added_json(path, Report(nothing), Added(nothing), seconds)
     return said | {"document_id": None, "error": error}
 
@@ -97,6 +98,8 @@ def _report_json(report: Report) -> dict[str, Any]:
         "duplicates": list(report.duplicates),
         "parts": list(report.parts),
         "inside": list(report.inside),
+        "address": report.address or None,
+        "fetched_at": report.fetched_at or None,
     }
 
 

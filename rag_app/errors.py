@@ -15,7 +15,12 @@
     │   ├── PasswordNeeded
     │   │   └── WrongPassword
     │   ├── NoText
-    │   └── LimitReached     too large, too many pages, too slow, too much memory: names the limit
+    │   ├── LimitReached     too large, too many pages, too slow, too much memory: names the limit
+    │   └── AddressError     what is given is no web address that can be fetched
+    │       ├── AddressNotPublic
+    │       ├── SiteSilent   it cannot be reached, or breaks off
+    │       ├── PageRefused  it does not give the page: not found, not without signing in …
+    │       └── FetchStopped a person did not want to wait for it any longer
     ├── UnknownDocument
     └── QuestionError        empty, too long, or nothing to ask yet
 
@@ -131,6 +136,36 @@ class LimitReached(DocumentError):
     """The file is over one of the limits in the settings; the message names it."""
 
     code = "limit_reached"
+
+
+class AddressError(DocumentError):
+    """What is given is no web address that can be fetched."""
+
+    code = "address"
+
+
+class AddressNotPublic(AddressError):
+    """The address lies on this computer or in a network that is nobody else's business."""
+
+    code = "address_not_public"
+
+
+class SiteSilent(AddressError):
+    """The site of an address cannot be reached, or breaks off."""
+
+    code = "site_silent"
+
+
+class PageRefused(AddressError):
+    """The site does not give the page."""
+
+    code = "page_refused"
+
+
+class FetchStopped(AddressError):
+    """A person did not want to wait for a page any longer."""
+
+    code = "fetch_stopped"
 
 
 class UnknownDocument(RagAppError):

@@ -5,10 +5,11 @@ Every setting can be given as RAG_APP_<NAME> in the environment or as an argumen
 from __future__ import annotations
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_app.errors import SettingsError
@@ -84,6 +85,14 @@ class Settings(BaseSettings):
     ocr_seconds: float = Field(
         300, gt=0, description="longest time the text of one page may take to be recognised"
     )
+    fetch_seconds: float = Field(
+        120, gt=0, description="longest time that fetching one web address may take"
+    )
+    own_networks: str = Field(
+        "",
+        description="networks of yours, such as 192.168.1.0/24, that web addresses may be fetched "
+        "from besides public ones; separated by commas",
+    )
     max_question_characters: int = Field(4_000, ge=10, description="longest question")
 
     chunk_tokens: int = Field(
@@ -121,6 +130,14 @@ class Settings(BaseSettings):
         0, ge=0, le=200, description="found passages that the reader puts in order; 0: none"
     )
     threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
+
+    @field_validator("own_networks")
+    @classmethod
+    def _are_networks(cls, given: str) -> str:
+        for one in given.split(","):
+            if one.strip():
+                ip_network(one.strip(), strict=False)
+        return given
 
     @classmethod
     def load(cls, **given: Any) -> Settings:

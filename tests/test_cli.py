@@ -39,6 +39,9 @@ def ferry(tmp_path):
     return file
 
 
+WEB = ("address", "fetched_at")
+
+
 def test_add_reports_each_file_as_the_contract_says(run, ferry, tmp_path):
     bad = tmp_path / "bad.pdf"
     bad.write_bytes(b"no pdf at all")
@@ -49,7 +52,7 @@ def test_add_reports_each_file_as_the_contract_says(run, ferry, tmp_path):
     assert set(by_status) == {"ready", "failed", "duplicate"}
     keys = {"path", "document_id", "name", "status", "pages", "chunks", "warnings", "error"}
     keys |= {"seconds", "pages_without_text", "tables", "encoding"}
-    assert all(set(r) == keys | {"duplicates", "parts", "inside"} for r in reports)
+    assert all(set(r) == keys | {"duplicates", "parts", "inside", *WEB} for r in reports)
     assert by_status["ready"]["pages"] == 1 and by_status["ready"]["error"] is None
     assert "not a PDF" in by_status["failed"]["error"]
 

@@ -16,6 +16,7 @@ from rag_app.commands import queue as cli_queue
 from rag_app.contract import answer_json, span_json
 from rag_app.intake import watching
 from rag_app.types import Answer, Box, Citation, Timing
+from tests import sentence_models
 from tests.fakes import WordEmbedder
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json.md").read_text("utf-8")
@@ -213,6 +214,14 @@ def test_conversations_and_the_queue(run, ferry):
         library.conversations.start("What does the ferry cost?")
     hold(run("conversations", "--json"), FIELDS["rag-app conversations --json"])
     hold(run("queue", "--json"), FIELDS["rag-app queue --json"])
+
+
+def test_the_languages(run, ferry, tmp_path):
+    fields = FIELDS["rag-app languages --json"]
+    hold(run("languages", "--json"), fields)
+    [chosen] = run("languages", str(sentence_models.write(tmp_path / "model")), "--json")
+    hold([chosen], fields)
+    assert (chosen["languages"], chosen["answering"], chosen["embedded"]) == ("own", "own", None)
 
 
 def test_evaluations(run, ferry, questions):

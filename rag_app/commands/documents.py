@@ -24,8 +24,8 @@ _GAVE_WAY = "A later file of the same name took its place."
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    add = commands.add_parser("add", parents=[shared], help="add files or folders")
-    add.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    add = commands.add_parser("add", parents=[shared], help="add files, folders or web pages")
+    add.add_argument("paths", nargs="+", type=_given, metavar="PATH", help="or a web address")
     add.add_argument("--password", help="opens encrypted files; it is not kept")
     add.add_argument(
         "--replace", action="store_true", help="documents of the same name give way to the new"
@@ -49,13 +49,11 @@ def _add(arguments: argparse.Namespace) -> int:
     files = list(_files(arguments.paths))
     failed = False
     with opened(arguments) as library:
-        waiting: list[tuple[Path, float, Added]] = []
+        waiting: list[tuple[Path | str, float, Added]] = []
         for path in files:
             began = time.perf_counter()
             try:
-                added = library.add(
-                    path.name, path, password=arguments.password, replace=arguments.replace
-                )
+                added = _take(library, path, arguments)
             except RagAppError as error:
                 failed = True
                 seconds = time.perf_counter() - began
@@ -69,7 +67,18 @@ def _add(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _became(library: Library, path: Path, began: float, added: Added) -> dict[str, Any]:
+def _given(text: str) -> Path | str:
+    """A path, or a web address as it is."""
+    return text if text.lower().startswith(("http://", "https://")) else Path(text)
+
+
+def _take(library: Library, path: Path | str, arguments: argparse.Namespace) -> Added:
+    if isinstance(path, str):
+        return library.web.add(path, replace=arguments.replace)
+    return library.add(path.name, path, password=arguments.password, replace=arguments.replace)
+
+
+def _became(library: Library, path: Path | str, began: float, added: Added) -> dict[str, Any]:
     """What became of an accepted file, once all work on it is done."""
     there = wait_for_all(library, [added.document.id])
     seconds = time.perf_counter() - began
@@ -81,12 +90,15 @@ def _became(library: Library, path: Path, began: float, added: Added) -> dict[st
     return became
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files themselves, and of folders those that can be read, in order of name."""
+def _files(paths: Iterable[Path | str]) -> Iterator[Path | str]:
+    """Files and addresses themselves, and of folders the files that can be read, in order of
+    name."""
     from rag_app.reading import NAMES
 
     for path in paths:
-        if path.is_dir():
+        if isinstance(path, str):
+            yield path
+        elif path.is_dir():
             yield from (
                 p for p in sorted(path.rglob("*")) if p.is_file() and p.suffix.lower() in NAMES
             )

@@ -87,7 +87,7 @@ def _unwatch(arguments: argparse.Namespace) -> int:
 def watch(arguments: argparse.Namespace) -> int:
     """`rag-app add --watch FOLDER…`: take folders in and keep them in step until interrupted."""
     for path in arguments.paths:
-        if not path.is_dir():
+        if isinstance(path, str) or not path.is_dir():
             raise BadUse(f"--watch takes folders; {path} is none.")
     with opened(arguments) as library:
         for path in arguments.paths:

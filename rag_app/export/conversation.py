@@ -58,7 +58,19 @@ def export(library: Library, conversation_id: str, form: str) -> bytes:
         return as_html(library, meant, exchanges).encode()
     if form == "json":
         return json.dumps(as_json(meant, exchanges), ensure_ascii=False, indent=2).encode()
-    return as_markdown(meant, exchanges).encode()
+    return (as_markdown(meant, exchanges) + _from_the_web(library, exchanges)).encode()
+
+
+def _from_the_web(library: Library, exchanges: Iterable[Exchange]) -> str:
+    """Where the cited pages of the web were fetched, as the end of a Markdown text."""
+    cited = {
+        c.document_id: c.name for e in exchanges if e.answer for c in e.answer.citations if c.quote
+    }
+    lines = [
+        f"- {_escaped(cited[id_])}: <{origin.address}>, fetched {day(origin.at)}"
+        for id_, origin in library.web.origins(cited).items()
+    ]
+    return "\n".join(["", "## From the web", "", *sorted(lines), ""]) if lines else ""
 
 
 def file_name(title: str, form: str) -> str:

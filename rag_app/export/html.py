@@ -19,6 +19,7 @@ from rag_app.export.readable import TABLES, Marks, readable
 from rag_app.highlighting import areas, mark
 from rag_app.library import Library
 from rag_app.store import Conversation, Exchange
+from rag_app.store.fetched import Origin
 from rag_app.types import QUOTING, Answer, Citation
 
 _AROUND = 1_500  # characters of a text shown before and after its quotes
@@ -81,9 +82,11 @@ def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]
     shown = {key: picture for key, quoted in pages.items() if (picture := _page(library, quoted))}
     numbers = {key: number for number, key in enumerate(shown, start=1)}
     said = "".join(_exchange(n, one, numbers) for n, one in enumerate(exchanges, start=1))
+    origins = library.web.origins({document_id for document_id, _ in shown})
     figures = "".join(
         f"<figure id='page-{numbers[key]}'><figcaption><b>{escape(pages[key].name)}</b>, "
-        f"page {pages[key].page} {_labels(pages[key])}</figcaption>{picture}</figure>"
+        f"page {pages[key].page}{_from(origins.get(key[0]))} {_labels(pages[key])}</figcaption>"
+        f"{picture}</figure>"
         for key, picture in shown.items()
     )
     title = escape(meant.title)
@@ -102,6 +105,15 @@ def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]
 def day(moment: str) -> str:
     """The day of a time in ISO 8601."""
     return moment.partition("T")[0]
+
+
+def _from(origin: Origin | None) -> str:
+    """Where a page of the web was fetched."""
+    if origin is None:
+        return ""
+    link = escape(origin.address, quote=True)
+    said = f"<a href='{link}' rel='noopener noreferrer'>{escape(origin.address)}</a>"
+    return f", from {said}, fetched {escape(day(origin.at))}"
 
 
 def _quoted_pages(exchanges: Iterable[Exchange]) -> dict[tuple[str, int], _Quoted]:

@@ -13,6 +13,7 @@ _ENCODING = re.compile(r"it was read as (.+)\.$")  # how readers say that they h
 def report(store: Store, document: Document) -> Report:
     """The report of a document."""
     facts = store.queue.facts(document.id)
+    origin = store.fetched.of(document.id)
     guessed = (_ENCODING.search(warning) for warning in document.warnings)
     return Report(
         document=document,
@@ -22,4 +23,6 @@ def report(store: Store, document: Document) -> Report:
         duplicates=facts.duplicates,
         parts=facts.parts,
         inside=facts.inside,
+        address=origin.address if origin else "",
+        fetched_at=origin.at if origin else "",
     )

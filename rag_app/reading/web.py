@@ -6,42 +6,34 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from rag_app.errors import NoText
+from rag_app.reading.elements import BLOCKS, UNSEEN, is_shown, walk
 from rag_app.reading.limits import Limits
+from rag_app.reading.main_content import Chosen, everything, main_content
 from rag_app.reading.sections import OnPage, Sections
 from rag_app.reading.tables import Cell, compact, spread
 from rag_app.reading.text import decode
 from rag_app.types import Reading
 
-_Test = Callable[[LexborNode], bool]
-
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)|<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]+)",
     re.IGNORECASE,
 )
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_UNSEEN = frozenset(
-    [
-        "head", "script", "style", "noscript", "template", "svg", "math", "canvas", "iframe",
-        "object", "nav", "button", "select", "textarea", "datalist", "dialog", "ix:header",
-    ]
-)  # fmt: skip
 _AROUND = frozenset(["header", "footer", "aside"])  # what stands around a <main>
-_BLOCKS = frozenset(
-    [
-        "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
-        "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2",
-        "h3", "h4", "h5", "h6", "header", "hr", "legend", "li", "menu", "ol", "optgroup", "option",
-        "p", "pre", "section", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
-    ]
-)  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CELLS = ("td", "th")
 _WESTERN = ("ascii", "iso8859-1")  # browsers read both as windows-1252
+_HOW = "Open it in your browser, print it there to a PDF, and add that."
+_NOTHING = f"There is no text on this page: it may come only when a browser shows it. {_HOW}"
+_ONLY_TITLE = (
+    f"Only the title of this page could be read: the rest may come only when a browser shows it. "
+    f"{_HOW}"
+)
 _WIDEST = 50  # columns that one cell may span
 
 
@@ -55,9 +47,12 @@ def read_html(
     """The sections, title and headings of a web page. Raises NoText or LimitReached."""
     markup, warnings = decode_html(path.read_bytes())
     sections = Sections(limits)
-    title = add_html(markup, sections)
+    title = add_html(markup, sections, main_content)
     if sections.is_empty and not sections.pages:
-        sections.paragraph(title)  # all that a browser would show of it
+        if not title:
+            raise NoText(_NOTHING)
+        sections.paragraph(title)
+        warnings = (*warnings, _ONLY_TITLE)
     reading = sections.reading(title, warnings)
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
@@ -66,6 +61,8 @@ def read_html(
 
 def decode_html(data: bytes, charset: str = "") -> tuple[str, tuple[str, ...]]:
     """The text of a page in `charset`, else in the one it names, else in one that is guessed."""
+    if data.startswith(codecs.BOM_UTF8):  # goes before whatever is said of it
+        return decode(data)
     named = _CHARSET.search(data[:4_096])
     for name in (charset, *((each or b"").decode() for each in (named.groups() if named else ()))):
         try:
@@ -82,12 +79,14 @@ def _errors(codec: str) -> str:
     return "strict" if codec.startswith("utf-8") else "replace"
 
 
-def add_html(markup: str, sections: Sections) -> str:
-    """Add what a page shows, and give its title back."""
+def add_html(
+    markup: str, sections: Sections, choose: Callable[[LexborHTMLParser], Chosen] = everything
+) -> str:
+    """Add what a page shows, or the part of it that is chosen, and give its title back."""
     parser = LexborHTMLParser(markup)
     if parser.root is None:
         return ""
-    page = _Page(parser, sections)
+    page = _Page(parser, sections, choose(parser))
     page.write(parser.root)
     named = parser.css_first("head > title")
     said = " ".join(named.text().split()) if named else ""
@@ -97,18 +96,23 @@ def add_html(markup: str, sections: Sections) -> str:
 class _Page:
     """Goes through the elements of one page, in their order."""
 
-    def __init__(self, parser: LexborHTMLParser, sections: Sections) -> None:
-        self.title = ""
+    def __init__(self, parser: LexborHTMLParser, sections: Sections, chosen: Chosen) -> None:
+        self.title = chosen.heading
+        self._chosen = chosen
         self._sections = sections
         self._has_main = parser.css_first("main") is not None
-        self._in_main = self._in_item = 0
+        self._in_main = int(chosen.part is not None and chosen.part.css_first("main") is None)
+        self._in_item = 0
         self._pieces: list[str] = []
         self._layout: set[int] = set()
 
     def write(self, root: LexborNode) -> None:
-        """Add everything under `root` to the sections."""
+        """Add everything under `root`, or the chosen part of it, to the sections."""
         self._find_layout(root)
-        for node, entering in _walk(root, self._is_shown):
+        if self._chosen.heading:
+            self._sections.heading(self._chosen.heading, 1)
+        root = self._chosen.part or root
+        for node, entering in walk(root, self._is_shown):
             tag = node.tag or ""
             if node.is_text_node:
                 self._pieces.append(node.text_content or "" if tag == "-text" else "")
@@ -120,7 +124,7 @@ class _Page:
             elif tag == "main":
                 self._in_main += 1 if entering else -1
                 self._flush()
-            elif tag in _BLOCKS:
+            elif tag in BLOCKS:
                 self._block(node, tag, entering)
         self._flush()
 
@@ -148,9 +152,9 @@ class _Page:
     def _is_shown(self, node: LexborNode) -> bool:
         """Whether to go into an element."""
         tag = node.tag or ""
-        if tag in _UNSEEN or (tag in _AROUND and self._has_main and not self._in_main):
+        if tag in UNSEEN or (tag in _AROUND and self._has_main and not self._in_main):
             return False
-        if not is_shown(node):
+        if node.mem_id in self._chosen.without or not is_shown(node):
             return False
         return tag != "table" or node.mem_id in self._layout
 
@@ -158,7 +162,7 @@ class _Page:
         """Note the tables that hold other tables or headings, or have only one column."""
         tables: list[LexborNode] = []
         cells: dict[int, int] = {}
-        for node, entering in _walk(root, lambda each: each.tag not in _UNSEEN):
+        for node, entering in walk(root, lambda each: each.tag not in UNSEEN):
             tag = node.tag or ""
             if tag == "table":
                 if entering and tables:
@@ -172,18 +176,6 @@ class _Page:
                 self._layout.add(node.mem_id)
 
 
-def is_shown(node: LexborNode) -> bool:
-    """Whether an element says nothing against being shown."""
-    attributes = node.attributes
-    if not attributes:
-        return True
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
-        return False
-    return attributes.get("role") != "navigation" and not _HIDDEN.search(
-        attributes.get("style") or ""
-    )
-
-
 def _is_cell_before(node: LexborNode) -> bool:
     """Whether another cell stands before this one in its row."""
     before = node.prev
@@ -192,26 +184,11 @@ def _is_cell_before(node: LexborNode) -> bool:
     return before is not None
 
 
-def _walk(root: LexborNode, goes_in: _Test) -> Iterator[tuple[LexborNode, bool]]:
-    """(node, entering) in the order of the page; what is inside an element is between its two."""
-    waiting: list[tuple[LexborNode, bool]] = [(root, True)]
-    while waiting:
-        node, entering = waiting.pop()
-        yield node, entering
-        if not entering or not node.is_element_node or not goes_in(node):
-            continue
-        waiting.append((node, False))
-        child = node.last_child
-        while child is not None:
-            waiting.append((child, True))
-            child = child.prev
-
-
 def _rows(table: LexborNode) -> list[list[str]]:
     """The cells of a table; a caption is a row of its own."""
     rows: list[list[Cell]] = []
     pieces: list[str] = []
-    for node, entering in _walk(table, lambda each: each.tag not in _UNSEEN and is_shown(each)):
+    for node, entering in walk(table, lambda each: each.tag not in UNSEEN and is_shown(each)):
         tag = node.tag or ""
         if tag == "-text":
             pieces.append(node.text_content or "")
@@ -225,7 +202,7 @@ def _rows(table: LexborNode) -> list[list[str]]:
                 rows = rows or [[]]
                 rows[-1] += spread("".join(pieces), _span(node))
             pieces = []
-        elif tag in _BLOCKS or tag == "br":
+        elif tag in BLOCKS or tag == "br":
             pieces.append(" ")
     return compact(rows)
 

@@ -23,6 +23,7 @@ from rag_app.store.family import (
     staying_behind,
     superseded,
 )
+from rag_app.store.fetched import Fetched
 from rag_app.store.queue import UNCLEANED, Queue
 from rag_app.store.recognised import Scans
 from rag_app.types import Document, Status
@@ -34,6 +35,7 @@ class Store(Contents):
     def __init__(self, path: Path) -> None:
         super().__init__(Database(path))
         self.queue = Queue(self.database)
+        self.fetched = Fetched(self.database)
         self._listed: tuple[int, list[Document]] | None = None  # as of so many commits
         self.scans = Scans(self.database)
 

@@ -1,0 +1,124 @@
+"""Pages of the web by their address: a field under the drop zone, and those on their way.
+
+Nothing is fetched but what a person has just asked for."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from rag_app.library import Library
+from rag_app.store.fetched import Origin
+from rag_app.ui import texts_web as words
+from rag_app.ui.boundary import caught
+from rag_app.ui.fetches import Fetching
+from rag_app.ui.state import Receipt, Replaceable, Session, WebPages, current, say
+
+_AT_ONCE = 5  # pages on their way in one window
+_LOOK_AGAIN = 0.5  # seconds
+
+
+def draw(library: Library) -> None:
+    """The field, if it is wanted, and the pages that are on their way."""
+    web = current().web
+    if web.open:
+        _field(library, web)
+    if web.fetching:
+        st.fragment(_coming, run_every=_LOOK_AGAIN)(library)
+
+
+def button() -> None:
+    """What opens the field."""
+    if not current().web.open:
+        st.button(words.ADD_PAGE, key="web_open", type="tertiary", on_click=_open)
+
+
+def origin_html(origin: Origin) -> str:
+    """Where a document came from and when, with a link that opens beside the app."""
+    site, fetched = words.origin(origin.address, origin.at)
+    link = escape(origin.address, quote=True)
+    return (
+        f"<p class='facts'>{words.FROM} <a href='{link}' target='_blank' rel='noopener noreferrer'>"
+        f"{escape(site)}</a>, {escape(fetched)}</p>"
+    )
+
+
+def _field(library: Library, web: WebPages) -> None:
+    if web.again:  # what was refused can be mended
+        st.session_state["web_address"], web.again = web.again, ""
+    with st.form("web", border=False, clear_on_submit=False):
+        st.text_input(
+            words.ADDRESS, key="web_address", placeholder=words.EXAMPLE, autocomplete="url",
+        )  # fmt: skip
+        if web.trouble:
+            st.html(f"<p class='failed' role='alert'>{escape(web.trouble)}</p>")
+        st.html(f"<p class='note'>{escape(words.GOES_OUT)}</p>")
+        with st.container(key="web_buttons", horizontal=True, vertical_alignment="center"):
+            st.form_submit_button(
+                words.FETCH, key="web_fetch", icon=":material/language:", on_click=_fetch,
+                args=(library,),
+            )  # fmt: skip
+            st.form_submit_button(words.CANCEL, key="web_cancel", type="tertiary", on_click=_close)
+
+
+def _coming(library: Library) -> None:
+    """How far each page is; what has come is taken over, and the page drawn anew."""
+    session = current()
+    if any(not one.running for one in session.web.fetching):
+        with caught(say):
+            _take(library, session)
+        st.rerun()
+    for number, one in enumerate(session.web.fetching):
+        with st.container(key=f"web-{number}", horizontal=True, vertical_alignment="center"):
+            line = words.fetching(one.site, one.done, one.total)
+            st.html(f"<p class='working' role='status'>{escape(line)}</p>")
+            st.button(words.STOP, key=f"web_stop-{number}", type="tertiary", on_click=one.stop)
+
+
+def _take(library: Library, session: Session) -> None:
+    """What came of the pages that are done goes where that of dropped files goes."""
+    ended = [one for one in session.web.fetching if not one.running]
+    session.web.fetching = [one for one in session.web.fetching if one not in ended]
+    for one in ended:
+        if not one.stopped:
+            session.receipt = session.receipt or Receipt()
+            _note(library, session, session.receipt, one)
+
+
+def _note(library: Library, session: Session, receipt: Receipt, one: Fetching) -> None:
+    if one.added is None:
+        session.web.open, session.web.again = True, one.address
+        session.web.trouble = one.error
+        return
+    document = one.added.document
+    receipt.known += one.added.duplicate
+    receipt.added += not one.added.duplicate
+    receipt.notes += one.added.warnings
+    earlier = None if one.added.duplicate else library.web.earlier(document.id)
+    if earlier:
+        receipt.replaceable.append(Replaceable(document.id, earlier.name, earlier.id))
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+def _open() -> None:
+    current().web.open = True
+
+
+def _close() -> None:
+    current().web.open, current().web.trouble = False, ""
+    st.session_state["web_address"] = ""
+
+
+@caught(say)
+def _fetch(library: Library) -> None:
+    web = current().web
+    address = str(st.session_state["web_address"] or "").strip()
+    if not address or len(web.fetching) >= _AT_ONCE:
+        web.trouble = words.ENOUGH if address else words.NOTHING_TYPED
+    else:
+        current().receipt = None
+        web.fetching.append(Fetching(library, address))
+        _close()
