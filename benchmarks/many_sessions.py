@@ -34,13 +34,18 @@ ROUNDS = (
 # Both moments are taken inside the page: reading them from outside would wait its turn.
 WATCH = """
 () => {
-  const shown = () => document.querySelectorAll('.how').length;
+  const last = kind => [...document.querySelectorAll(kind)].pop();
   addEventListener('keydown', e => {
     if (e.key !== 'Enter') return;
-    const before = shown(), began = performance.now();
+    const asked = e.target.value.trim(), began = performance.now();
     window.took = null;
     const look = new MutationObserver(() => {
-      if (shown() > before) { window.took = performance.now() - began; look.disconnect(); }
+      const question = last('.question'), how = last('.how');
+      if (!question || !how || question.textContent.trim() !== asked) return;
+      if (question.compareDocumentPosition(how) & Node.DOCUMENT_POSITION_FOLLOWING) {
+        window.took = performance.now() - began;
+        look.disconnect();
+      }
     });
     look.observe(document.body, {childList: true, subtree: true});
   }, true);

@@ -22,7 +22,7 @@ from rag_app.finding.pairs import together
 from rag_app.finding.ranking import WORDS, WORDS_ABROAD, Evidence, Pool, chances, ranked, shares
 from rag_app.store import Store
 from rag_app.text.languages import is_english
-from rag_app.types import Chunk, Document, Passage, RetrieverKind
+from rag_app.types import Chunk, Document, Passage, RetrieverKind, of_documents
 from rag_app.vectors import VectorIndex
 
 __all__ = ["HybridRetriever", "Reranker", "as_langchain", "query_words", "rerank"]
@@ -32,6 +32,8 @@ _WELL_NAMED = (
 )
 _TRUST = 0.1  # exponent of a reranker's odds beside p(z|x) (benchmarks/LOG.md)
 _MOST_ODDS = 30.0
+_LARGE = 50_000  # passages of a library
+_WIDE = 10  # times the candidates, of which those of named documents are picked
 _MOST_NAMED = 16  # documents that are searched by themselves
 _BESIDE = ThreadPoolExecutor(2, "rag-app-words")  # models stay in the thread that asks
 
@@ -63,7 +65,8 @@ class HybridRetriever(BaseRetriever):
             return []
         documents = self.store.documents()
         named = self._named(question, documents)
-        meaning, words = self._pools(question, self._scopes(named))
+        large = sum(document.chunks for document in documents) > _LARGE
+        meaning, words = self._pools(question, self._scopes(named), large)
         chunks = self.store.chunks([*{**meaning.scores, **words.scores}])
         pages = self._figures(question, chunks.values())
         known = not self.embedder.english or is_english(question)
@@ -103,13 +106,16 @@ class HybridRetriever(BaseRetriever):
             return [self.documents]
         return [self.documents, tuple(well[:_MOST_NAMED])]
 
-    def _pools(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> tuple[Pool, Pool]:
+    def _pools(
+        self, question: str, scopes: Sequence[tuple[str, ...] | None], large: bool
+    ) -> tuple[Pool, Pool]:
         """What is found by meaning and by words, looked for side by side."""
         if self.kind is RetrieverKind.DENSE:
             return self._by_meaning(question, scopes), Pool()
         if self.kind is RetrieverKind.BM25:
             return Pool(), self._by_words(question, scopes)
-        words = [_BESIDE.submit(self._by_words, question, [scope]) for scope in scopes]
+        parts = [scopes] if large else [[scope] for scope in scopes]
+        words = [_BESIDE.submit(self._by_words, question, part) for part in parts]
         try:
             meaning = self._by_meaning(question, scopes)
         except ModelUnavailable:  # words are better than nothing
@@ -124,11 +130,13 @@ class HybridRetriever(BaseRetriever):
     def _by_words(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
         words, phrases = query_words(question)
         endings = not is_english(question)
-        found = [
-            self.store.search_words(words, phrases, self.candidates, scope, endings)
-            for scope in scopes
-        ]
-        return _joined([Pool.of(one, self.candidates) for one in found])
+        wide = self.candidates if len(scopes) == 1 else _WIDE * self.candidates
+        found = self.store.search_words(words, phrases, wide, scopes[0], endings)
+        kept = found[: self.candidates]
+        if len(scopes) > 1:  # in a large library: a search of its own takes as long again
+            chosen = of_documents(scopes[1] or ())
+            kept += [one for one in found if chosen(one[0])][: self.candidates]
+        return Pool(dict(kept), found[-1][1] if len(found) >= wide else 0.0)
 
     def _pairs(self, question: str, chunks: Mapping[str, Chunk]) -> Mapping[str, float]:
         """How well the words of each chunk stand together as they do in the question."""

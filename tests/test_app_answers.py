@@ -27,9 +27,10 @@ def session(page: Page) -> Session:
 def press(page: Page, act: str, exchange: int = -1) -> None:
     """Press a button under an answer, as the listener would report it."""
     said = f"{act}:{session(page).exchanges[exchange].id}"
-    page.at.session_state[actions.KEY] = {"act": said}
+    listener = actions.THUMBS if act in ("up", "down") else actions.KEY
+    page.at.session_state[listener] = {"act": said}
     page.run()
-    del page.at.session_state[actions.KEY]  # a press happens once
+    del page.at.session_state[listener]  # a press happens once
     page.until(lambda: not page.at.chat_input[0].disabled)
 
 
@@ -166,8 +167,9 @@ def test_a_changed_question_can_begin_a_new_conversation_with_what_came_before(p
 @pytest.mark.parametrize("said", ["", "up", "up:xyz", "down:0000000000000000", "<b>", 7])
 def test_a_forged_press_does_nothing(page, said):
     asked(page)
-    page.at.session_state[actions.KEY] = {"act": said}
-    page.run()
+    for listener in (actions.KEY, actions.THUMBS):
+        page.at.session_state[listener] = {"act": said}
+        page.run()
     assert kept(page)[0].rating == 0
 
 
@@ -220,9 +222,10 @@ def test_only_the_last_exchanges_are_drawn_until_earlier_ones_are_wanted(page):
         one = page.library.conversations.ask(meant, f"Question {number}?")
         page.library.conversations.answer(one, first.answer)
     page.run()
-    assert len(page.at.chat_message) == 40
+    assert len(page.at.chat_message) == 20
     page.click("earlier")
-    assert len(page.at.chat_message) == 80
+    assert len(page.at.chat_message) == 60
+    page.click("earlier")
     page.click("earlier")
     assert len(page.at.chat_message) == 102 and "earlier" not in page.buttons()
 

@@ -77,9 +77,25 @@ def test_a_conversation_is_renamed(page):
     page.at.session_state["session"].renaming = one.id
     page.run()
     page.at.text_input(key=f"title-{one.id}").set_value("Prices")
-    page.run()
+    page.click("title_save")
     assert listed(page) == ["Prices"]
     assert page.at.session_state["session"].renaming is None
+
+
+def test_a_conversation_is_deleted_only_after_a_question(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    [one] = page.library.conversations.listed()
+    choose(page, texts.DELETE)
+    page.at.session_state["session"].deleting = one.id
+    page.run()
+    assert "This cannot be undone." in page.html()
+    page.click("delete_keep")
+    assert listed(page) == [one.title]
+    page.at.session_state["session"].deleting = one.id
+    page.run()
+    page.click(f"delete-{one.id}")
+    assert listed(page) == [] and not page.at.chat_message
 
 
 def test_a_removed_document_is_said_and_its_words_are_gone_from_the_conversation(page):

@@ -1,7 +1,8 @@
-"""The row of buttons under an answer: plain HTML, and one listener for all of them.
+"""The row of buttons under an answer: plain HTML, and two listeners for all of them.
 
-Copying happens in the browser; every other press is reported and carried out by the page. The
-listener also says it when the browser has lost the network."""
+Copying happens in the browser; every other press is reported and carried out by the page. Thumbs
+have a listener of their own, so that a small part of the page can take them without the rest being
+drawn anew. The other one also says it when the browser has lost the network."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ from rag_app.export.conversation import as_text
 from rag_app.ui import texts_answers
 from rag_app.ui.state import Exchange, current
 
-KEY = "actions"
+KEY, THUMBS = "actions", "thumbs"
 
-_ACT = re.compile(r"(up|down|again|edit|why):([0-9a-f]{16})")
+_KINDS = {KEY: ("copy", "again", "edit", "why"), THUMBS: ("up", "down")}
+_ACT = re.compile(r"([a-z]+):([0-9a-f]{16})")
 
 _HTML = '<div id="said" role="status"></div><div id="lost" role="alert" popover="manual"></div>'
 
@@ -40,9 +42,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     lost.textContent = navigator.onLine ? '' : data.offline;
     lost.togglePopover(!navigator.onLine);
   };
-  addEventListener('offline', connection, on);
-  addEventListener('online', connection, on);
-  connection();
+  if (data.kinds.includes('copy')) {  // it is enough that one listener says it
+    addEventListener('offline', connection, on);
+    addEventListener('online', connection, on);
+    connection();
+  }
   const soon = (times, look) => { if (!look() && times) setTimeout(soon, 120, times - 1, look); };
   const byHand = text => {  // where the page is not served safely there is no clipboard to ask
     const field = document.createElement('textarea');
@@ -101,8 +105,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   document.addEventListener('click', event => {
     const button = event.target instanceof Element ? event.target.closest(SELECTOR) : null;
     if (!button) return;
-    event.preventDefault();
     const act = button.dataset.act, kind = act.split(':')[0];
+    if (!data.kinds.includes(kind)) return;
+    event.preventDefault();
     if (kind === 'copy') return copy(button);
     const opens = kind === 'why' ? 'aria-expanded' : kind === 'down' ? 'aria-pressed' : '';
     const toOpen = opens && button.getAttribute(opens) !== 'true';
@@ -118,14 +123,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
 _listener = st.components.v2.component("rag_app_actions", html=_HTML, css=_CSS, js=_JS)
 
 
-def pressed() -> tuple[str, Exchange] | None:
+def pressed(key: str = KEY) -> tuple[str, Exchange] | None:
     """Which button was just pressed, and under which answer. Call it before answers are drawn.
 
     It comes from the browser, so it may be anything."""
-    with st.container(key="actions_listener"):
+    with st.container(key=f"{key}_listener"):
         said = _listener(
-            key=KEY,
+            key=key,
             data={
+                "kinds": _KINDS[key],
                 "copied": texts_answers.COPIED,
                 "failed": texts_answers.NOT_COPIED,
                 "offline": texts_answers.OFFLINE,
@@ -134,7 +140,7 @@ def pressed() -> tuple[str, Exchange] | None:
         ).act
     found = _ACT.fullmatch(said) if isinstance(said, str) else None
     exchange = current().exchange(found[2]) if found else None
-    if found is None or exchange is None or exchange.running:
+    if found is None or exchange is None or exchange.running or found[1] not in _KINDS[key]:
         return None
     return found[1], exchange
 

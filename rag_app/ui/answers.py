@@ -48,12 +48,12 @@ def _answer(exchange: Exchange, answer: Answer) -> None:
 def _abstained(exchange: Exchange, answer: Answer) -> None:
     nearest = answer.passages[:_NEAREST]
     st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
-    st.html(
-        "".join(
-            _card(exchange.id, f"p{n}", p.name, p.chunk.page, mark(p.chunk.text, ()))
-            for n, p in enumerate(nearest, start=1)
-        )
+    cards = "".join(
+        _card(exchange.id, f"p{n}", p.name, p.chunk.page, mark(p.chunk.text, ()))
+        for n, p in enumerate(nearest, start=1)
     )
+    if cards:
+        st.html(f"<div class='near'>{cards}</div>")
     _how(answer)
 
 

@@ -9,7 +9,11 @@ import streamlit as st
 _JS = r"""
 let last = null, holding = false;
 const scroller = () => document.querySelector('.stMain');
-const hold = () => { if (holding) scroller()?.scrollTo(0, 0); };
+const hold = () => { if (holding && scroller()?.scrollTop) scroller().scrollTo(0, 0); };
+const keepHolding = until => {  // for a moment at every frame: it is pulled down at every frame
+  hold();
+  if (holding && performance.now() < until) requestAnimationFrame(() => keepHolding(until));
+};
 // The chat's scroller follows its end while it grows; a page is read from its top.
 document.addEventListener('scroll', event => { if (event.target === scroller()) hold(); },
   { capture: true, passive: true });
@@ -21,7 +25,7 @@ export default function ({ data }) {
   last = now;
   if (before === null) return;
   holding = !!data.view;
-  hold();
+  keepHolding(performance.now() + 3000);
   if (!matchMedia('(max-width: 768px)').matches) return;
   if (document.querySelector('[data-testid="stSidebar"][data-collapsed="false"]'))
     document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click();

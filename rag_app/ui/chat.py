@@ -8,12 +8,24 @@ import streamlit as st
 
 from rag_app.highlighting import link_citations, mark
 from rag_app.library import Library
-from rag_app.ui import actions, answers, asking, editing, ratings, texts, texts_answers, why
+from rag_app.ui import (
+    actions,
+    answers,
+    asking,
+    editing,
+    generation,
+    ratings,
+    texts,
+    texts_answers,
+    why,
+)
 from rag_app.ui.asking import submit as submit
 from rag_app.ui.boundary import caught
-from rag_app.ui.state import SHOWN, Exchange, Session, current, say
+from rag_app.ui.state import EARLIER, Exchange, Session, current, say
 
 _AT_ONCE = 0.4  # seconds an answer may take and be drawn without a word about waiting
+_LOOK_AGAIN = 0.3  # seconds
+_FEW = 4  # answers in the making; with more, looking takes from what makes them
 
 
 def draw(library: Library) -> None:
@@ -39,9 +51,7 @@ def press(library: Library) -> None:
     if found is None:
         return
     act, exchange = found
-    if act in ("up", "down"):
-        ratings.rate(library, exchange, 1 if act == "up" else -1)
-    elif act == "again":
+    if act == "again":
         asking.begin(library, exchange)
     elif act == "edit":
         session.editing = exchange.id
@@ -72,7 +82,7 @@ def _submitted(library: Library) -> None:
 
 
 def _show_earlier() -> None:
-    current().shown += SHOWN
+    current().shown += EARLIER
 
 
 def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
@@ -85,10 +95,10 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
         if exchange.error or exchange.generation is None:
             answers.sentence(exchange.error or texts.ATTACHED)
             return
-        at_once = exchange.seen or exchange.generation.wait(_AT_ONCE)
+        at_once = exchange.seen or exchange.generation.wait(_AT_ONCE * _crowd())
         exchange.seen = True
         if exchange.running or not at_once:
-            st.fragment(_live, run_every=0.3)(library, exchange)
+            st.fragment(_live, run_every=_LOOK_AGAIN * _crowd())(library, exchange)
             return
         answers.draw(exchange, exchange.generation.now())
         explained = exchange.id in session.explained
@@ -96,6 +106,11 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
         ratings.draw(library, exchange)
         if explained:
             why.draw(library, exchange)
+
+
+def _crowd() -> float:
+    """How many times as many answers are being made, by all sessions, as one may look at often."""
+    return max(1.0, generation.running() / _FEW)
 
 
 def _question(exchange: Exchange) -> None:
@@ -106,7 +121,7 @@ def _question(exchange: Exchange) -> None:
 
 
 def _live(library: Library, exchange: Exchange) -> None:
-    """An answer in the making. It looks every 0.3 s, and draws the page anew when it is done."""
+    """An answer in the making. It looks again and again, and has the page drawn when it is done."""
     running = exchange.generation
     if running is None or running.now().done:
         st.rerun()

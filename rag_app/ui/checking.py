@@ -109,7 +109,7 @@ def _found(library: Library, documents: Sequence[Document], found: Check) -> Non
 
 def _foreign(library: Library, documents: Sequence[Document]) -> list[str]:
     """The languages that the built-in model does not know well, if it is the one that finds."""
-    if library.settings.embedding:
+    if library.meaning.choice:
         return []
     codes = {document.language for document in documents} - {"", "en"}
     return sorted(NAMES[code] for code in codes if code in NAMES)[:3]

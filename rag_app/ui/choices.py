@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from rag_app.answering.choice import parse
 from rag_app.answering.in_language import LANGUAGES
 from rag_app.errors import SettingsError
 from rag_app.library import Library
-from rag_app.preferences import Preferences
 from rag_app.ui.state import Session, current
 
 
@@ -37,11 +35,14 @@ def change(library: Library, **chosen: Any) -> None:
     session = current()
     for name, value in chosen.items():
         setattr(session, name, value)
-    library.preferences.write(of(session))
+    library.preferences.change(**of(session))
 
 
-def of(session: Session) -> Preferences:
-    """What a session has chosen."""
-    fields = (field.name for field in dataclasses.fields(Preferences))
-    given = {name: getattr(session, name) for name in fields}
-    return Preferences(**(given | {"generator": session.generator or ""}))
+def of(session: Session) -> dict[str, Any]:
+    """What a session has chosen; other choices are made for all sessions."""
+    return {
+        "generator": session.generator or "",
+        "language": session.language,
+        "caution": session.caution,
+        "top_k": session.top_k,
+    }

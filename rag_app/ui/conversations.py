@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
 from rag_app.highlighting import escape_markdown
@@ -58,19 +60,14 @@ def _list(library: Library) -> None:
             _row(library, one)
         if current().exporting == one.id:
             exporting.draw(library, one)
+        elif current().deleting == one.id:
+            _confirm(library, one)
 
 
 def _row(library: Library, one: Conversation) -> None:
     session = current()
     if session.renaming == one.id:
-        st.text_input(
-            texts.TITLE,
-            value=one.title,
-            key=f"title-{one.id}",
-            label_visibility="collapsed",
-            on_change=_renamed,
-            args=(library, one.id),
-        )
+        _title(library, one)
         return
     st.button(
         escape_markdown(one.title),
@@ -90,6 +87,33 @@ def _row(library: Library, one: Conversation) -> None:
         on_click=_chosen,
         args=(library, one.id),
     )
+
+
+def _title(library: Library, one: Conversation) -> None:
+    """A field for another title."""
+    with st.form(f"renaming-{one.id}", border=False):
+        st.text_input(
+            texts.TITLE, value=one.title, key=f"title-{one.id}", label_visibility="collapsed"
+        )
+        with st.container(horizontal=True, gap="small"):
+            st.form_submit_button(
+                texts.SAVE_TITLE, key="title_save", type="primary", on_click=_renamed,
+                args=(library, one.id),
+            )  # fmt: skip
+            st.form_submit_button(
+                texts.LEAVE_TITLE, key="title_leave", type="tertiary", on_click=_let_be
+            )
+
+
+def _confirm(library: Library, one: Conversation) -> None:
+    with st.container(key=f"deleting-{one.id}"):
+        st.html(f"<p class='failed' role='alert'>{escape(texts.confirm_deletion(one.title))}</p>")
+        with st.container(horizontal=True, gap="small"):
+            st.button(
+                texts.DELETE_CONVERSATION, key=f"delete-{one.id}", type="primary",
+                on_click=_delete, args=(library, one.id),
+            )  # fmt: skip
+            st.button(texts.KEEP_CONVERSATION, key="delete_keep", type="tertiary", on_click=_let_be)
 
 
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
@@ -119,18 +143,31 @@ def _open(library: Library, conversation: str) -> None:
 
 @caught(say)
 def _chosen(library: Library, conversation: str) -> None:
-    choice = st.session_state[f"menu-c{conversation}"]
+    session, choice = current(), st.session_state[f"menu-c{conversation}"]
+    _let_be()
     if choice == texts.RENAME:
-        current().renaming = conversation
+        session.renaming = conversation
     elif choice == texts_answers.EXPORT:
-        current().exporting = conversation
+        session.exporting = conversation
     elif choice == texts.DELETE:
-        library.conversations.delete(conversation)
-        if current().conversation == conversation:
-            _new()
+        session.deleting = conversation
+
+
+@caught(say)
+def _delete(library: Library, conversation: str) -> None:
+    _let_be()
+    library.conversations.delete(conversation)
+    if current().conversation == conversation:
+        _new()
 
 
 @caught(say)
 def _renamed(library: Library, conversation: str) -> None:
     library.conversations.rename(conversation, st.session_state[f"title-{conversation}"])
-    current().renaming = None
+    _let_be()
+
+
+def _let_be() -> None:
+    """Nothing is done with any of them just now."""
+    session = current()
+    session.renaming = session.exporting = session.deleting = None

@@ -15,12 +15,15 @@ from rag_app.ui import (
     adding,
     checking,
     folders,
+    languages,
     nearby,
     queue,
     row,
+    settings_panel,
     shelving,
     texts,
     texts_library,
+    web_pages,
 )
 from rag_app.ui import texts_documents as words
 from rag_app.ui.boundary import caught
@@ -36,8 +39,10 @@ def draw(library: Library) -> None:
     """The whole panel, in the sidebar."""
     with st.sidebar:
         _drop_zone(library, current())
+        web_pages.draw(library)
         if current().receipt:
             _receipt(library, current())
+        languages.hint(library, settings_panel.OPEN)
         working, drawn = _working(library), _state(library, current())
         st.fragment(_list, run_every=0.7 if working else None)(library, drawn)
         if not working:  # an idle page draws nothing; it only looks what others add and remove
@@ -45,7 +50,7 @@ def draw(library: Library) -> None:
 
 
 def _working(library: Library) -> bool:
-    work = library.progress() or library.reindexing()
+    work = library.progress() or languages.working(library)
     return bool(work) or any(d.status in _WORK_LEFT for d in library.documents())
 
 
@@ -65,6 +70,7 @@ def _drop_zone(library: Library, session: Session) -> None:
             type="tertiary",
             on_click=_other_mode,
         )
+        web_pages.button()
     if files:
         bar = st.progress(0.0, texts.ADDING)
         adding.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
@@ -104,7 +110,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
             shelving.draw(library, documents)
         else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
-        _reindexing(library)
+        languages.under_way(library)
         queue.draw(library, documents, progress)
         rows = _shown([d for d in documents if only is None or d.id in only], progress, session)
         for document in rows if session.show_all else rows[:_SHOWN]:
@@ -120,14 +126,6 @@ def _look(library: Library, drawn: tuple[object, ...]) -> None:
     with caught(lambda sentence: None):
         if _state(library, current()) != drawn:
             st.rerun()
-
-
-def _reindexing(library: Library) -> None:
-    """How far another embedding model is that is to take over."""
-    work = library.reindexing()
-    if work is not None:
-        share = min(work.done / work.total, 1.0) if work.total else 0.0
-        st.progress(share, texts_library.reindexing(work))
 
 
 def _state(library: Library, session: Session) -> tuple[object, ...]:
@@ -175,7 +173,8 @@ def _watchable() -> list[str]:
 def _shown(
     documents: list[Document], progress: dict[str, Progress], session: Session
 ) -> list[Document]:
-    """The rows to draw: those that need attention first, then the newest."""
+    """The rows to draw: what failed first, then the newest; where not all have room, what is being
+    worked on comes before them. Otherwise every row keeps its place under the pointer."""
     wanted = documents
     if len(documents) > _FILTER_FROM:
         typed = st.text_input(
@@ -184,7 +183,8 @@ def _shown(
         wanted = [d for d in documents if (typed or "").casefold() in d.name.casefold()]
         if not wanted:
             st.html(f"<p class='note'>{texts.NO_MATCH}</p>")
-    return sorted(reversed(wanted), key=lambda d: _urgency(d, progress.get(d.id)))
+    moving = progress if len(wanted) > _SHOWN else {}
+    return sorted(reversed(wanted), key=lambda d: _urgency(d, moving.get(d.id)))
 
 
 def _urgency(document: Document, work: Progress | None) -> int:

@@ -34,7 +34,7 @@ def draw(library: Library) -> None:
             return
         st.html(f"<p class='note'>{words.FOLDERS_WHAT}</p>")
         with st.form("watch", border=False, clear_on_submit=False):
-            st.text_input(words.FOLDER_PATH, key="watch_path", help=words.FOLDER_EXAMPLE)
+            st.text_input(words.FOLDER_PATH, key="watch_path", placeholder=words.FOLDER_EXAMPLE)
             st.form_submit_button(
                 words.FOLDER_ADD, key="watch_add", icon=":material/sync:", on_click=_watch,
                 args=(library,),

@@ -116,6 +116,12 @@ RUNNING: WeakValueDictionary[str, Generation] = WeakValueDictionary()
 """By exchange: what is being answered now, so that a page that is loaded anew finds it again."""
 
 
+def running() -> int:
+    """How many answers are being made, for all sessions."""
+    alive = [each() for each in RUNNING.valuerefs()]  # a copy: others may begin meanwhile
+    return sum(each is not None and not each.now().done for each in alive)
+
+
 def ask(
     library: Library,
     exchange_id: str,

@@ -14,7 +14,7 @@ from rag_app.overview.building import Overview, Sentence
 from rag_app.questions import askable
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status
-from rag_app.ui import asking, listing, searching, shelving, texts
+from rag_app.ui import asking, listing, searching, shelving, texts, web_pages
 from rag_app.ui import texts_documents as words
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Opened, Place, current, say
@@ -64,6 +64,8 @@ def _head(library: Library, document: Document) -> None:
     st.html(f"<h2 class='about'>{escape(document.name)}</h2>")
     written_in = str(getattr(document, "language", ""))
     st.html(f"<p class='facts'>{escape(words.about(document, written_in))}</p>")
+    for origin in library.web.origins([document.id]).values():
+        st.html(web_pages.origin_html(origin))
     shelved = library.shelves.all().of(document.id)
     line = words.tagged(shelved.folder, shelved.tags)
     if line:

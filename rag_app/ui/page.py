@@ -15,6 +15,7 @@ from rag_app.ui import (
     documents,
     folders,
     overview,
+    ratings,
     searching,
     shelving,
     source,
@@ -42,6 +43,7 @@ def draw(library: Library) -> None:
     choices.restore(library)
     conversations.restore(library)
     chat.press(library)
+    ratings.listen(library)
     st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
     library.overviews.start()
     _back_when_asked(session)

@@ -1,13 +1,40 @@
-"""Thumbs: an answer is good or bad, and if it is bad, why. Kept with the answer in the store."""
+"""Thumbs: an answer is good or bad, and if it is bad, why. Kept with the answer in the store.
+
+A thumb is shown by the browser at once and taken by a part of the page that is only that: a
+conversation of any length is not drawn anew for it."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from rag_app.library import Library
-from rag_app.ui import texts_answers
+from rag_app.ui import actions, texts_answers
 from rag_app.ui.boundary import caught
 from rag_app.ui.state import Exchange, current, say
+
+
+def listen(library: Library) -> None:
+    """Take a thumb that was pressed. Call it before anything else is drawn: whatever has the page
+    drawn anew from the start would lose it."""
+    session = current()
+    session.drawing = True
+    try:
+        _take(library)
+    finally:
+        session.drawing = False
+
+
+@st.fragment
+def _take(library: Library) -> None:
+    session = current()
+    reasoning = session.reasoning
+    with caught(say):
+        found = actions.pressed(actions.THUMBS)
+        if found is not None:
+            rate(library, found[1], 1 if found[0] == "up" else -1)
+    if (session.reasoning != reasoning or session.notice) and not session.drawing:
+        session.redraw = True
+        st.rerun()  # what was asked under the answer, or what is to be said, is elsewhere
 
 
 def rate(library: Library, exchange: Exchange, rating: int) -> None:

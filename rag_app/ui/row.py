@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from rag_app.disk.originals import INSIDE
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.types import Document, Progress, Status
@@ -20,13 +21,14 @@ _LOCKED = ("password_needed", "wrong_password")
 def draw(library: Library, document: Document, work: Progress | None, session: Session) -> None:
     """Everything about one document. `work`: what is being done with it right now."""
     failed = document.status is Status.FAILED
+    outer, _, own = document.name.rpartition(INSIDE)
     key = f"tick-{session.ticks}-{failed:d}-{document.id}"
     # Only once: what a browser ticks meanwhile stays.
     if key not in st.session_state or key not in session.at_first:
         session.at_first[key] = not failed and document.id not in session.unticked
     with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
         st.checkbox(
-            escape_markdown(document.name),
+            escape_markdown(own),
             # Not set by way of the session state: that is told to the browser once, and a run that
             # is broken off may never tell it; the browser would then say "not ticked".
             value=session.at_first[key],
@@ -39,6 +41,8 @@ def draw(library: Library, document: Document, work: Progress | None, session: S
         _menu(library, document, work)
     about = f"{texts.status(document)} · {texts.facts(document)}"
     said = texts.progress(work) if work else about
+    if outer:
+        st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
     if failed and document.error:
         st.html(f"<p class='failed'>{escape(document.error)}</p>")
     else:

@@ -24,11 +24,14 @@ _ALL_PLACES = 200
 
 def button(library: Library) -> None:
     """The way in, at the top of the panel."""
-    if any(map(askable, library.documents())):
-        st.button(
-            words.SEARCH, key="search_open", icon=":material/search:", type="tertiary",
-            on_click=begin,
-        )  # fmt: skip
+    # Its place is always there: if what follows moved, the field for files would begin anew and
+    # lose what is just being dropped on it.
+    with st.container(key="search_place"):
+        if any(map(askable, library.documents())):
+            st.button(
+                words.SEARCH, key="search_open", icon=":material/search:", type="tertiary",
+                on_click=begin,
+            )  # fmt: skip
 
 
 def draw(library: Library) -> None:

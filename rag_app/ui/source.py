@@ -12,7 +12,7 @@ from rag_app.export.readable import TABLES, Marks, readable
 from rag_app.highlighting import areas, escape_markdown, mark
 from rag_app.library import Library
 from rag_app.types import Box, Document, Page
-from rag_app.ui import cites, pictures, tasks_menu, texts, texts_answers, viewer
+from rag_app.ui import cites, pictures, tasks_menu, texts, texts_answers, viewer, web_pages
 from rag_app.ui.boundary import caught
 from rag_app.ui.places import citation_place, citations_of, place_of
 from rag_app.ui.state import Opened, Place, current
@@ -57,6 +57,8 @@ def _panel(library: Library, opened: Opened) -> None:
                 f"<span>{texts.GONE}</span></p>"
             )
             return
+        for origin in library.web.origins([document.id]).values():
+            st.html(web_pages.origin_html(origin))
         _tools(library, document, opened)
         _quotes(opened)
     if place.quote and opened.page == place.page and document.suffix not in TABLES:

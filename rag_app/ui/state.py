@@ -14,9 +14,11 @@ import streamlit as st
 from rag_app.answering.follow_ups import Turn
 from rag_app.answering.servers import Server
 from rag_app.types import Box, Document, Status
+from rag_app.ui.fetches import Fetching
 from rag_app.ui.generation import Ended, Generation
 
-SHOWN = 20  # exchanges that are drawn at first, and with every wish for earlier ones
+SHOWN = 10  # exchanges that are drawn at first: every run of the page costs what is drawn
+EARLIER = 20  # that are drawn besides with every wish for earlier ones
 
 
 @dataclass
@@ -123,6 +125,16 @@ class Receipt:
 
 
 @dataclass
+class WebPages:
+    """Pages of the web that are being fetched, and the field for another."""
+
+    open: bool = False  # the field
+    again: str = ""  # an address to be put into the field: it was refused
+    trouble: str = ""  # why
+    fetching: list[Fetching] = field(default_factory=list)
+
+
+@dataclass
 class Session:
     """Everything one browser session remembers."""
 
@@ -132,13 +144,16 @@ class Session:
     present: frozenset[str] = frozenset()  # the documents there were when it was last looked at
     renaming: str | None = None
     exporting: str | None = None
+    deleting: str | None = None
     editing: str | None = None  # the exchange whose question is being changed
+    drawing: bool = False  # the page as a whole, and not only a part of it
     reasoning: str | None = None  # the exchange that was just rated badly
     explained: set[str] = field(default_factory=set)  # exchanges that say why
     opened: Opened | None = None
     about: str = ""  # the document whose own page stands in the place of the conversation
     page: str = ""  # another page that does
     refused_folder: str = ""  # why a folder cannot be kept in step
+    refused_model: str = ""  # why a model cannot be used to find by meaning
     search: Search = field(default_factory=Search)
     asked: tuple[object, ...] | None = None  # how far the conversation was when it was last drawn
     redraw: bool = False  # what was clicked in a part of the page changes the rest of it
@@ -151,6 +166,7 @@ class Session:
     notice: str | None = None
     drops: int = 0  # the uploader is emptied by giving it a new key
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
+    web: WebPages = field(default_factory=WebPages)
     removing: str | None = None
     wrong_password: dict[str, str] = field(default_factory=dict)
     show_all: bool = False

@@ -19,13 +19,22 @@ _LAYOUT = """
 :root { --panel: min(46vw, 48rem); --soft: light-dark(#5b6272, #a4abba);
   --line: light-dark(#e3e6ed, #2f343f); --tint: light-dark(#f5f6f9, #1d2027);
   --accent: light-dark(#2f5bd0, #9db5ff); --wash: light-dark(#e8eefc, #263150); }
+/* What is drawn anew stays readable meanwhile. */
+.stApp [data-stale] { opacity: 1 !important; transition: none !important; }
 .stMainBlockContainer, [data-testid="stBottomBlockContainer"] { max-width: 50rem;
   margin-inline: auto; padding-inline: 1.5rem; }
 [data-testid="stBottomBlockContainer"] { padding-block: .75rem 1.5rem; }
 .stMainBlockContainer { padding-top: 2.5rem; }
 [data-testid="stSidebar"][data-collapsed="false"] { min-width: 20rem; max-width: 20rem; }
-[data-testid="stSidebarHeader"] { height: 2.75rem; padding-top: .75rem; margin-bottom: -1.5rem; }
+/* The app's name stands beside the button that puts the panel away, and must not lie on it. */
+[data-testid="stSidebarHeader"] { height: 2.75rem; padding-top: .75rem; margin-bottom: -1.5rem;
+  position: relative; z-index: 1; pointer-events: none; }
+[data-testid="stSidebarHeader"] button { pointer-events: auto; }
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: .6rem; }
+:is(.st-key-conversations, .st-key-who) { gap: .1rem 1rem !important; }
+:is(.st-key-conversations, .st-key-who, .st-key-search_open) :is(button[kind="tertiary"],
+  [data-testid="stPopoverButton"]) { min-height: 2rem; padding-block: .1rem; }
+.st-key-search_open { margin-top: -.5rem; }
 .st-key-source { position: fixed; inset: 0 0 0 auto; width: var(--panel); z-index: 99;
   overflow-y: auto; overscroll-behavior: contain; padding: 1.1rem 1.5rem 3rem; gap: .9rem;
   background: var(--tint); border-left: 1px solid var(--line); }
@@ -46,6 +55,9 @@ _DOCUMENTS = """
   font-size: .875rem; }
 .facts-list :is(dt, dd) { margin: 0 !important; padding: 0 !important; font-weight: 400; }
 .facts-list dd { color: var(--soft); }
+.facts-list { padding: 0 !important; }
+.facts-list dd { text-align: right; }
+.facts-list + .note { margin-top: .5rem; }
 [role="dialog"] .stHtml h3 { font-size: 1rem; margin: .5rem 0 .35rem; padding: 0; }
 [role="dialog"] .stHtml code { overflow-wrap: anywhere; }
 .limits, .facts, .note { color: var(--soft); font-size: .8rem; line-height: 1.45; margin: 0; }
@@ -61,25 +73,31 @@ _DOCUMENTS = """
   font-size: .8rem; }
 [class*="st-key-drop-"][class*="-True"] [data-testid="stFileUploaderDropzone"]::after {
   content: "FOLDER_HERE"; }
-.limits { text-align: center; }
+.limits { text-align: center; text-wrap: balance; }
 .st-key-documents_head { margin-top: 1rem; }
 .st-key-documents_head h2 { font-size: .95rem; font-weight: 600; margin: 0; padding: 0; }
 .st-key-documents_head h2 span { color: var(--soft); font-weight: 400; }
 .st-key-documents_head [data-testid="stHtml"] { flex: 1; }
-[class*="st-key-doc-"] { gap: .15rem !important; padding: .35rem 0 .6rem;
+[class*="st-key-doc-"] { gap: 0 !important; padding: .1rem 0 .55rem;
   border-bottom: 1px solid var(--line); }
 [class*="st-key-row-"] { flex-wrap: nowrap !important; gap: .25rem !important; }
 [class*="st-key-row-"] > :first-child { flex: 1 1 auto; min-width: 0; }
 [class*="st-key-row-"] label { width: 100%; min-width: 0; }
-[class*="st-key-row-"] label p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  font-weight: 500; }
+[class*="st-key-row-"] label p { overflow: hidden; display: -webkit-box; -webkit-line-clamp: 2;
+  -webkit-box-orient: vertical; white-space: normal; overflow-wrap: anywhere;
+  line-height: 1.4; font-weight: 500; }
+[class*="st-key-row-"] label div { white-space: normal !important; }
+[class*="st-key-row-"] label:has(:disabled) p { color: var(--soft); }
+[class*="st-key-doc-"] [data-testid="stForm"] { margin-bottom: .4rem; }
 [class*="st-key-menu-"] button { padding: .1rem .2rem; min-height: 2rem; color: var(--soft); }
 [class*="st-key-menu-"] button p { font-size: 0; }
 [class*="st-key-menu-"] button > div > div[aria-hidden] { display: none; }
 [class*="st-key-doc-"] .facts, [class*="st-key-doc-"] .failed { padding-left: 1.6rem; }
 [class*="st-key-doc-"] [data-testid="stProgress"], [class*="st-key-doc-"] [data-testid="stForm"],
 [class*="st-key-confirm-"] { padding-left: 1.6rem; }
-.st-key-receipt { padding: .75rem .9rem; border-radius: .75rem; background: var(--wash);
+[class*="st-key-doc-"] [class*="st-key-confirm-"] { margin-top: .5rem; }
+[role="dialog"] [class*="st-key-confirm-"] { padding-left: 0; }
+.st-key-receipt { padding: .5rem .5rem .5rem .9rem; border-radius: .75rem; background: var(--wash);
   gap: .4rem !important; }
 .st-key-receipt p { margin: 0; font-size: .875rem; }
 .st-key-receipt > [data-testid="stElementContainer"]:has(> [data-testid="stHtml"]) { flex: 1; }
@@ -116,6 +134,9 @@ a[href^="#cite:"]:focus-visible { outline: 2px solid var(--accent); outline-offs
 .card { border: 1px solid var(--line); border-radius: .75rem; padding: .8rem 1rem;
   margin: 0 0 .7rem; }
 .card:last-child { margin-bottom: 0; }
+.near .card { padding-block: .65rem; }
+.near .passage { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4;
+  overflow: hidden; }
 .card header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .2rem .6rem;
   font-size: .85rem; margin-bottom: .45rem; }
 .card header b { font-weight: 600; overflow-wrap: anywhere; }
@@ -186,6 +207,8 @@ _REST = """
   font-size: 1.05rem; line-height: 1.6; text-wrap: balance; }
 .st-key-welcome [data-testid="stHtml"] p.private, .st-key-welcome [data-testid="stHtml"] p.example {
   font-size: .85rem; margin-top: .5rem; }
+@media (width > 768px) { .st-key-welcome .narrow { display: none; } }
+@media (width <= 768px) { .st-key-welcome .wide { display: none; } }
 .st-key-source > :has(.st-key-source_top) { position: sticky; top: -1.1rem; z-index: 2;
   margin: -1.1rem -.5rem 0; padding: 1.1rem .5rem .6rem; background: var(--tint);
   width: calc(100% + 1rem) !important; max-width: none !important; }
@@ -201,6 +224,9 @@ _REST = """
 .st-key-source_tools .where { margin: 0; font-size: .875rem; color: var(--soft);
   font-variant-numeric: tabular-nums; }
 .st-key-source_download { margin-left: auto; }
+@media (max-width: 640px) {
+  .st-key-source_tools { flex-wrap: nowrap !important; gap: .5rem !important; }
+  :is(.st-key-source_download, .st-key-source_translate) button p { font-size: 0; } }
 .st-key-source blockquote { margin: 0; padding: .1rem 0 .1rem .9rem; color: inherit;
   border-left: 3px solid light-dark(#e5b800, #b8951a); font-size: .9rem; line-height: 1.55;
   overflow-wrap: anywhere; max-height: 9rem; overflow-y: auto; }

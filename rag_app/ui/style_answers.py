@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ANSWERS = """
-.st-key-actions_listener { position: absolute; }
+.st-key-actions_listener, .st-key-thumbs_listener { position: absolute; }
 .acts { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem; margin: .15rem 0 0 -.4rem;
   color: var(--soft); }
 .acts button { position: relative; display: inline-flex; align-items: center; height: 2rem;
@@ -73,5 +73,9 @@ ANSWERS = """
 .gone { display: flex; gap: .6rem; align-items: baseline; padding: .8rem 1rem; margin: 0;
   border: 1px dashed var(--line); border-radius: .75rem; }
 .gone b { white-space: nowrap; font-weight: 600; }
-[class*="st-key-exporting-"] { padding: .25rem 0 .5rem; gap: .35rem !important; }
+[class*="st-key-exporting-"], [class*="st-key-renaming-"], [class*="st-key-deleting-"] {
+  padding: .25rem 0 .5rem; gap: .35rem !important; }
+[data-testid="stPopoverBody"]:has(.st-key-conversation_words) { width: min(24rem, 94vw); }
+[class*="st-key-row-c"] button:disabled p { color: light-dark(#1f2430, #e7e9ee);
+  font-weight: 600; }
 """

@@ -73,14 +73,15 @@ def _dialog(library: Library, session: Session, task: str) -> None:
     def show() -> None:
         if not able:
             st.html(f"<p class='note'>{texts.TASKS_NEED_MODEL}</p>")
+            if task != "language" or not session.language:  # another language can be undone
+                return
         if task == "language":
-            _language(library, session, able)
+            _language(library, session)
             return
         st.text_area(
             texts.TASK_HINTS[task],
             key=_FIELD,
             max_chars=library.settings.max_question_characters - 200,
-            disabled=not able,
         )
         if task == "translate":
             st.selectbox(
@@ -88,15 +89,14 @@ def _dialog(library: Library, session: Session, task: str) -> None:
                 LANGUAGES,
                 index=LANGUAGES.index(session.language or "English"),
                 key="task_into",
-                disabled=not able,
             )
-        if st.button(texts.TASK_TITLES[task], key="task_go", type="primary", disabled=not able):
+        if st.button(texts.TASK_TITLES[task], key="task_go", type="primary"):
             _carry_out(library, session, task)
 
     show()
 
 
-def _language(library: Library, session: Session, able: bool) -> None:
+def _language(library: Library, session: Session) -> None:
     options = ["", *LANGUAGES]
     picked = st.selectbox(
         texts.ANSWERS_IN,
@@ -104,7 +104,6 @@ def _language(library: Library, session: Session, able: bool) -> None:
         index=options.index(session.language),
         format_func=lambda one: one or texts.AS_ASKED,
         key="task_language",
-        disabled=not able and not session.language,
     )
     if st.button(texts.DONE, key="task_go", type="primary"):
         session.dialog = ""

@@ -23,6 +23,10 @@ EMPTY = (
     "Drop your files here, then ask about them in your own words. "
     "Every answer shows you the exact lines it came from."
 )
+EMPTY_TOUCH = (  # where nothing can be dropped
+    "Add files with the + below, then ask about them in your own words. "
+    "Every answer shows you the exact lines it came from."
+)
 SAMPLE = "Try it with a sample document"
 READY_TITLE = "What would you like to know?"
 READING_TITLE = "Getting your documents ready"
@@ -51,7 +55,7 @@ NOT_STORED = (
     "the document."
 )
 
-ASK_NOTHING_YET = "Drop documents here to begin"
+ASK_NOTHING_YET = "Add documents here to begin"
 ASK = "Ask about your documents…"
 NONE_CHOSEN = "No document is ticked. Tick at least one on the left, then ask again."
 ATTACHED = "Added to your documents."
@@ -78,7 +82,9 @@ CONVERSATIONS = "Conversations"
 SEARCH_CONVERSATIONS = "Search conversations"
 NO_CONVERSATIONS = "No conversation holds this."
 TITLE = "Title"
-RENAME, DELETE = "Rename", "Delete"
+RENAME, DELETE = "Rename…", "Delete…"
+SAVE_TITLE, LEAVE_TITLE = "Save", "Cancel"
+DELETE_CONVERSATION, KEEP_CONVERSATION = "Delete", "Keep"
 
 WHO_ANSWERS = "Who answers?"
 LOOK_FOR_SERVERS = "Look for models on this computer"
@@ -287,6 +293,11 @@ def _listed(names: Iterable[str]) -> str:
 def confirm_removal(name: str) -> str:
     """The question before a document is removed."""
     return f"Remove “{name}”? Its file, its text and everything made from it will be deleted."
+
+
+def confirm_deletion(title: str) -> str:
+    """The question before a conversation is deleted."""
+    return f"Delete “{title}” with all its questions and answers? This cannot be undone."
 
 
 def limits(suffixes: Iterable[str], megabytes: int) -> str:

@@ -31,7 +31,7 @@ REASONS = {
 }
 REASON_TEXT = "Say more, if you like"
 SEND, SKIP = "Send", "Skip"
-RATING_KEPT = "Kept on this computer; the app can learn from it (rag-app export --rated)."
+RATING_KEPT = "Kept on this computer; the app can learn from it."
 
 EDITED_QUESTION = "Your question"
 ASK_AGAIN, CANCEL_EDIT = "Ask", "Cancel"
@@ -42,7 +42,7 @@ SOURCE_REMOVED = "Source removed"
 EARLIER_QUOTE, LATER_QUOTE = "Previous quote", "Next quote"
 
 EXPORT = "Export…"
-EXPORT_AS = "Export as"
+EXPORT_AS = "A web page to read and print, Markdown for other programs, or JSON for programmers:"
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
 EXPORT_CLOSE = "Close"
 

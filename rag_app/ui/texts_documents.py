@@ -26,6 +26,7 @@ TRYING = "Trying out questions…"
 NOT_MADE = "What it is about could not be worked out. You can still ask about it below."
 NOT_READ_YET = "As soon as it has been read, this page says what it is about."
 NOTES = "Good to know"
+CAME_IN = "in {0}"  # of an attachment: the mail
 FOLDER, TAGS = "Folder", "Tags"
 FOLDER_AND_TAGS = "Folder and tags…"
 FOLDER_HINT = "Choose a folder, or type a new one"

@@ -43,6 +43,7 @@ _FAULTS = {
     "talked": "It answered, although nothing in your documents does",
 }
 FAULTS = tuple(_FAULTS)
+_FEW = 8  # questions whose answer is known; of fewer, one more or less decides the result
 
 FOLDERS_WHAT = (
     "Files that are added, changed or removed in a folder of this computer are added, replaced or "
@@ -58,7 +59,7 @@ FOLDER_RELATIVE = (
 )
 FOLDER_IS_FILE = "This is a file. Type where the folder is that it lies in."
 NO_FOLDERS = "No folder is kept in step yet."
-LEAVE_ALONE = "Leave it alone"
+LEAVE_ALONE = "No longer keep it in step"
 LEFT_ALONE = "Its documents stay here; they no longer follow the folder."
 FOLDER_REFUSED = "Files that could not be added"
 NOT_FROM_HERE = (
@@ -100,6 +101,11 @@ def figures(check: Check) -> list[tuple[str, str]]:
 def advice(check: Check, unread: int, foreign: Sequence[str]) -> list[str]:
     """What a person can do about it. `unread`: pages without text; `foreign`: languages."""
     said = []
+    if 0 < len(check.known) < _FEW:
+        said.append(
+            f"Only {count(len(check.known), 'question')} could be made of your documents: too few "
+            "to say much. More documents with whole sentences make more."
+        )
     alone = sum(one.found_alone for one in check.known)
     if alone:
         said.append(
@@ -123,9 +129,9 @@ def advice(check: Check, unread: int, foreign: Sequence[str]) -> list[str]:
         said.append(f"{count(unread, 'page')} of your documents {verb} no text that can be found.")
     if foreign:
         said.append(
-            f"Some documents are in {' and '.join(foreign)}. The built-in model finds by meaning "
-            "in English; the README says how to choose one for more languages. By words "
-            "everything is found."
+            f"Some documents are in {' and '.join(foreign)}. By words everything is found, by "
+            "meaning what is in English; under Settings, “Which languages are your documents in?”, "
+            "you can change that."
         )
     return said
 

@@ -30,12 +30,16 @@ DELETE_SURE = (
 DELETE_NOW, KEEP = "Delete everything", "Keep everything"
 
 
+def _minutes(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 90 else count(round(seconds / 60), "minute")
+
+
 def limits_set(settings: Settings) -> str:
     """The limits, and where they are changed, as HTML."""
     rows = (
         ("Largest file", f"{settings.max_file_mb:,} MB"),
         ("Most pages of one document", f"{settings.max_pages:,}"),
-        ("Longest time to read one document", f"{settings.read_seconds:g} s"),
+        ("Longest time to read one document", _minutes(settings.read_seconds)),
         ("Longest question", count(settings.max_question_characters, "character")),
     )
     items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)

@@ -51,7 +51,7 @@ def draw(library: Library) -> None:
         elif any(d.status is not Status.FAILED for d in documents):
             _say(texts.READING_TITLE, texts.READING)
         else:
-            _say(texts.EMPTY_TITLE, texts.EMPTY)
+            _say(texts.EMPTY_TITLE, texts.EMPTY, texts.EMPTY_TOUCH)
             if sample():
                 st.button(
                     texts.SAMPLE,
@@ -64,8 +64,10 @@ def draw(library: Library) -> None:
             st.html(f"<p class='private'>{goes}</p>")
 
 
-def _say(title: str, text: str) -> None:
-    st.html(f"<h2>{escape(title)}</h2><p>{escape(text)}</p>")
+def _say(title: str, text: str, on_a_phone: str = "") -> None:
+    narrow = f"<p class='narrow'>{escape(on_a_phone)}</p>" if on_a_phone else ""
+    wide = " class='wide'" if on_a_phone else ""
+    st.html(f"<h2>{escape(title)}</h2><p{wide}>{escape(text)}</p>{narrow}")
 
 
 def _questions(library: Library, ready: list[Document]) -> None:

@@ -111,13 +111,9 @@ def _download(library: Library, now: str, was_running: bool) -> None:
 
 
 def _try_out(library: Library, session: Session, now: str) -> None:
-    st.button(
-        texts.TRY_OUT,
-        key="who_try",
-        on_click=_tried,
-        args=(library, now),
-        disabled=now in QUOTING,
-    )
+    if now in QUOTING:
+        return
+    st.button(texts.TRY_OUT, key="who_try", on_click=_tried, args=(library, now))
     if session.tried:
         st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rag_app.errors import DiskFull
 from rag_app.vectors.asking import among, handed_out, nearest, vectors_of
 from rag_app.vectors.folder import FRESH, SPENT, blank_unused, open_or_begin_anew
+from rag_app.vectors.rows import Rows
 from rag_app.vectors.small_documents import LARGEST, Loaded, SmallDocuments
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ROOM = 4 << 20  # bytes; with less on the disk, a write that fails failed for want of room
+_PREFIX = "chunks-"  # of a collection's name
 _WRITE_BATCH = 1_000  # Chroma takes 5,461 at once
 
 
@@ -32,8 +34,7 @@ class ChromaVectors:
 
     The collection's name carries the embedder's fingerprint, so vectors of two models never mix.
     A folder that Chroma cannot open is set aside and begun anew: the store can fill it again.
-    `ids_of` gives all ids that a document may have vectors for: asked by their ids, Chroma hands
-    out vectors four times as fast as asked by their document (benchmarks/LOG.md)."""
+    `ids_of` gives all ids that a document may have vectors for."""
 
     def __init__(
         self, folder: Path, fingerprint: str, ids_of: Callable[[str], list[str]] | None = None
@@ -48,7 +49,8 @@ class ChromaVectors:
         self._small = SmallDocuments()
         self._written: set[str] | None = None  # documents that changed while a copy is made
         self._client: Client | None = None
-        self._name = f"chunks-{fingerprint}"
+        self._name = f"{_PREFIX}{fingerprint}"
+        self._rows = Rows(self._folder / f"rows-{fingerprint}")
         self._collection: Collection | None = None
 
     def upsert(
@@ -56,6 +58,7 @@ class ChromaVectors:
     ) -> None:
         """Write vectors; writing twice is writing once."""
         with self._writing(document_id) as collection:
+            self._rows.append(document_id, ids, vectors)
             for first in range(0, len(ids), _WRITE_BATCH):
                 part = list(ids[first : first + _WRITE_BATCH])
                 collection.upsert(
@@ -85,6 +88,9 @@ class ChromaVectors:
             ids = self._ids_of(document_id)
             if not ids or len(ids) > LARGEST:
                 return ids, []
+            rows = self._rows.read(document_id, ids)
+            if rows is not None:
+                return ids, rows
             return handed_out(collection.get(ids=ids, include=["embeddings"]))
 
         return load
@@ -104,6 +110,7 @@ class ChromaVectors:
         """Forget a document."""
         with self._writing(document_id) as collection:
             collection.delete(where={"document": document_id})
+            self._rows.forget(document_id)
 
     def count(self) -> int:
         """How many vectors there are."""
@@ -115,8 +122,8 @@ class ChromaVectors:
 
         Chroma keeps what is deleted in its files, so the rest moves to a folder of its own. What
         is written meanwhile moves along; searches wait only while the folders are exchanged."""
-        fresh = ChromaVectors(self._folder.with_name(f"{self._folder.name}{FRESH}"), "")
-        fresh._name = self._name
+        folder = self._folder.with_name(f"{self._folder.name}{FRESH}")
+        fresh = ChromaVectors(folder, self._name.removeprefix(_PREFIX))
         with self._one_by_one, self._gate:  # after whoever is writing now
             self._written = set()
         try:

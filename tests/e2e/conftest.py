@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,14 +37,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The app with its data in a folder, and its address."""
+def serving(folder: Path, **settings: str) -> Iterator[str]:
+    """The app with its data in a folder, and its address; `settings` as RAG_APP_… are called."""
     if shutil.which("chromium") is None:
         pytest.skip("there is no chromium on this machine (Debian: apt install chromium)")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
+    environment |= settings
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
@@ -92,6 +93,7 @@ class Browser:
     def __init__(self, chromium, address: str) -> None:
         self._chromium = chromium
         self._address = address
+        self._contexts: list = []
         self.complaints: list[str] = []
 
     def open(self, width: int = 1440, height: int = 900, scheme: str = "light"):
@@ -99,6 +101,7 @@ class Browser:
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
+        self._contexts.append(context)
         context.set_default_timeout(WAIT * 1000)
         # On the context, so that a second tab is listened to as well.
         context.on("console", lambda m: self._note(_is_complaint(m), f"console: {m.text}"))
@@ -108,6 +111,11 @@ class Browser:
         page.goto(self._address)
         page.get_by_test_id("stChatInputTextArea").wait_for()
         return page
+
+    def close(self) -> None:
+        """Send every visitor away."""
+        for context in self._contexts:
+            context.close()
 
     def forgive(self, *words: str) -> None:
         """Forget complaints that hold one of these words: they were provoked."""
@@ -122,14 +130,31 @@ class Browser:
         return parts.scheme in ("data", "blob", "file") or parts.hostname == "127.0.0.1"
 
 
-@pytest.fixture
-def browser(served: str) -> Iterator[Browser]:
-    """A browser; at the end it must have had nothing to complain about."""
+def eventually(page, holds: Callable[[], object], seconds: float = WAIT) -> None:
+    """Wait until something holds; on a busy machine what is drawn arrives piece by piece."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came true"
+        page.wait_for_timeout(150)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[object]:
+    """One Chromium for the tests of a module: visitors are kept apart by their contexts."""
     playwright = pytest.importorskip("playwright.sync_api")
+    if shutil.which("chromium") is None:
+        pytest.skip("there is no chromium on this machine (Debian: apt install chromium)")
     with playwright.sync_playwright() as started:
         path = shutil.which("chromium")
-        chromium = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        opened = Browser(chromium, served)
-        yield opened
-        chromium.close()
+        launched = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def browser(chromium: object, served: str) -> Iterator[Browser]:
+    """A browser; at the end it must have had nothing to complain about."""
+    opened = Browser(chromium, served)
+    yield opened
+    opened.close()
     assert opened.complaints == []

@@ -62,7 +62,7 @@ def settled(page, selector: str) -> dict[str, float]:
 
 def test_the_first_minute_with_the_sample(browser):
     page = browser.open()
-    page.get_by_text("Every answer shows you the exact lines").wait_for()
+    page.get_by_text("Drop your files here, then ask about them").wait_for()
     page.get_by_role("button", name="Try it with a sample").click()
     page.get_by_text("For example:").wait_for()
     page.locator('[class*="st-key-doc-"]').get_by_text("Ready").wait_for()
@@ -145,3 +145,7 @@ def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
     assert (panel["x"], panel["width"]) == (0, 390)
     page.locator(".st-key-source_close button").click()
     page.locator(".st-key-source").wait_for(state="hidden")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_role("button", name="Settings").wait_for()
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+    page.locator('[data-testid="stSidebar"][data-collapsed="true"]').wait_for(state="attached")

@@ -39,7 +39,8 @@ def row(page, name: str):
 def ready(browser, **how):
     """A page with the lighthouse."""
     page = browser.open(**how)
-    page.wait_for_timeout(500)
+    listed = page.locator('[class*="st-key-doc-"]').or_(page.get_by_text("Nothing here yet"))
+    listed.first.wait_for(state="attached")
     if not row(page, "lighthouse.pdf").count():
         drop(page, "lighthouse.pdf", lighthouse())
     return page
@@ -157,7 +158,7 @@ def test_a_folder_is_kept_in_step_from_the_page(browser, tmp_path):
     row(page, "vane.txt").get_by_text("Ready").first.wait_for()
     (tmp_path / "vane.txt").unlink()
     row(page, "vane.txt").wait_for(state="detached")
-    page.get_by_role("button", name="Leave it alone").first.click()
+    page.get_by_role("button", name="No longer keep it in step").first.click()
     page.get_by_text("No folder is kept in step yet.").wait_for()
 
 
@@ -205,7 +206,7 @@ def test_a_hundred_documents_stay_quick(browser):
         ]
     )  # fmt: skip
     page.get_by_text(f"Show all ({int(before) + MANY})").wait_for()
-    page.locator(".st-key-queue").wait_for(state="detached")
+    page.locator(".st-key-queue").wait_for(state="detached", timeout=300_000)
     added = time.monotonic() - began
     began = time.monotonic()
     page.reload()
