@@ -14,6 +14,8 @@ from rag_app.settings import Settings
 from rag_app.ui import page, texts
 from rag_app.ui.boundary import caught
 
+_PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
+
 
 def settings() -> Settings:
     """Settings from the environment, and what was given after `--` before them.
@@ -30,7 +32,7 @@ def settings() -> Settings:
 def open_library(chosen: Settings) -> Library:
     """The one library of this process, shared by all browser sessions."""
     library = Library(chosen)
-    library.warm()
+    library.warm(after=_PAGE_FIRST)
     return library
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from rag_app.background import give_way
 from rag_app.chunking import chunk_pages, search_text
 from rag_app.embedding import Embedder
 from rag_app.errors import DiskFull, ModelUnavailable, RagAppError
@@ -83,6 +84,7 @@ class Ingestion(Turns):
 
     def _run(self, statuses: tuple[Status, ...], step: Callable[[Document, Task], None]) -> None:
         if Status.SEARCHABLE in statuses:
+            give_way()
             self._before_embedding()
         pause = 0.0
         while (picked := self.pick(statuses, pause)) is not None:

@@ -27,6 +27,7 @@ from rag_app.settings import Settings, quiet_dependencies
 from rag_app.text import languages
 from rag_app.types import QUOTING, Event, Passage, RetrieverKind
 
+_CALM = 3.0  # seconds without a question after which overviews are made
 _FAREWELL = 20.0  # seconds that closing waits for answers that are being made, at most
 
 
@@ -80,7 +81,11 @@ class Library(DocumentLibrary):
         def ask(question: str, document_id: str, stop: threading.Event) -> Iterator[Event]:
             return self._questioner.ask(question, [document_id], stop, Manner(by))
 
-        return Makers(ask, self._embedder, by or generator.name, lambda: bool(self.progress()))
+        def busy() -> bool:
+            asking = self._underway.asked_within(_CALM) or self.warm_state == "warming"
+            return asking or bool(self.progress())
+
+        return Makers(ask, self._embedder, by or generator.name, busy)
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start.
@@ -145,9 +150,9 @@ class Library(DocumentLibrary):
 
     # Models
 
-    def warm(self) -> None:
-        """Start to load the models in the background."""
-        self._warming.start()
+    def warm(self, after: float = 0.0) -> None:
+        """Start to load the models in the background, after so many seconds."""
+        self._warming.start(after)
 
     @property
     def warm_state(self) -> str:

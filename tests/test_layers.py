@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("settings",),
     ("text",),
-    ("attention", "disk", "downloads", "jsonl", "preferences", "questions"),
+    ("attention", "background", "disk", "downloads", "jsonl", "preferences", "questions"),
     ("chunking", "fast_bert", "reading"),
     ("embedding", "store", "vectors"),
     ("finding", "intake", "overview"),

@@ -16,7 +16,7 @@ _APP = Path(__file__).resolve().parents[2] / "app.py"
 def serve(arguments: argparse.Namespace) -> int:
     """Run the web app until it is told to stop."""
     settings = settings_of(arguments)
-    command = [sys.executable, "-m", "streamlit", "run", str(_APP)]
+    command = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP)]
     command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
     if arguments.host in ("0.0.0.0", "::"):
         # Else Streamlit asks a server on the internet what its own address is.

@@ -4,7 +4,9 @@ Who asks takes one event after the other; between two of them nothing of the lib
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 
@@ -21,6 +23,12 @@ class Underway:
         self._stops: list[threading.Event] = []  # of the answers that are not finished
         self._broken_off: list[threading.Event] = []
         self._closed = False
+        self._asked = -math.inf  # when the last question was asked, or answered
+
+    def asked_within(self, seconds: float) -> bool:
+        """Whether somebody is waiting for an answer, or was so many seconds ago."""
+        with self._changed:
+            return bool(self._stops) or time.monotonic() < self._asked + seconds
 
     def events(self, made: Generator[Event, None, None], stop: threading.Event) -> Iterator[Event]:
         """The same events. Raises LibraryClosed if it was closed before the answer was there."""
@@ -59,6 +67,7 @@ class Underway:
         finally:
             with self._changed:
                 self._stops.remove(stop)
+                self._asked = time.monotonic()
 
     def close(self, seconds: float) -> bool:
         """Break off what is being answered, and wait for it. False if the time ran out before."""

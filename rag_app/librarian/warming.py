@@ -14,23 +14,28 @@ class Warming:
     def __init__(self, loads: Sequence[Callable[[], object]], notice: Callable[[], str]) -> None:
         self._loads, self._notice = loads, notice
         self._beginning = threading.Lock()
+        self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
         self.state = "cold"  # or "warming" or "ready", or a sentence that says what failed
 
-    def start(self) -> None:
-        """Begin, if it has not been begun."""
+    def start(self, after: float = 0.0) -> None:
+        """Begin after so many seconds, if it has not been begun."""
         with self._beginning:
             if self._thread is None:
                 self.state = "warming"
-                self._thread = threading.Thread(target=self._run, name="rag-app-warm", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, args=(after,), name="rag-app-warm", daemon=True
+                )
                 self._thread.start()
 
     def wait(self) -> None:
         """Until it is done, if it was begun."""
+        self._hurry.set()
         if self._thread is not None:
             self._thread.join()
 
-    def _run(self) -> None:
+    def _run(self, after: float) -> None:
+        self._hurry.wait(after)
         try:
             for load in self._loads:
                 load()

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rag_app.background import give_way
 from rag_app.embedding import Embedder
 from rag_app.errors import RagAppError
 from rag_app.overview.suggesting import Suggestion, suggestions
@@ -36,6 +37,7 @@ _QUESTIONS = 3
 _TRIED = 14
 _SURE = 0.65  # confidence from which an answer counts
 _SUMMARISE = "Summarise this document"
+_SHORT = 0.5  # seconds until a busy library is looked at again in the middle of the work
 _IDLE = 3.0  # seconds after which a busy library is looked at again
 
 
@@ -104,6 +106,7 @@ class Overviews:
         return document_id in self._given_up
 
     def _run(self) -> None:
+        give_way()
         while (document := self._pick()) is not None:
             try:
                 self.make(document)
@@ -169,12 +172,19 @@ class Overviews:
         """The first of the questions that the document really answers."""
         good: list[str] = []
         for one in offered[:_TRIED]:
+            self._let_others_first()
             if len(good) == _QUESTIONS or self._stop.is_set():
                 break
             answer = self._answer(one.question, document)
             if answer is not None and _is_good(answer, one):
                 good.append(one.question)
         return tuple(good)
+
+    def _let_others_first(self) -> None:
+        """Wait while the library is busy, unless somebody waits for an overview."""
+        with self._changed:
+            while self._makers.busy() and not self._wanted and not self._stop.is_set():
+                self._changed.wait(_SHORT)
 
     def _answer(self, question: str, document: Document) -> Answer | None:
         events = self._makers.ask(question, document.id, self._stop)

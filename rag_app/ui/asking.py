@@ -57,4 +57,5 @@ def begin(library: Library, exchange: Exchange) -> None:
         exchange.first,
         Manner(by, session.language, session.caution, session.top_k),
         session.turns_before(exchange),
+        exchange.quoting,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from html import escape
 
 import streamlit as st
@@ -25,7 +26,8 @@ from rag_app.ui.state import EARLIER, Exchange, Session, current, say
 
 _AT_ONCE = 0.4  # seconds an answer may take and be drawn without a word about waiting
 _LOOK_AGAIN = 0.3  # seconds
-_FEW = 4  # answers in the making; with more, looking takes from what makes them
+_FEW = 4  # answers in the making; more are a crowd
+_PATIENCE = 15.0  # seconds, in a crowd
 
 
 def draw(library: Library) -> None:
@@ -95,10 +97,10 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
         if exchange.error or exchange.generation is None:
             answers.sentence(exchange.error or texts.ATTACHED)
             return
-        at_once = exchange.seen or exchange.generation.wait(_AT_ONCE * _crowd())
+        at_once = exchange.seen or _soon(library, exchange.generation)
         exchange.seen = True
         if exchange.running or not at_once:
-            st.fragment(_live, run_every=_LOOK_AGAIN * _crowd())(library, exchange)
+            st.fragment(_live, run_every=_LOOK_AGAIN)(library, exchange)
             return
         answers.draw(exchange, exchange.generation.now())
         explained = exchange.id in session.explained
@@ -108,9 +110,23 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
             why.draw(library, exchange)
 
 
-def _crowd() -> float:
-    """How many times as many answers are being made, by all sessions, as one may look at often."""
-    return max(1.0, generation.running() / _FEW)
+def _soon(library: Library, made: generation.Generation | generation.Ended) -> bool:
+    """Whether an answer came while this run of the script waited for it.
+
+    In a crowd the run waits long: pages that look again and again take from the answers."""
+    if made.wait(_AT_ONCE):
+        return True
+    place, came, end = st.empty(), False, time.monotonic() + _PATIENCE
+    while not came and generation.running() > _FEW and time.monotonic() < end:
+        place.html(_waiting(library))  # a newer click may end this run here
+        came = made.wait(_AT_ONCE)
+    place.empty()
+    return came
+
+
+def _waiting(library: Library) -> str:
+    said = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
+    return f"<p class='working' role='status'>{said}</p>"
 
 
 def _question(exchange: Exchange) -> None:

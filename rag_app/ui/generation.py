@@ -5,8 +5,10 @@ The page looks at `now()` as often as it likes; knows nothing of Streamlit."""
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from weakref import WeakValueDictionary
 
@@ -116,6 +118,22 @@ RUNNING: WeakValueDictionary[str, Generation] = WeakValueDictionary()
 """By exchange: what is being answered now, so that a page that is loaded anew finds it again."""
 
 
+_TURNS = threading.Semaphore(max(2, os.cpu_count() or 2))
+
+
+@contextmanager
+def _turn(cancelled: threading.Event) -> Iterator[bool]:
+    """Whether one's turn to compute has come; False if it was cancelled before."""
+    mine = False
+    while not mine and not cancelled.is_set():
+        mine = _TURNS.acquire(timeout=0.1)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _TURNS.release()
+
+
 def running() -> int:
     """How many answers are being made, for all sessions."""
     alive = [each() for each in RUNNING.valuerefs()]  # a copy: others may begin meanwhile
@@ -130,15 +148,19 @@ def ask(
     first: Sequence[str],
     manner: Manner = AS_SET,
     turns: Sequence[Turn] = (),
+    quoting: bool = False,
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed).
 
-    What comes of it is kept in the exchange, whether or not anybody still looks."""
+    Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
+    comes of it is kept in the exchange, whether or not anybody still looks."""
 
     def events(cancelled: threading.Event) -> Iterator[Event]:
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
-        if not cancelled.is_set():
+        with _turn(cancelled) if quoting else nullcontext(True) as mine:
+            if not mine or cancelled.is_set():
+                return
             for event in library.ask(question, documents, cancelled, turns=turns, **asdict(manner)):
                 if isinstance(event, Finished):
                     yield Finished(_kept(library, exchange_id, event.answer))

@@ -156,7 +156,7 @@ mark { background: light-dark(#ffe58a, #6a5613); color: inherit; border-radius: 
   border: 1px solid var(--line); overflow-wrap: anywhere; }
 .working:not(:empty)::before { content: ""; display: inline-block; width: .55em; height: .55em;
   margin-right: .6em; border-radius: 50%; background: var(--accent);
-  animation: breathe 1.2s ease-in-out infinite alternate; }
+  animation: breathe 1.2s steps(4, jump-none) infinite alternate; }
 @keyframes breathe { from { opacity: .25; } to { opacity: 1; } }
 @media (prefers-reduced-motion: reduce) { .working::before { animation: none !important; } }
 """
@@ -177,7 +177,7 @@ _PAGES = """
   color: var(--soft); }
 .skeleton { display: grid; gap: .7rem; margin-top: .3rem; }
 .skeleton i { height: .8rem; border-radius: .4rem; background: var(--line);
-  animation: breathe 1.2s ease-in-out infinite alternate; }
+  animation: breathe 1.2s steps(4, jump-none) infinite alternate; }
 .skeleton i:nth-child(2) { width: 88%; } .skeleton i:nth-child(3) { width: 62%; }
 @media (prefers-reduced-motion: reduce) { .skeleton i { animation: none; } }
 [class*="st-key-found-"] { gap: .1rem !important; padding-top: .6rem;

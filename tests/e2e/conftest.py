@@ -46,10 +46,11 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
         port = probe.getsockname()[1]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
     environment |= settings
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    start = "import sys; from rag_app.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "--port", str(port), "--data-dir"]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [*command, "--", "--data-dir", str(folder / "data")],
+            [*command, str(folder / "data")],
             cwd=ROOT,
             env=environment,
             stdout=log,
