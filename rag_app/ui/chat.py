@@ -97,7 +97,7 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
         if exchange.error or exchange.generation is None:
             answers.sentence(exchange.error or texts.ATTACHED)
             return
-        at_once = exchange.seen or _soon(library, exchange.generation)
+        at_once = exchange.seen or _soon(library, exchange, exchange.generation)
         exchange.seen = True
         if exchange.running or not at_once:
             st.fragment(_live, run_every=_LOOK_AGAIN)(library, exchange)
@@ -110,12 +110,15 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
             why.draw(library, exchange)
 
 
-def _soon(library: Library, made: generation.Generation | generation.Ended) -> bool:
+def _soon(
+    library: Library, exchange: Exchange, made: generation.Generation | generation.Ended
+) -> bool:
     """Whether an answer came while this run of the script waited for it.
 
-    In a crowd the run waits long: pages that look again and again take from the answers."""
-    if made.wait(_AT_ONCE):
-        return True
+    In a crowd the run waits long: pages that look again and again take from the answers. What a
+    language model writes is shown as it comes, in a crowd, too."""
+    if made.wait(_AT_ONCE) or not exchange.quoting:
+        return made.now().done
     place, came, end = st.empty(), False, time.monotonic() + _PATIENCE
     while not came and generation.running() > _FEW and time.monotonic() < end:
         place.html(_waiting(library))  # a newer click may end this run here
