@@ -139,6 +139,13 @@ def eventually(page, holds: Callable[[], object], seconds: float = WAIT) -> None
         page.wait_for_timeout(150)
 
 
+def listed(page) -> None:
+    """Wait until the documents are there with their names; rows arrive before what is in them."""
+    rows = page.locator('[class*="st-key-doc-"]')
+    rows.or_(page.get_by_text("Nothing here yet")).first.wait_for(state="attached")
+    page.locator('[data-test-script-state="notRunning"]').wait_for(state="attached")
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[object]:
     """One Chromium for the tests of a module: visitors are kept apart by their contexts."""

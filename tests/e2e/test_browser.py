@@ -46,7 +46,9 @@ def drop(page, name: str, data: bytes) -> None:
 def ask(page, question: str) -> None:
     answered = page.locator(".how").count()
     page.get_by_test_id("stChatInputTextArea").fill(question)
-    page.keyboard.press("Enter")
+    # While a file is on its way to the server, Enter does nothing and the button is off.
+    page.locator('[data-testid="stChatInputSubmitButton"]:enabled').wait_for()
+    page.get_by_test_id("stChatInputTextArea").press("Enter")
     page.locator(".how").nth(answered).wait_for()
 
 

@@ -12,7 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from rag_app.store.conversations import Conversations
 from rag_app.store.database import Database
-from tests.e2e.conftest import eventually
+from tests.e2e.conftest import eventually, listed
 from tests.e2e.test_browser import MARKER, ask, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -50,9 +50,8 @@ def drop(page, name: str, data: bytes):
 def opened(browser, *questions: str, name: str = "selby.txt", data: bytes = HARBOUR):
     """A session that has asked about a document; most tests share one."""
     page = browser.open()
-    rows = page.locator('[class*="st-key-doc-"]')
-    rows.or_(page.get_by_text("Nothing here yet")).first.wait_for()
-    row = rows.filter(has_text=name).first
+    listed(page)
+    row = page.locator('[class*="st-key-doc-"]').filter(has_text=name).first
     row = row if row.count() else drop(page, name, data)
     row.locator('[class*="st-key-menu-"] button').click()
     page.get_by_text("Ask only this one").click()  # the library is shared with other tests

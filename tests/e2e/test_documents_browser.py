@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.e2e.conftest import serving
+from tests.e2e.conftest import listed, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
@@ -62,9 +62,7 @@ def row(page, name: str):
 def filled(browser, **how):
     """A page with the three documents, ready."""
     page = browser.open(**how)
-    page.locator('[class*="st-key-doc-"]').or_(page.get_by_text("Nothing here yet")).first.wait_for(
-        state="attached"
-    )
+    listed(page)
     missing = [name for name in FILES if not row(page, name).count()]
     if missing:
         page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import serving
+from tests.e2e.conftest import listed, serving
 from tests.e2e.test_browser import MARKER, QUOTE, ask, drop, lighthouse
 from tests.e2e.test_conversation_browser import LOST
 from tests.e2e.test_documents_browser import findings
@@ -39,8 +39,7 @@ def row(page, name: str):
 def ready(browser, **how):
     """A page with the lighthouse."""
     page = browser.open(**how)
-    listed = page.locator('[class*="st-key-doc-"]').or_(page.get_by_text("Nothing here yet"))
-    listed.first.wait_for(state="attached")
+    listed(page)
     if not row(page, "lighthouse.pdf").count():
         drop(page, "lighthouse.pdf", lighthouse())
     return page
