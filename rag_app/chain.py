@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from rag_app.answering.generator import Cancelled, Generator, Piece
 from rag_app.citations import cite
 from rag_app.errors import ModelUnavailable
-from rag_app.questions import UNDERSTOOD
+from rag_app.questions import APP, UNDERSTOOD
 from rag_app.retrieval import HybridRetriever
 from rag_app.types import Answer, Delta, Draft, Event, Finished, Passage, Sources, Timing
 
@@ -98,6 +98,12 @@ def carry_out(
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finish(wish, draft, tuple(read), name, seconds))
+
+
+def say(question: str, sentence: str) -> Iterator[Event]:
+    """The same events for what the app itself says, where no document is to be asked."""
+    yield Sources(())
+    yield Finished(Answer(question, sentence, "", True, 0.0, APP, (), (), Timing(0.0, 0.0)))
 
 
 def finish(

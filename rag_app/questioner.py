@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rag_app import chain
+from rag_app.answering import again, other_language, small_talk
 from rag_app.answering.any_language import in_any_language
 from rag_app.answering.build import Workshop
 from rag_app.answering.chat import ChatGenerator
@@ -17,21 +18,35 @@ from rag_app.answering.choice import Choice, parse
 from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
 from rag_app.answering.generator import Generator
 from rag_app.answering.in_language import InLanguage, language_asked, language_of_task
+from rag_app.answering.meant import Meant, meant
 from rag_app.answering.reader import Reader
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.wishes import Task, about, wanted
+from rag_app.answering.wishes import Task, wanted
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
+from rag_app.finding.asked import query_words
 from rag_app.finding.catalogue import Catalogue
-from rag_app.questions import AS_SET, Manner, askable, checked, coverage
+from rag_app.questions import AS_SET, UNDERSTOOD, Manner, askable, checked, coverage, taken
 from rag_app.retrieval import HybridRetriever
 from rag_app.settings import Settings
 from rag_app.store import Store
-from rag_app.tasks import ASKED_OF, Desk
-from rag_app.types import Answer, Document, Event, Finished, Passage, RetrieverKind
+from rag_app.tasks import ASKED_OF, WHOLE, Desk
+from rag_app.types import QUOTING, Answer, Document, Event, Finished, Passage, RetrieverKind
 from rag_app.vectors import VectorIndex
 
-FIRST_ONLY = "This is of the first {0} of {1} documents. Tick those that you mean on the left."
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question, and all that answers it."""
+
+    plain: str  # without the language that it wishes for
+    readable: tuple[Document, ...]
+    turns: tuple[Turn, ...]
+    retriever: HybridRetriever
+    by: Generator
+    caution: float
+    language: str  # of the answer; empty: the question's
+    stop: threading.Event
 
 
 class Questioner:
@@ -89,25 +104,65 @@ class Questioner:
         A question that leans on the `turns` before it is made standalone first. The language it
         wishes for goes before that of the `manner`.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
-        asked = checked(question, self._chosen(documents), self._settings.max_question_characters)
-        retriever = self.retriever(manner.top_k or self._settings.top_k, documents)
-        answering = self._answering(manner)
-        plain, wish = language_asked(asked)
-        language = wish or manner.language
-        task = wanted(plain)
-        if task is not None:
-            task = replace(task, language=language_of_task(plain) or language)
-            events = self._task(task, documents, answering, retriever, stop)
-        else:
-            meant = self._standalone(plain, turns, answering, stop)
-            caution = self._settings.caution if manner.caution is None else manner.caution
-            fit = in_any_language(answering, caution)
-            by = InLanguage(fit, language) if language else fit
-            events = chain.ask(plain, retriever, by, stop.is_set, meant)
-        for event in events:
+        known = self._chosen(documents)
+        said = checked(question, known, self._settings.max_question_characters)
+        plain, wish = language_asked(said)
+        asked = _Asked(
+            plain,
+            tuple(d for d in known if askable(d)),
+            tuple(turns),
+            self.retriever(manner.top_k or self._settings.top_k, documents),
+            self._answering(manner),
+            self._settings.caution if manner.caution is None else manner.caution,
+            wish or manner.language,
+            stop,
+        )
+        for event in self._events(asked):
             if isinstance(event, Finished):
-                answer = replace(event.answer, question=asked)
+                answer = replace(event.answer, question=said)
                 yield Finished(self._covered(answer, documents))
+            else:
+                yield event
+
+    def _events(self, asked: _Asked) -> Iterator[Event]:
+        """The events of small talk, of a wish, or of a question."""
+        talk = small_talk.talk(asked.plain)
+        if talk or self._is_rubbish(asked):
+            names = [document.name for document in asked.readable]
+            return chain.say(asked.plain, small_talk.reply(talk, names))
+        *turns, now = again.written_out(
+            (*asked.turns, Turn(asked.plain, "")), lambda wish: self._names_some(wish, asked)
+        )
+        if task := wanted(now.question):
+            language = language_of_task(now.question) or asked.language
+            return self._task(replace(task, language=language), asked)
+        return self._question(replace(asked, turns=tuple(turns)))
+
+    def _is_rubbish(self, asked: _Asked) -> bool:
+        """Whether keys were struck at random: no document holds what was typed."""
+        if not small_talk.struck(asked.plain):
+            return False
+        ids = [document.id for document in asked.readable]
+        words, phrases = query_words(asked.plain)
+        return not (words and self._store.search_words(words, phrases, 1, ids))
+
+    def _names_some(self, wish: str, asked: _Asked) -> bool:
+        task = wanted(wish)
+        return task is not None and bool(self._meant(task, asked, openings=False).documents)
+
+    def _meant(self, task: Task, asked: _Asked, openings: bool = True) -> Meant:
+        names = self._catalogue.names(self._store.documents())
+        return meant(task, asked.readable, names, openings)
+
+    def _question(self, asked: _Asked) -> Iterator[Event]:
+        whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
+        fit = in_any_language(asked.by, asked.caution)
+        by = InLanguage(fit, asked.language) if asked.language else fit
+        english = self._embedder.english
+        apart = other_language.apart(asked.plain, asked.readable, english)
+        for event in chain.ask(asked.plain, asked.retriever, by, asked.stop.is_set, whole):
+            if isinstance(event, Finished):
+                yield Finished(other_language.said_so(event.answer, apart, english))
             else:
                 yield event
 
@@ -137,28 +192,26 @@ class Questioner:
             return cleaned(reply, question, turns)
         return standalone(question, turns)
 
-    def _task(
-        self,
-        task: Task,
-        documents: Sequence[str] | None,
-        answering: Generator,
-        retriever: HybridRetriever,
-        stop: threading.Event,
-    ) -> Iterator[Event]:
-        readable = [d for d in self._chosen(documents) if askable(d)]
-        meant = about(task.wish, readable)
-        within = retriever.model_copy(update={"documents": tuple(d.id for d in meant)})
+    def _task(self, task: Task, asked: _Asked) -> Iterator[Event]:
+        named = self._meant(task, asked)
+        documents = named.documents or asked.readable
+        task = replace(task, naming=named.words, among=len(asked.readable))
+        within = asked.retriever.model_copy(update={"documents": tuple(d.id for d in documents)})
         desk = Desk(self._store, self._vectors, self._embedder)
         events = chain.carry_out(
             task.wish,
-            lambda: desk.carry_out(task, meant, answering, within, stop.is_set),
-            answering.name,
-            stop.is_set,
+            lambda: desk.carry_out(task, documents, asked.by, within, asked.stop.is_set),
+            asked.by.name,
+            asked.stop.is_set,
         )
+        understood = (UNDERSTOOD.format(task.wish),) if task.wish != asked.plain else ()
         for event in events:
-            if isinstance(event, Finished) and len(meant) > ASKED_OF:
-                notes = (*event.answer.notes, FIRST_ONLY.format(ASKED_OF, len(meant)))
-                yield Finished(replace(event.answer, notes=notes))
+            if isinstance(event, Finished):
+                quoted = event.answer.generator in QUOTING  # it says whose words are whose
+                among = len(documents) if quoted else task.among
+                of = taken(documents, ASKED_OF, among) if task.kind in WHOLE else ()
+                said = (*understood, *event.answer.notes, *of)
+                yield Finished(replace(event.answer, notes=said))
             else:
                 yield event
 

@@ -26,6 +26,10 @@ class Manner:
 
 AS_SET = Manner()
 UNDERSTOOD = "Understood as: {0}"  # a note on an answer to a follow-up
+APP = "app"  # the generator of what the app says of itself, about no document
+FIRST_ONLY = "This is of the first {0} of {1} documents: {2}. Tick those that you mean on the left."
+ONLY_OF = "This is of what your wish names: {0}."
+_MOST_LISTED = 80  # characters of a name in a sentence
 
 
 def askable(document: Document) -> bool:
@@ -53,6 +57,21 @@ def checked(question: str, chosen: Sequence[Document], most: int) -> str:
             "None of the chosen documents could be read. Add another document first."
         )
     return asked
+
+
+def taken(meant: Sequence[Document], most: int, among: int) -> tuple[str, ...]:
+    """Which documents a wish was carried out on, if not on all that it could have meant.
+
+    Of those that are `meant`, the first, at most `most`; `among` could have been."""
+    if len(meant) > most:
+        return (FIRST_ONLY.format(most, f"{len(meant):,}", _listed(meant[:most])),)
+    return (ONLY_OF.format(_listed(meant)),) if len(meant) < among else ()
+
+
+def _listed(documents: Sequence[Document]) -> str:
+    names = [" ".join(document.name.split()) for document in documents]
+    short = [n if len(n) <= _MOST_LISTED else f"{n[: _MOST_LISTED - 1]}…" for n in names]
+    return f"{', '.join(short[:-1])} and {short[-1]}" if len(short) > 1 else "".join(short)
 
 
 def coverage(chosen: Sequence[Document]) -> tuple[str, ...]:

@@ -17,20 +17,22 @@ from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import Candidate
 from rag_app.answering.support import pieces_of
 from rag_app.answering.visible import finished
-from rag_app.answering.wishes import Kind, Task, topic
+from rag_app.answering.wishes import Kind, Task, sentences, topic
 from rag_app.answering.writer import Room
 from rag_app.embedding import Embedder
 from rag_app.errors import ChatModelError
 from rag_app.retrieval import HybridRetriever
 from rag_app.store import Store
+from rag_app.text.sentences import one_line
 from rag_app.types import Chunk, Document, Draft, Passage, Span
 from rag_app.vectors import VectorIndex
 
-_SENTENCES = 6  # of a summary
+_SENTENCES = 6  # of a summary, if the wish does not say
 _PARTS = 14  # chunks that an extractive summary is made from
 _READ = 400  # chunks of one document that a chat model reads; of more, the most central
 _PER_CLAIM = 4  # passages looked up for each written sentence
 ASKED_OF = 5  # documents of one task, at most
+_NEAREST = 3  # documents that are quoted for what cannot be written
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
 
@@ -44,7 +46,8 @@ _WHAT = {
     Kind.DRAFT: "A draft",
     Kind.TRANSLATION: "A translation",
 }
-_WHOLE = (Kind.SUMMARY, Kind.COMPARISON)
+WHOLE = (Kind.SUMMARY, Kind.COMPARISON)
+"""Work on whole documents; the other kinds look for what is near the wish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,11 @@ class Desk:
         """What is read for the task, and the pieces of its answer."""
         chosen = list(documents)[:ASKED_OF]
         by_model = isinstance(generator, ChatGenerator)
-        if task.kind not in _WHOLE:
+        if task.kind not in WHOLE:
             read = retriever.passages(task.wish)
+            found = list(dict.fromkeys(passage.chunk.document_id for passage in read))
+            held = [document for document in documents if document.id in found]
+            chosen = sorted(held, key=lambda d: found.index(d.id))[:_NEAREST]
         elif not by_model and topic(task, chosen):
             read = self._about(task, chosen, retriever)
         else:
@@ -96,19 +102,16 @@ class Desk:
     ) -> list[Passage]:
         """Passages of each document that are near what the wish is about."""
         asked, k = topic(task, documents), max(4, _PARTS // len(documents))
-        alone = [
-            retriever.model_copy(update={"documents": (document.id,), "k": k})
-            for document in documents
-        ]
+        scopes = [{"documents": (document.id,), "k": k} for document in documents]
+        alone = [retriever.model_copy(update=scope) for scope in scopes]
         return [passage for one in alone for passage in one.passages(asked)]
 
     def _quoted(self, task: Task, documents: Sequence[Document], read: list[Passage]) -> Draft:
-        wish = topic(task, documents) if task.kind in _WHOLE else task.wish
         said: list[str] = []
         spans: list[tuple[Span, ...]] = []
-        for document, quoted in self._sentences(documents, read, wish):
-            if task.kind is Kind.COMPARISON and len(documents) > 1:
-                said.append(SAYS.format(document.name))
+        for document, quoted in self._sentences(task, documents, read):
+            if task.among > 1 or len(documents) > 1:
+                said.append(SAYS.format(one_line(document.name)))
                 spans.append(())
             said += [one.text for one in quoted]
             spans += [(one.span,) for one in quoted]
@@ -121,18 +124,25 @@ class Desk:
         )
 
     def _sentences(
-        self, documents: Sequence[Document], read: list[Passage], wish: str
+        self, task: Task, documents: Sequence[Document], read: list[Passage]
     ) -> list[tuple[Document, list[Candidate]]]:
-        """Sentences that stand for what was read, those near the wish if there is one.
+        """Sentences near what the wish is about, if it says so, else near the first document's."""
+        share, wish = max(1, len(documents)), task.wish
+        about = topic(task, documents) if task.kind in WHOLE else wish
 
-        Without a wish, those of further documents that say most on what the first one says."""
-        each = math.ceil(_SENTENCES / max(1, len(documents))) + (len(documents) > 1)
-        found: list[tuple[Document, list[Candidate]]] = []
-        for document in documents:
-            near = [wish] if wish else [one.text for _, quoted in found for one in quoted]
-            quoted = self._gist.sentences(document, read, each, near)
-            found += [(document, quoted)] if quoted else []
-        return found
+        def found(each: int) -> list[tuple[Document, list[Candidate]]]:
+            kept: list[tuple[Document, list[Candidate]]] = []
+            for document in documents:
+                near = [about] if about else [one.text for _, said in kept for one in said]
+                quoted = self._gist.sentences(document, read, each, near)
+                kept += [(document, quoted)] if quoted else []
+            return kept
+
+        most = max(_SENTENCES, sentences(wish, _SENTENCES)) / share
+        quoted = found(math.ceil(most) + (share > 1))
+        held = sum(len(said) for _, said in quoted)
+        asked = sentences(wish, min(held, _SENTENCES))  # "shorter" than what there is
+        return found(max(1, asked // share)) if asked < min(held, _SENTENCES) else quoted
 
     # With a chat model
 

@@ -57,8 +57,8 @@ def test_letting_go_of_the_stream_ends_the_computation(folder):
         (lambda folder: folder.rename(folder.parent / "moved"), "There is no folder"),
         (lambda folder: (folder / "config.json").unlink(), "config.json is missing"),
         (lambda folder: (folder / "model.safetensors").unlink(), "it has no weights"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "may be torn"),
-        (lambda folder: (folder / "tokenizer.json").write_text("{"), "may be torn"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "may be damaged"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), "may be damaged"),
     ],
 )
 def test_a_folder_that_holds_no_model_is_one_sentence(tmp_path, spoil, says):

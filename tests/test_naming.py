@@ -74,3 +74,31 @@ def test_a_prior_is_a_share_whatever_the_names(called, question):
     named = Names(labels).prior(question)
     assert all(0 < value <= 1 + 1e-9 for value in named.values())
     assert set(named) <= {label.id for label in labels}
+
+
+def test_each_word_of_a_text_tells_whom_it_names():
+    called = FILINGS.called("the Northwind reports of FY2022")
+    assert set(called["northwind"]) == {"w18", "w22", "q2"}
+    assert set(called["2022"]) == {"w22", "gl", "dd"}
+    assert called["reports"] == {}
+    assert set(FILINGS.called("Quartz")["quartz"].values()) == {0.5}
+
+
+def test_a_name_is_known_in_another_number_and_written_apart():
+    names = Names([Label("l", "Lighthouse guide.md"), Label("p", "Company policies.pdf")])
+    assert set(names.called("lighthouses")["lighthouses"]) == {"l"}
+    assert set(names.called("policy")["policy"]) == {"p"}
+    assert set(FILINGS.called("great lakes")["lakes"]) == {"gl"}
+    assert set(FILINGS.called("DnD")["dnd"]) == {"dd"}
+
+
+def test_the_newest_is_that_of_the_latest_date():
+    assert FILINGS.newest(["w18", "w22", "gl"]) == ["w22", "gl"]
+    assert FILINGS.newest([]) == []
+
+
+@given(words)
+def test_a_word_is_told_to_name_none_or_documents_that_there_are(text):
+    for held in FILINGS.called(text).values():
+        assert set(held) <= {"w18", "w22", "q2", "gl", "dd", "t"}
+        assert all(0 < weight <= 1 for weight in held.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_app import chain
-from rag_app.answering.wishes import Kind, Task, about, topic, wanted
+from rag_app.answering.wishes import Kind, Task, topic, wanted
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Delta, Document, Finished, Sources, Status
@@ -60,16 +60,6 @@ def ask(library: Library, wish: str, generator: str | None = None) -> Answer:
 def test_a_plain_sentence_asks_for_a_task_or_a_question(said, kind):
     task = wanted(said)
     assert (task.kind if task else None) is kind
-
-
-def test_documents_are_meant_by_the_words_of_their_names():
-    def document(name: str) -> Document:
-        return Document(name, name, ".txt", 1, Status.READY, "2026-01-01")
-
-    all_of_them = [document("Ferry report 2025.pdf"), document("Museum guide.txt")]
-    assert about("Summarise the ferry report", all_of_them) == all_of_them[:1]
-    assert about("Compare the ferry report and the museum guide", all_of_them) == all_of_them
-    assert about("Summarise everything", all_of_them) == all_of_them
 
 
 def test_a_summary_without_a_model_is_made_of_the_documents_own_sentences(library):
@@ -139,6 +129,7 @@ def test_a_model_writes_the_summary_and_its_sentences_are_matched(library):
         assert "ninety thousand" in answer.citations[0].quote
         assert "carries people between the island" in script.prompt
         assert "museum" not in script.prompt.lower()
+        assert "This is of what your wish names: Ferry report.txt." in answer.notes
 
 
 def test_a_document_larger_than_the_window_is_read_in_parts(tmp_path):
@@ -186,4 +177,5 @@ def test_a_task_on_too_many_documents_says_which_it_was_done_with(library):
         library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())
     library.wait([d.id for d in library.documents()], timeout=30)
     answer = ask(library, "Summarise everything")
-    assert answer.notes[-1].startswith("This is of the first 5 of 7 documents.")
+    assert answer.notes[-1].startswith("This is of the first 5 of 7 documents: Ferry report.txt, ")
+    assert all(citation.name in answer.notes[-1] for citation in answer.citations)

@@ -1,13 +1,15 @@
 """Answers where confidence cannot be judged: it was fitted on English questions and documents.
 
 A question in another language is answered by the sentences that hold most of its telling words,
-with even odds and a note that says so. The floors were measured (benchmarks/LOG.md)."""
+with even odds and a note that says so. The floors were measured (benchmarks/LOG.md). So is the mere
+name of a thing in English, where the fitted generator finds nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from rag_app.answering.defining import said_of
 from rag_app.answering.generator import Cancelled, Generator, Piece, apart, pieces
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.reader import Reader
@@ -49,7 +51,11 @@ class AnyLanguage:
             yield from pieces(by_words(question, passages, self._caution))
             return
         for piece in self._fitted.generate(question, passages, cancelled):
-            yield Piece(piece.text, piece.draft and judged(piece.draft, passages))
+            if piece.draft and piece.draft.abstained and self._caution <= EVEN_ODDS:
+                said = said_of(question, passages, EVEN_ODDS)
+                yield from pieces(said or piece.draft)
+            else:
+                yield Piece(piece.text, piece.draft and judged(piece.draft, passages))
 
 
 def in_any_language(generator: Generator, caution: float) -> Generator:

@@ -1,7 +1,8 @@
 """Questions that are only the part that is new, beside the question they vary. Pure; English.
 
 "and in 2021?" varies the year of the last question, "what about Norway?" its last name, "why?" asks
-about the whole of it. What was typed stands first and stays as it was typed."""
+about the whole of it. No telling word that was typed gets lost: what the varied question does not
+hold stands before it."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ import re
 
 from rag_app.answering.follow_up_focus import Focus
 from rag_app.answering.follow_up_names import YEAR, names, years
-from rag_app.answering.follow_up_words import ASKS, LONGEST, phrase
+from rag_app.answering.follow_up_words import ASKS, LONGEST, STOP, phrase
 
 _MOST_WORDS = 8  # of a fragment; more of them say what is asked
 _WORD = re.compile(r"\w")
+_WORDS = re.compile(r"\w+")
 _ENDS = " ?.!…"
 _RELATION = (
     r"(?:in|for|since|until|before|after|during|by|from|between|on|at|under|with|without|of|to)"
@@ -41,11 +43,15 @@ _FINITE = re.compile(
     r"|may|might|must|happened|happens|happen)\b",
     re.IGNORECASE,
 )
+_WH = re.compile(r"(?:what|which|whom?|whose|how|where|when)\b", re.IGNORECASE)
 _ASKS_WHY = re.compile(r"\W*(?:(?:and|but|so|ok|okay)\W+)*why\b", re.IGNORECASE)
 _DECIDES = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
 _DETERMINED = re.compile(r"(?:the|an?|any|some|other|another|our|my)\b", re.IGNORECASE)
+_ASKS_OF_ONE = re.compile(  # "What is the warranty": another thing can stand in its place
+    r"(.*\b(?:is|are|was|were)\s+)(?:the|our|my|an?)\s+[\w'’-]+(?:\s+[\w'’-]+)?", re.IGNORECASE
+)
 _POINTS = re.compile(
     r"\b(?:it|its|they|them|their|he|him|his|she|her|this|that|these|those)\b", re.IGNORECASE
 )
@@ -89,12 +95,30 @@ def _varied(start: str, new: str, focus: Focus) -> str:
     relation = _RELATES.match(new)
     bare = new[relation.end() :] if relation else new
     if years(bare):
-        varied = YEAR.sub(years(bare)[-1], before)
+        varied = _in_year(before, years(bare)[-1])
     elif _DETERMINED.match(bare) and (kept := _kept(start, before)):
         return f"{start} {kept}?"
+    elif _DETERMINED.match(bare) and (asks := _ASKS_OF_ONE.fullmatch(before)):
+        varied = f"{asks[1]}{bare}"
     else:
         varied = _with_other_name(before, bare, relation[1] if relation else "", focus)
-    return f"{start}: {_lowered(varied)}?"
+        if varied == before and relation and not _WH.match(bare):
+            varied = f"{before} {new}"
+    return _with_what_was_typed(start, varied)
+
+
+def _with_what_was_typed(start: str, varied: str) -> str:
+    """The varied question alone if it holds all that was typed: a reader is led astray by more."""
+    lost = {word.lower() for word in _WORDS.findall(start)} - STOP
+    lost -= {word.lower() for word in _WORDS.findall(varied)}
+    return f"{start}: {_lowered(varied)}?" if lost else f"{varied}?"
+
+
+def _in_year(before: str, year: str) -> str:
+    """The question about another year; one that names several years, or none, gets this one."""
+    if len(set(years(before))) == 1:
+        return YEAR.sub(year, before)
+    return before if year in before else f"{before} in {year}"
 
 
 def _kept(start: str, before: str) -> str:

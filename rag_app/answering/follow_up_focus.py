@@ -52,6 +52,7 @@ class Focus:
     thing: str = ""  # what the last turn was about, a work before other names
     several: str = ""  # "the albums", asked for last
     about: str = ""  # "the notice period", for want of names
+    wish: str = ""  # what a wish was about, as long as the turns after it point at that
     question: str = ""  # the last one, standalone
 
     def after(self, turn: Turn, question: str, meant: Mapping[str, str]) -> Focus:
@@ -74,7 +75,26 @@ class Focus:
             thing=work or _last(asked, Kind.OTHER, Kind.GROUP),
             several=f"the {several[1]}" if several else self.several,
             about=about or self.about,
+            wish=self.wish if meant else "",
             question=" ".join(question.split())[: LONGEST + 1],
+        )
+
+    def after_wish(self, thing: str) -> Focus:
+        """The focus after a wish about documents, `thing`: what does not point at it is alone.
+
+        Whoever was named before stays known."""
+        return replace(
+            self,
+            topic=None,
+            titled=False,
+            meant={},
+            person="",
+            work="",
+            thing="",
+            several="",
+            about="",
+            wish=thing,
+            question="",
         )
 
     def _next_topic(
@@ -96,10 +116,11 @@ class Focus:
         """What "he", "she", "they" or "it" stands for; empty if that cannot be told."""
         if family == "they":
             topic = self._topic(Kind.PERSON, Kind.OTHER, Kind.GROUP, Kind.WORK)
-            return self.meant.get(family) or topic or self.group or self._about_several()
+            known = self.meant.get(family) or self.wish or topic
+            return known or self.group or self._about_several()
         if family == "it":
             topic = self._topic(Kind.OTHER, Kind.GROUP, Kind.WORK, Kind.PLACE)
-            return self.thing or self.meant.get(family) or topic or self.about
+            return self.thing or self.meant.get(family) or self.wish or topic or self.about
         topic = self._topic(*_ONE_OF_US)
         taken = self.meant.get("she" if family == "he" else "he")
         return self.meant.get(family) or ("" if topic == taken else topic) or self.person

@@ -2,7 +2,8 @@
 
 "how old is he?" gets the name, "and in 2021?" the question it varies, "was the tour a success?" the
 topic. Whatever the user typed stays, but for a pronoun that gives way to what it stands for; a
-question that stands alone, or that no rule understands, stays as it is."""
+question that stands alone, or that no rule understands, stays as it is. Small talk is nothing to
+lean on, and a wish only for what points at what it was about."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ from rag_app.answering.follow_up_focus import Focus, Turn
 from rag_app.answering.follow_up_names import Kind, names
 from rag_app.answering.follow_up_prompt import cleaned, rewrite_prompt
 from rag_app.answering.follow_up_words import STOP, words
+from rag_app.answering.small_talk import talk
+from rag_app.answering.wishes import subject, wanted
+from rag_app.text.languages import is_english
 
 __all__ = ["Turn", "cleaned", "rewrite_prompt", "standalone"]
 
@@ -49,6 +53,18 @@ _THERE = re.compile(
 _EXPECTING = re.compile(
     r"\b(?:is|are|was|were|be|been|isn't|aren't|wasn't|weren't)\s+\Z", re.IGNORECASE
 )
+_ASKS_WHAT_IT_IS = re.compile(  # "What are superlinear returns?": of its own, whatever was said
+    r"\W*(?:what|who)(?:['’]s| is| are) "
+    r"(?:an? )?(?!the\b|this\b|that\b|his\b|her\b|its\b|their\b)[\w'’ -]+\??\W*\Z"
+    r"|\W*(?:define|explain|describe) ",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"\b(?:the|this|that|these|those|he|she|it|they|him|her|his|hers|its|their|theirs|them|there"
+    r"|then|others?|another|else|more|same|such|first|last|next|further|later|after|before|also"
+    r"|some|any|anything|anyone|ones?|own|back|again|happen\w*)\b",
+    re.IGNORECASE,
+)
 _POINTED = re.compile(
     r"\b(?:this|that)(?:\s+(?:album|song|single|book|novel|film|movie|show|series|play|musical|poem|record"
     r"|report|contract|agreement|policy|law|case|project|product|company|firm)\b"
@@ -63,14 +79,24 @@ def standalone(question: str, turns: Sequence[Turn]) -> str:
         return question
     focus = Focus()
     for turn in turns[-RECENT:]:
+        if talk(turn.question) or _is_foreign(turn.question):
+            continue
+        if wanted(turn.question):
+            focus = focus.after_wish(subject(turn.question))
+            continue
         made, meant = _resolved(turn.question, focus)
         focus = focus.after(turn, made, meant)
     return _resolved(question, focus)[0]
 
 
+def _is_foreign(question: str) -> bool:
+    """Whether a question is in another language, whose first word would pass for a name."""
+    return "?" in question and not is_english(question[:LONGEST_FOLLOW_UP])
+
+
 def _resolved(question: str, focus: Focus) -> tuple[str, Mapping[str, str]]:
     """The question standalone, and what each of its pronouns was taken for."""
-    if len(question) > LONGEST_FOLLOW_UP or not question.strip() or not focus.question:
+    if len(question) > LONGEST_FOLLOW_UP or not question.strip():
         return question, {}
     if whole := completed(question, focus):
         return whole, {}
@@ -78,7 +104,8 @@ def _resolved(question: str, focus: Focus) -> tuple[str, Mapping[str, str]]:
     made = _with_several(question, focus)
     made = _with_referents(made, focus, meant)
     made = _with_full_names(_with_work(_with_place(made, focus), focus), focus)
-    if focus.topic and meant.keys() <= {"it"} and _wants_anchor(question, focus):
+    named = focus.topic is not None and not focus.topic.text.islower()  # no word looked for
+    if focus.topic and named and meant.keys() <= {"it"} and _wants_anchor(question, focus):
         made = _anchored(made, focus.topic.text)
     return made, meant
 
@@ -155,7 +182,11 @@ def _full(name: str, focus: Focus) -> str:
 
 
 def _wants_anchor(question: str, focus: Focus) -> bool:
-    """Whether this is English and names nothing, neither of its own nor of what was said."""
+    """Whether this is English and names nothing, neither of its own nor of what was said.
+
+    What asks what something is stands alone."""
+    if _ASKS_WHAT_IT_IS.match(question) and not _LEANS.search(question):
+        return False
     said = question.lower()
     spoken = _WORD.findall(said)
     return (

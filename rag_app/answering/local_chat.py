@@ -180,7 +180,7 @@ def _load(path: Path) -> tuple[Any, Any]:
         )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise ChatModelError(
-            f"The model in {path} cannot be loaded ({type(error).__name__}). It may be torn, or "
+            f"The model in {path} cannot be loaded ({type(error).__name__}). It may be damaged, or "
             "of a kind that writes no text."
         ) from error
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -7,7 +7,7 @@ import threading
 from rag_app.answering.chat_models import Terms
 from rag_app.answering.choice import LOCAL, parse
 from rag_app.answering.servers import Server, running, try_out
-from rag_app.downloads.downloading import Fetch, is_hub_id, local_folder
+from rag_app.downloads.downloading import Fetch, discard, folder_of, is_hub_id, local_folder
 
 
 class Shelf:
@@ -36,6 +36,17 @@ class Shelf:
         choice = parse(generator)
         here = local_folder(choice.model, self._terms.models).is_dir()
         return choice.model if choice.kind in LOCAL and is_hub_id(choice.model) and not here else ""
+
+    def fetched(self, generator: str) -> str:
+        """The hub's name of a model that is chosen and was downloaded; else empty."""
+        model = parse(generator).model
+        return model if is_hub_id(model) and folder_of(model, self._terms.models).is_dir() else ""
+
+    def fetch_again(self, model: str) -> Fetch:
+        """Download a model anew: what is here of it is damaged."""
+        if self._fetch is None or not self._fetch.running:
+            discard(model, self._terms.models)
+        return self.fetch(model)
 
     def fetch(self, model: str) -> Fetch:
         """Begin to download a model, or the download that is under way."""

@@ -88,7 +88,7 @@ def _show_answer(answer: Any) -> None:
         print(f"[{c['number']}] {c['name']}, page {c['page']}: “{c['quote']}”")
     for note in answer["notes"]:
         print(note)
-    if answer["abstained"]:
+    if answer["abstained"] and answer["passages"]:
         print("The closest passages:")
         for p in answer["passages"][:_SHOWN]:
             text = " ".join(p["text"].split())[:_SHOWN_CHARACTERS]

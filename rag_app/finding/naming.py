@@ -111,6 +111,38 @@ class Names:
         named = {document: value / whole for document, value in score.items()}
         return self._newest(named) if _ASKS_NEWEST.search(question) else named
 
+    def called(self, text: str) -> dict[str, Mapping[str, float]]:
+        """Each word of a text that could name a document, with the documents that it names.
+
+        Words of a name count 1, of a first page a half. A word may stand in another number: the
+        letters, the letter."""
+        plain = _QUARTER.sub(" ", _YEAR.sub(" ", text))
+        spoken = [word for word in _WORDS.findall(plain) if word.lower() not in STOPWORDS]
+        found = {word.lower(): self._holders(word) for word in spoken}
+        for run, words in _joined(spoken):
+            if run in self._named:
+                found |= dict.fromkeys(words, self._named[run])
+        for mark in dates(text):
+            found[mark] = self._named.get(mark, {})
+        return found
+
+    def newest(self, documents: Sequence[str]) -> list[str]:
+        """Those of the latest date in their names; all if none has one."""
+        newest = max((self._dates[d] for d in documents), default=("", ""))
+        return [d for d in documents if self._dates[d] == newest]
+
+    def _holders(self, word: str) -> Mapping[str, float]:
+        low = word.lower()
+        numbers = {low, f"{low}s", f"{low}es", low.removesuffix("s"), low.removesuffix("es")}
+        numbers |= {f"{low[:-3]}y"} if low.endswith("ies") else {f"{low.removesuffix('y')}ies"}
+        held: dict[str, float] = {}
+        for one in numbers:
+            for document, weight in self._named.get(one, {}).items():
+                held[document] = max(weight, held.get(document, 0.0))
+        if held or sum(map(str.isupper, word)) < 2:
+            return held
+        return dict.fromkeys(self._shortened(low), _BEGINNING)
+
     def _evidence(self, question: str) -> Iterator[tuple[Mapping[str, float], float]]:
         """(documents a word of the question names, what the word counts)."""
         words = [word for word in _PARTS.split(question) if word]
@@ -137,11 +169,7 @@ class Names:
 
     def _runs(self, words: Sequence[str]) -> Iterator[str]:
         """Words of the question that a name writes together."""
-        for length in range(2, _LONGEST_RUN + 1):
-            for first in range(len(words) - length + 1):
-                run = "".join(words[first : first + length])
-                if len(run) >= 6 and run in self._named:
-                    yield run
+        yield from (run for run, _ in _joined(words) if run in self._named)
 
     def _shortened(self, short: str) -> dict[str, float]:
         """Documents whose name has these initials or begins so."""
@@ -164,6 +192,16 @@ class Names:
         }
 
 
+def _joined(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Words that follow each other, written together in small letters, and these."""
+    low = [word.lower() for word in words]
+    for length in range(2, _LONGEST_RUN + 1):
+        for first in range(len(low) - length + 1):
+            run = "".join(low[first : first + length])
+            if len(run) >= 6:
+                yield run, low[first : first + length]
+
+
 def _stem(name: str) -> str:
     return name.rsplit(".", 1)[0]
 
@@ -179,6 +217,11 @@ def _quarters(text: str) -> list[str]:
     return [f"q{m.group(1) or m.group(2) or _QUARTERS[m.group(3).lower()]}" for m in found]
 
 
+def dates(text: str) -> list[str]:
+    """The years and quarters that a text names, "2022" and "q3"."""
+    return [*_years(text), *_quarters(text)]
+
+
 def _date(text: str) -> tuple[str, str]:
     """(year, quarter) of a name, for comparing; empty where it has none."""
     return max(_years(text), default=""), max(_quarters(text), default="")
@@ -187,7 +230,7 @@ def _date(text: str) -> tuple[str, str]:
 def _marks(text: str) -> set[str]:
     """The words of a name or title that a question may name it by."""
     words = {word.lower() for word in _PARTS.split(text) if word}
-    return (words - STOPWORDS) | set(_years(text)) | set(_quarters(text))
+    return (words - STOPWORDS).union(dates(text))
 
 
 def _named_words(text: str) -> str:

@@ -1,0 +1,181 @@
+"""What people type besides plain questions, through the library and without a chat model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rag_app.answering.follow_ups import Turn
+from rag_app.answering.other_language import BY_MEANING, BY_MODEL, apart, said_so
+from rag_app.library import Library
+from rag_app.questions import APP
+from rag_app.settings import Settings
+from rag_app.types import Answer, Document, Finished, Status, Timing
+from rag_app.ui import texts_languages
+from tests.fakes import WordEmbedder
+from tests.test_languages import passage
+
+FERRY = (
+    "The ferry company carries people between the island and the town all year.\n\n"
+    "The ferry company carried ninety thousand people in the year 2025 alone.\n\n"
+    "The warranty of the ferry engine is given for three years by its maker.\n"
+)
+MUSEUM = (
+    "The museum of the town shows old ships and is closed on every Monday.\n\n"
+    "The museum of the town was visited by four thousand people in 2018.\n"
+)
+MAIL = (
+    "From: Tom Berg <tom@roofs.example>\nTo: Ann Lee <ann@harbour.example>\n"
+    "Subject: Roof\nContent-Type: text/plain\n\n"
+    "The roof of the boat house can be repaired in March for nine thousand euros.\n"
+)
+
+
+class English(WordEmbedder):
+    """Words, of one language."""
+
+    english = True
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("conversing")
+    with Library(Settings.load(data_dir=folder / "data"), embedder=English()) as opened:
+        added = [
+            opened.add("Ferry report.txt", FERRY.encode()),
+            opened.add("Museum guide.txt", MUSEUM.encode()),
+            opened.add("Offer.eml", MAIL.encode()),
+        ]
+        opened.wait([one.document.id for one in added], timeout=30)
+        yield opened
+
+
+def ask(library: Library, question: str, *before: str) -> Answer:
+    turns = [Turn(one, "") for one in before]
+    *_, last = library.ask(question, turns=turns, generator="quotes", caution=0.2)
+    assert isinstance(last, Finished)
+    return last.answer
+
+
+@pytest.mark.parametrize("said", ["hi", "Hello!", "thanks", "ok", "Merci beaucoup", "asdfgh", "?!"])
+def test_what_asks_nothing_gets_one_sentence_and_no_passages(library, said):
+    answer = ask(library, said)
+    assert (answer.generator, answer.passages, answer.citations) == (APP, (), ())
+    assert answer.text.endswith("or write “Summarise Offer.eml”.")
+    assert answer.abstained and answer.question == said
+
+
+def test_a_word_that_stands_in_a_document_is_looked_for(library):
+    answer = ask(library, "warranty")
+    assert answer.generator != APP and "warranty" in answer.passages[0].chunk.text
+
+
+def test_keys_struck_at_random_are_looked_for_where_a_document_holds_them(tmp_path):
+    settings = Settings.load(data_dir=tmp_path / "data")
+    with Library(settings, embedder=English()) as library:
+        added = library.add("keys.txt", b"The layout is called qwertz after its first letters.\n")
+        library.wait([added.document.id], timeout=30)
+        assert ask(library, "qwertz").generator != APP
+        assert ask(library, "asdfgh").generator == APP
+
+
+def test_a_summary_of_several_documents_says_whose_words_are_whose(library):
+    answer = ask(library, "Summarise everything")
+    places = [answer.text.index(f"{d.name} says:") for d in library.documents()]
+    first = [answer.text.index(f"[{n}]", places[0]) for n in (1,)]
+    assert places == sorted(places) and places[0] < first[0] < places[1]
+
+
+def test_a_summary_of_one_of_several_documents_says_which(library):
+    answer = ask(library, "Summarise the museum guide")
+    assert answer.text.startswith("Museum guide.txt says:")
+    assert {c.name for c in answer.citations} == {"Museum guide.txt"}
+
+
+def test_a_summary_of_the_only_document_names_none(library):
+    only = [d.id for d in library.documents() if d.name == "Museum guide.txt"]
+    *_, last = library.ask("Summarise it", only, generator="quotes")
+    assert "says:" not in last.answer.text
+
+
+def test_a_name_of_several_lines_stays_on_one(tmp_path):
+    with Library(Settings.load(data_dir=tmp_path / "data"), embedder=English()) as library:
+        added = [
+            library.add("a\n# b [1].txt", MUSEUM.encode()),
+            library.add("c.txt", FERRY.encode()),
+        ]
+        library.wait([one.document.id for one in added], timeout=30)
+        text = ask(library, "Summarise everything").text
+        assert "a # b [\u20601].txt says:\n" in text
+
+
+def test_the_mail_is_meant_by_what_it_is(library):
+    answer = ask(library, "Summarise the email")
+    assert {c.name for c in answer.citations} == {"Offer.eml"}
+
+
+def test_a_wish_can_be_asked_again_and_shorter(library):
+    long = ask(library, "Summarise the ferry report")
+    short = ask(library, "again but shorter please", "Summarise the ferry report")
+    one = ask(library, "in one sentence", "Summarise the ferry report", "shorter")
+    assert len(long.citations) == 3 and len(one.citations) == 1
+    assert len(short.citations) <= len(long.citations)
+    assert one.notes[0] == "Understood as: Summarise the ferry report, shorter, in one sentence"
+    assert ask(library, "again", "Summarise the ferry report").text == long.text
+
+
+def test_a_question_after_a_varied_wish_can_point_at_it(library):
+    before = ("Summarise the ferry report", "and the museum guide?")
+    answer = ask(library, "When is it closed?", *before)
+    assert answer.notes[0] == "Understood as: When is the museum guide closed?"
+
+
+def test_a_draft_quotes_what_is_nearest_wherever_it_stands(library):
+    answer = ask(library, "Write a letter on how the roof can be repaired in March")
+    assert answer.citations[0].name == "Offer.eml"
+
+
+SPANISH = "¿Cuándo está cerrado el museo de la ciudad y cuánto cuesta la entrada?"
+
+
+def test_a_question_in_another_language_is_told_so(library):
+    answer = ask(library, SPANISH)
+    assert answer.text.startswith("Your question is in Spanish, and your documents are in English.")
+    assert answer.generator == APP and answer.passages == ()
+    assert BY_MODEL in answer.text
+
+
+def test_what_a_model_for_many_languages_found_stays_with_the_sentence():
+    near, took = (passage("Dogs travel free."),), Timing(0, 0)
+    found = Answer("Hunde?", "", "", True, 0.1, "reader", (), near, took)
+    assert said_so(found, "Apart.", english=False).passages == near
+    assert said_so(found, "Apart.", english=False).notes == ("Apart.",)
+    assert said_so(found, "Apart.", english=True).passages == ()
+
+
+def test_the_note_calls_the_setting_by_its_name():
+    assert texts_languages.LANGUAGES in BY_MEANING
+    assert texts_languages.OPTIONS[texts_languages.SEVERAL] in BY_MEANING
+
+
+@pytest.mark.parametrize(
+    ("question", "languages", "says"),
+    [
+        (SPANISH, ["en", "en"], "Your question is in Spanish, and your documents are in English"),
+        ("When is the museum closed?", ["es"], "in English, and your documents are in Spanish"),
+        (SPANISH, ["en", "es"], ""),
+        (SPANISH, ["pt"], ""),
+        (SPANISH, [""], ""),
+        ("When is the museum closed?", ["en", "es"], ""),
+        ("museum", ["en"], ""),
+    ],
+)
+def test_languages_are_compared_where_they_can_be_told(question, languages, says):
+    documents = [
+        Document(str(n), "a", ".txt", 1, Status.READY, "", chunks=1, language=language)
+        for n, language in enumerate(languages)
+    ]
+    said = apart(question, documents, english=True)
+    assert says in said and bool(said) == bool(says)
+    assert BY_MEANING not in apart(question, documents, english=False)
