@@ -261,5 +261,5 @@ def check_sha256(weights: Path, expected: str) -> None:
     if digest != expected:
         raise ModelUnavailable(
             f"The model file {weights.name} is not the one this app was made with; "
-            "it may be torn. Install the app again with: make install"
+            "it may be damaged. Install the app again with: make install"
         )

@@ -11,6 +11,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rag_app.text.page_names import page_name
 from rag_app.types import Box, Citation, PagePicture
 
 CITE = "#cite:"  # what the link of a citation starts with; a heading's own anchor has no colon
@@ -95,7 +96,10 @@ def areas(boxes: Sequence[Box], picture: PagePicture, pad: float = 2.0) -> tuple
 
 
 _PUNCTUATION = frozenset(string.punctuation)
-_ADDRESS = re.compile(r"https?(?=://)|www(?=\.)", re.IGNORECASE)
+# What makes Markdown, as it is shown here, link a text that is no link; also behind a backslash.
+_LINKED = r"https?(?=\\?:\\?/\\?/)|www(?=\\?\.)|(?<=[\w.+-])@(?=[\w-])"
+_INNER = re.compile(r"(?<=\w)[.'-](?=\w)|,")
+_ADDRESS = re.compile(_LINKED, re.IGNORECASE)
 
 
 def escape_markdown(text: str) -> str:
@@ -103,7 +107,8 @@ def escape_markdown(text: str) -> str:
     line = " ".join("".join(c if c.isprintable() else _blank(c) for c in text).split())
     # a word joiner (no width, no break) keeps an address from becoming a live link
     line = _ADDRESS.sub(lambda found: found.group() + "\u2060", line)
-    return "".join(_literal(c) for c in line)
+    # Inside words these mean nothing, and screen readers are given labels as they are written here.
+    return "".join(c if _INNER.match(line, at) else _literal(c) for at, c in enumerate(line))
 
 
 def _blank(character: str) -> str:
@@ -120,24 +125,24 @@ def _literal(character: str) -> str:
 # margin, or a span inside one line and one table cell. Every other backtick is escaped, so that
 # none can pair up.
 _MARKED_UP = re.compile(
-    r"""
-      (?P<code> ^(?P<fence>`{3,}+)[^`\n]*\n (?:(?![ \t]*`{3}).*\n)* (?P=fence)[ ]*$
+    rf"""
+      (?P<code> ^(?P<fence>`{{3,}}+)[^`\n]*\n (?:(?![ \t]*`{{3}}).*\n)* (?P=fence)[ ]*$
               | (?<!`)(?P<run>`++)[^`|\n]+(?P=run)(?!`) )
-    | \\(?P<escaped> [!-/:-@\[-`{-~] )
-    | \[(?P<number> [1-9]\d{0,2} )\]
-    | (?P<address> https?(?=://)|www(?=\.) )
+    | \\(?P<escaped> [!-/:-@\[-`{{-~] )
+    | \[(?P<number> [1-9]\d{{0,2}} )\]
+    | (?P<address> {_LINKED} )
     | (?P<sign> :(?=streamlit:) )
-    | (?P<special> [<$\[`\\:] | !(?=\[) | ~(?=~~) )
+    | (?P<special> [<$\[`\\:] | !(?=\[) | ~(?=~~) | &(?=\#|commat|period|colon|sol) )
     """,
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
 _PLAIN = re.compile(
-    r"""
-      \[(?P<number> [1-9]\d{0,2} )\]
-    | (?P<address> https?(?=://)|www(?=\.) )
+    rf"""
+      \[(?P<number> [1-9]\d{{0,2}} )\]
+    | (?P<address> {_LINKED} )
     | (?P<indent> (?:^|(?<=\n))[ \t]+ )
     | (?P<sign> [-<>=~:](?=[-<>=]|streamlit:) )
-    | (?P<special> [!-/:-@\[-`{-~] )
+    | (?P<special> [!-/:-@\[-`{{-~] )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -145,20 +150,27 @@ _ENTITIES = {"<": "&lt;", ":": "&#58;", "&": "&amp;"}
 
 
 def link_citations(
-    answer_text: str, citations: Sequence[Citation], message_id: str, *, plain: bool = False
+    answer_text: str,
+    citations: Sequence[Citation],
+    message_id: str,
+    *,
+    plain: bool = False,
+    where: Callable[[Citation], str] = lambda c: page_name(c.name, c.page),
 ) -> str:
     """Markdown for `st.markdown` in which `[n]` of a real citation is a link to it.
 
     Other markers are dropped. The text is untrusted: emphasis, lists, tables and code stay (or, if
     it is `plain` text of a document, nothing at all means anything), links, images, HTML, formulas
-    and directives do not. A link is `[n](#cite:<message>-<n> "document · p. 3 — quote")`."""
+    and directives do not. A link is `[n](#cite:<message>-<n> "document · page 3 — quote")`;
+    `where` says which page it is."""
     known = {citation.number: citation for citation in citations}
     tokens = _PLAIN if plain else _MARKED_UP
     text = answer_text.replace("\r\n", "\n").replace("\r", "\n")
     # Before anything is escaped, and again if dropping one marker uncovers another.
     while (shorter := _without_unknown(text, tokens, known)) != text:
         text = shorter
-    return _replaced(text, tokens, lambda token: _safe(token, known, message_id))
+    links = {n: _link(c, where(c), message_id) for n, c in known.items()}
+    return _replaced(text, tokens, lambda token: _safe(token, links))
 
 
 def _replaced(
@@ -183,13 +195,13 @@ def _without_unknown(text: str, tokens: re.Pattern[str], known: Mapping[int, Cit
     return re.sub(rf"[ ]?{dropped}(?=[.,;:!?)]|$)|{dropped}", "", marked)
 
 
-def _safe(token: re.Match[str], known: Mapping[int, Citation], message_id: str) -> str:
+def _safe(token: re.Match[str], links: Mapping[int, str]) -> str:
     """What stands in the Markdown for one token of the answer."""
     groups = token.groupdict()
     if groups["number"]:
-        return _link(known[int(groups["number"])], message_id)
-    if groups["address"]:  # text of its own, so that the address is not linked
-        return f":gray[{groups['address']}]"
+        return links[int(groups["number"])]
+    if groups["address"] or groups.get("escaped") == "@":
+        return f":gray[{groups['address'] or '@'}]"  # text of its own, so that nothing is linked
     if groups.get("code"):
         return token.group()
     if groups.get("indent"):
@@ -199,8 +211,9 @@ def _safe(token: re.Match[str], known: Mapping[int, Citation], message_id: str) 
     return _ENTITIES.get(character, "\\" + character) + ("\u2060" if groups["sign"] else "")
 
 
-def _link(citation: Citation, message_id: str) -> str:
-    title = " ".join(f"{citation.name} · p. {citation.page} — {citation.quote}".split())
+def _link(citation: Citation, where: str, message_id: str) -> str:
+    place = f"{citation.name} · {where}" if where else citation.name
+    title = " ".join(f"{place} — {citation.quote}".split())
     if len(title) > _TITLE_CHARACTERS:
         title = title[: _TITLE_CHARACTERS - 1].rsplit(" ", 1)[0] + "…"
     encoded = "".join(c if c.isalnum() or c in " .,;()%—·…" else f"&#{ord(c)};" for c in title)

@@ -57,6 +57,26 @@ def test_what_names_its_subject_is_asked_first(library):
     assert {one.about for one in made} == {d.id for d in library.documents()}
 
 
+PEOPLE = "No;Name;City\n" + "".join(
+    f"{n};{name};{city}\n"
+    for n, name, city in [(1, "Ann Bell", "Colne"), (2, "Cy Dunn", "Selby"), (3, "Eve Fox", "Ryde")]
+)
+
+
+def test_rows_of_a_table_are_asked_for_by_their_names(library):
+    table = library.add("people.csv", PEOPLE.encode()).document
+    library.wait([table.id], timeout=60)
+    made = answerable(library, [library.document(table.id)], 12)
+    assert [one.question for one in made][:2] == [
+        "What is the city of Ann Bell?",
+        "What is the city of Cy Dunn?",
+    ]
+    place = made[0].place
+    assert place is not None
+    row = library.page(table.id, place.page).text[place.start : place.end]
+    assert "Ann Bell" in row and "Colne" in row and "Selby" not in row
+
+
 def test_questions_that_nothing_answers_hold_something_that_stands_nowhere(library):
     asked = [Made("When was the harbour of Colne built?", None, None, "x" * 64)]
     empty = unanswerable(library, asked, 6)

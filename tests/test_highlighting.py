@@ -144,7 +144,7 @@ def test_areas_stay_on_the_picture(given_boxes):
 
 def test_a_marker_becomes_a_link_with_document_page_and_quote():
     assert link_citations("Costs rose [1].", CITATIONS, "m") == (
-        'Costs rose [1](#cite:m-1 "Annual report&#46;pdf · p. 3 — Costs").'
+        'Costs rose [1](#cite:m-1 "Annual report&#46;pdf · page 3 — Costs").'
     ).replace("&#46;", ".")
 
 
@@ -215,10 +215,45 @@ def test_known_tricks_do_not_work(text):
     assert_harmless(link_citations(text, CITATIONS, "m"), {"1", "2"})
 
 
+ADDRESSES = (
+    "Write to anna@ferry.example, (joe.b+c@my-site.co.uk) or mailto:bob@x.org. "
+    "See www.ferry.example, https://ferry.example/x or HTTP://A.B/C."
+)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_addresses_of_mail_and_web_stay_text(plain):
+    shown = link_citations(ADDRESSES, (), "m", plain=plain)
+    assert not re.search(r"(?i)\w\\?@\w|www\\?\.|https?\\?:", shown)
+    # whatever is coloured is text of its own: nothing else was added
+    bare = re.sub(r":gray\[(\w+|@)\]", r"\1", shown)
+    assert html.unescape(re.sub(r"\\(\W)", r"\1", bare)) == ADDRESSES
+
+
+@pytest.mark.parametrize(
+    "text", ["a\\@b.org", "www\\.b.org", "https\\://b.org", "a&#64;b.org", "a&commat;b.org"]
+)
+def test_what_a_model_disguises_is_no_address_either(text):
+    shown = link_citations(text, (), "m")
+    assert ":gray[" in shown or "&amp;" in shown
+
+
+def test_an_address_in_a_label_is_no_link():
+    shown = escape_markdown(ADDRESSES)
+    assert "@ferry" not in shown and "@\u2060ferry" in shown and "www\u2060" in shown
+
+
+def test_where_a_quote_stands_is_said_in_the_words_of_its_format():
+    cited = (Citation(1, "d", "prices.xlsx", 2, 0, 5, "4 euros"),)
+    shown = link_citations("x [1]", cited, "m", where=lambda c: "Prices, rows 41–80")
+    assert '"prices.xlsx · Prices, rows 41&#8211;80 — 4 euros"' in shown
+    assert '"prices.xlsx — 4 euros"' in link_citations("x [1]", cited, "m", where=lambda c: "")
+
+
 def test_the_title_of_a_link_arrives_as_it_was_written():
     (link,) = [t for t in parse(link_citations("x [2]", CITATIONS, "m")) if t.type == "link_open"]
     assert link.attrs["title"] == (
-        'a "b" `c` <i>$x$</i>.pdf · p. 4 — He said "no" [1] \\ `x` <b> $5$'
+        'a "b" `c` <i>$x$</i>.pdf · page 4 — He said "no" [1] \\ `x` <b> $5$'
     )
 
 

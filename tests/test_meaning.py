@@ -148,7 +148,7 @@ def test_a_model_that_cannot_be_loaded_says_so_and_can_be_let_go(toys, tmp_path)
         add(library, "ferry.txt", FERRY)
         library.meaning.choose(str(torn))
         until(lambda: library.meaning.notice)
-        assert "torn" in library.meaning.notice and settled(library)
+        assert "damaged" in library.meaning.notice and settled(library)
         assert dense(library) == ["ferry.txt"]
         library.meaning.choose(ENGLISH)
         assert not library.meaning.notice
@@ -194,6 +194,26 @@ def test_the_model_for_many_languages_is_fetched_and_takes_over(
         assert library.meaning.answering == NAME and dense(library) == ["ferry.txt"]
     with open_library(data) as library:
         assert library.meaning.answering == NAME and library.meaning.choice == NAME
+
+
+def test_a_fetched_model_that_is_damaged_can_be_fetched_again(
+    offered, files, tmp_path, monkeypatch
+):
+    data = tmp_path / "data"
+    with hub({NAME: files}) as served, open_library(data) as library:
+        monkeypatch.setenv("HF_ENDPOINT", served.url)
+        add(library, "ferry.txt", FERRY)
+        folder = models.write(data / "models" / NAME.replace("/", "--"), seed=4)
+        weights = folder / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-100])
+        library.meaning.choose(NAME)
+        until(lambda: library.meaning.notice)
+        assert "damaged" in library.meaning.notice and library.meaning.here
+        fetch = library.meaning.fetch_again()
+        until(lambda: not fetch.running, 60)
+        until(lambda: settled(library))
+        assert not fetch.error and not library.meaning.notice
+        assert library.meaning.answering == NAME and dense(library) == ["ferry.txt"]
 
 
 def test_without_a_network_nothing_changes_and_that_is_said(offered, tmp_path, monkeypatch):

@@ -112,7 +112,7 @@ def test_a_blank_pdf_has_no_text(read):
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7\n", pdf("Hello")[:300], b"%PDF-1.4\n" + b"x" * 5_000])
 def test_a_torn_pdf_says_so(read, data):
-    with pytest.raises(DamagedFile, match=r"torn.*fresh copy"):
+    with pytest.raises(DamagedFile, match=r"damaged.*fresh copy"):
         read(data)
 
 

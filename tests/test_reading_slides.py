@@ -56,7 +56,7 @@ def test_a_damaged_slide_is_told_and_the_others_are_read(read):
 
 
 def test_a_torn_presentation_says_so(read):
-    with pytest.raises(DamagedFile, match="torn"):
+    with pytest.raises(DamagedFile, match="damaged"):
         read(pptx(shape("one"))[:-50])
 
 

@@ -223,7 +223,7 @@ def test_a_model_that_is_torn_lets_the_old_one_go_on(toys, tmp_path):
     weights = torn / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     with open_library(data, embedding=str(torn)) as library:
-        until(lambda: "torn" in library._reindexing.notice)
+        until(lambda: "damaged" in library._reindexing.notice)
         assert dense(library) == ["ferry.txt"]
 
 

@@ -136,7 +136,7 @@ def copy(tmp_path, weights):
 def test_torn_weights_are_one_sentence(copy):
     weights = copy / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(ModelUnavailable, match="may be torn"):
+    with pytest.raises(ModelUnavailable, match="may be damaged"):
         SpanModel(copy).read("Who?", [FERRY])
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.overview.question_forms import question_of
+from rag_app.overview.report_forms import reported
 from rag_app.overview.suggesting import suggestions
 from rag_app.overview.topics import key_topics
 from rag_app.types import Chunk, Heading
@@ -91,6 +92,46 @@ def test_a_name_keeps_its_capital_and_a_common_word_loses_it():
     assert question_of(said.format("Adobe"), names={"Adobe"}).question == "When was Adobe founded?"
     form = question_of("Interest was paid in 1998.", small={"interest"})
     assert form.question == "When was interest paid?"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question"),
+    [
+        (
+            "As of June 25, 2022, the Company had purchase obligations of $43.1 billion, with "
+            "$43.0 billion payable within 12 months.",
+            "What amount of purchase obligations did the Company have as of June 25, 2022?",
+        ),
+        (
+            "The mill net sales decreased during the third quarter of 2022 compared to the same "
+            "period in 2021 due primarily to lower sales of flour.",
+            "Why did the mill net sales decrease during the third quarter of 2022?",
+        ),
+        (
+            "The council paid $20 million to the owners of the harbour and left.",
+            "How much did the council pay to the owners of the harbour?",
+        ),
+        (
+            "[3] The tenant must return all keys to the landlord by September 21, 2020.",
+            "By when must the tenant return all keys to the landlord?",
+        ),
+        (
+            "The Harbour Act of 1978 removed the judge from the care of the lighthouses.",
+            "What removed the judge from the care of the lighthouses?",
+        ),
+        (
+            "The flour revenue increased primarily due to higher prices of grain.",
+            "Why did the flour revenue increase?",
+        ),
+        ("The company bought the old mill at the end of the road.", None),  # who else
+        ("In 2019, we raised $20 million for the new roof of the hall.", None),
+        ("The rates were 4 % and 5 % in 2021 and 2022, respectively.", None),
+        ("The amount recognised in 2022 was lower than the amount of 2021.", None),
+    ],
+)
+def test_sentences_of_reports_become_questions(sentence, question):
+    form = reported(sentence, names={"Harbour"})
+    assert (form.question if form else None) == question
 
 
 @given(st.text(max_size=200))

@@ -29,7 +29,8 @@ def test_times_are_no_more_exact_than_they_can_be(seconds, said):
 
 def test_progress_says_stage_share_and_time():
     work = Progress("d", "reading", 45, 100, "pages", 21.0)
-    assert texts.progress(work) == "Reading · 45 of 100 pages · about 20 s left"
+    assert texts.progress(work, ".pdf") == "Reading · 45 of 100 pages · about 20 s left"
+    assert texts.progress(work, ".pptx").startswith("Reading · 45 of 100 slides")
     assert texts.progress(Progress("d", "waiting", 0, 9, "pages", 2.0)) == "Waiting"
     assert texts.progress(Progress("d", "embedding", 9, 7, "passages")).endswith("100 %")
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rag_app.answering.defining import SAID_OF_IT
+from rag_app.questions import APP
 from rag_app.types import Answer, Timing
 from rag_app.ui import texts_answers
 
@@ -19,6 +23,8 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
         (answer("quotes", 0.31, True), "The best place reached 31 %; under 50 %"),
         (answer("llama", 0.75), "75 % of its statements have a sentence of your documents"),
         (answer("llama", 0.0, True), "It could not be answered"),
+        (answer(APP, 0.0, True), "Nothing in your documents was taken"),
+        (replace(answer("reader", 0.5), notes=(SAID_OF_IT,)), "That could not be judged"),
     ],
 )
 def test_what_a_figure_means_depends_on_who_answered(made, said):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -36,6 +37,13 @@ def folder_of(model: str, models: Path) -> Path:
 def arrived(model: str, models: Path) -> int:
     """Bytes that are there of a model whose download was broken off or stopped."""
     return _size(_part_of(folder_of(model, models)))
+
+
+def discard(model: str, models: Path) -> None:
+    """Remove a model that was fetched and is damaged, so that it can be fetched again."""
+    folder = folder_of(model, models)
+    if is_hub_id(model) and folder.is_dir():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _part_of(folder: Path) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.downloads.downloading import Fetch, arrived, folder_of
+from rag_app.downloads.downloading import Fetch, arrived, discard, folder_of
 from rag_app.encoders.reindexing import Reindexing
 from rag_app.errors import SettingsError
 from rag_app.preferences import PreferenceFile
@@ -109,6 +109,12 @@ class Meaning:
             if self._fetch is None or not self._fetch.running:
                 self._fetch = Fetch(MANY.name, self._models, lambda _: self.choose(MANY.name))
             return self._fetch
+
+    def fetch_again(self) -> Fetch:
+        """Download it anew: what is here of it is damaged."""
+        if self._fetch is None or not self._fetch.running:
+            discard(MANY.name, self._models)
+        return self.fetch()
 
     def close(self) -> None:
         """Stop a download that is under way; what has arrived is kept."""

@@ -121,7 +121,7 @@ class FolderEmbedder(SentenceEmbedder):
                 model_kwargs={"use_safetensors": True},
             )
         except SafetensorError as error:
-            raise ValueError("its weights are torn") from error
+            raise ValueError("its weights are damaged") from error
         if getattr(model.tokenizer, "pad_token_id", None) is None:
             raise ValueError("its tokenizer has no token for padding")
         made: SentenceTransformer = model.eval()

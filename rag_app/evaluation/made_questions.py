@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
+from rag_app.evaluation.row_questions import row_questions
+from rag_app.export.readable import TABLES
 from rag_app.library import Library
+from rag_app.overview.question_forms import MONTH
 from rag_app.overview.suggesting import Suggestion, suggestions
 from rag_app.types import Chunk, Document, Span
 
@@ -26,8 +29,13 @@ _DULL = re.compile(
     r"(?i)\b(?:schedules? omitted|exhibits?|pursuant|hereby|thereof|herein|aforementioned|"
     r"registrant|undersigned|footnotes?|the (?:preceding|following))\b"
 )
-_ASKING = re.compile(r"(?i)^(?:how (?:much|many|often|long)|when|where|why|who|by how much)\b")
-_NAME = re.compile(r"\b(?!the )[a-z]+ (?P<name>[A-Z][a-z]{3,}(?: [A-Z][a-z]+)*)(?=[ ?])")
+_ASKING = re.compile(
+    r"(?i)^(?:how (?:much|many|often|long)|by when|when|where|why|who|by how much|"
+    r"what (?:amount of|is the|was the|were the)|what)\b"
+)
+_NAME = re.compile(
+    rf"\b(?!the )[a-z]+ (?P<name>(?!{MONTH})[A-Z][a-z]{{3,}}(?: [A-Z][a-z]+)*)(?=[ ?])"
+)
 _YEAR = re.compile(r"\b(?P<name>(?:1[6-9]|20)\d\d)\b")
 
 _STRANGERS = ("Quillby", "Ombrelia", "Tessaquin", "Vuldric", "Zorvath", "Farthingloe")
@@ -96,6 +104,8 @@ def _changed(library: Library, asked: Sequence[Made]) -> Iterator[Made]:
 
 def _of(library: Library, document: Document, most: int) -> list[Suggestion]:
     """What can be asked of one document; a part of it is enough."""
+    if document.suffix in TABLES:
+        return row_questions(library, document, most)
     chunks = _runs(library.chunks(document.id))
     offered = suggestions(chunks, [])
     return list(islice(filter(_fit, offered), most))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,10 +19,14 @@ from rag_app.library import Library
 from rag_app.questions import UNDERSTOOD
 from rag_app.store import Conversation, Exchange
 from rag_app.store.frozen import REMOVED
+from rag_app.text.page_names import beside, page_name
 from rag_app.types import QUOTING, Answer, Citation
 
 FORMATS = ("md", "html", "json")
 VERSION = 1  # of the JSON; it grows when a key changes its meaning or goes
+
+Where = Callable[[Citation], str]
+"""Which page a quote stands on, in words."""
 
 _INDENT = re.compile(r"(?<=\n)[ \t]+")
 _LIST = re.compile(r"^(\d{0,9})([-+=.)])", re.MULTILINE)
@@ -58,7 +62,17 @@ def export(library: Library, conversation_id: str, form: str) -> bytes:
         return as_html(library, meant, exchanges).encode()
     if form == "json":
         return json.dumps(as_json(meant, exchanges), ensure_ascii=False, indent=2).encode()
-    return (as_markdown(meant, exchanges) + _from_the_web(library, exchanges)).encode()
+    said = as_markdown(meant, exchanges, where_in(library))
+    return (said + _from_the_web(library, exchanges)).encode()
+
+
+def where_in(library: Library) -> Where:
+    """What says which page of a document a quote stands on."""
+    return lambda c: library.page_name(c.document_id, c.page, c.name)
+
+
+def _by_name(citation: Citation) -> str:
+    return page_name(citation.name, citation.page)
 
 
 def _from_the_web(library: Library, exchanges: Iterable[Exchange]) -> str:
@@ -84,20 +98,20 @@ def safe_name(name: str) -> str:
     return _UNSAFE_NAME.sub(" ", name)
 
 
-def as_text(answer: Answer) -> str:
-    """An answer with its footnotes, as plain text."""
+def as_text(answer: Answer, where: Where = _by_name) -> str:
+    """An answer with its footnotes, as plain text; `where` says which page one stands on."""
     said = answer.text
     if answer.short_answer and not said.startswith(answer.short_answer):
         said = f"{answer.short_answer}\n\n{said}"
-    notes = "\n".join(f"[{c.number}] {source(c)}" for c in answer.citations)
+    notes = "\n".join(f"[{c.number}] {source(c, where)}" for c in answer.citations)
     return f"{said}\n\n{notes}" if notes else said
 
 
-def source(citation: Citation) -> str:
+def source(citation: Citation, where: Where = _by_name) -> str:
     """Where a quote stands, and the quote, on one line."""
-    where = f"{citation.name}, page {citation.page}"
+    place = beside(citation.name, where(citation))
     quote = " ".join(citation.quote.split())
-    return f"{where}: “{quote}”" if quote else f"{where} (source removed)"
+    return f"{place}: “{quote}”" if quote else f"{place} (source removed)"
 
 
 def as_json(meant: Conversation, exchanges: Iterable[Exchange]) -> dict[str, Any]:
@@ -132,15 +146,15 @@ def _exchange_json(exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def as_markdown(meant: Conversation, exchanges: Iterable[Exchange]) -> str:
+def as_markdown(meant: Conversation, exchanges: Iterable[Exchange], where: Where = _by_name) -> str:
     """A conversation as Markdown, its sources as footnotes."""
     parts = [f"# {_escaped(meant.title)}", f"*{day(meant.started_at)}*"]
     for number, exchange in enumerate(exchanges, start=1):
-        parts += [f"## {number}. {_escaped(exchange.question)}", *_said(number, exchange)]
+        parts += [f"## {number}. {_escaped(exchange.question)}", *_said(number, exchange, where)]
     return "\n\n".join(parts) + "\n"
 
 
-def _said(number: int, exchange: Exchange) -> Iterator[str]:
+def _said(number: int, exchange: Exchange, where: Where) -> Iterator[str]:
     answer = exchange.answer
     if answer is None:
         yield f"*{_escaped(exchange.error or 'There is no answer.')}*"
@@ -151,7 +165,7 @@ def _said(number: int, exchange: Exchange) -> Iterator[str]:
     yield _with_notes(number, answer, plain)
     for remark in answer.notes:
         yield f"*{_escaped(remark)}*"
-    notes = [f"[^{number}-{c.number}]: {_escaped(source(c))}" for c in answer.citations]
+    notes = [f"[^{number}-{c.number}]: {_escaped(source(c, where))}" for c in answer.citations]
     if notes:
         yield "\n".join(notes)
 

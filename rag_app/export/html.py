@@ -20,6 +20,7 @@ from rag_app.highlighting import areas, mark
 from rag_app.library import Library
 from rag_app.store import Conversation, Exchange
 from rag_app.store.fetched import Origin
+from rag_app.text.page_names import beside
 from rag_app.types import QUOTING, Answer, Citation
 
 _AROUND = 1_500  # characters of a text shown before and after its quotes
@@ -81,11 +82,12 @@ def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]
     pages = _quoted_pages(exchanges)
     shown = {key: picture for key, quoted in pages.items() if (picture := _page(library, quoted))}
     numbers = {key: number for number, key in enumerate(shown, start=1)}
-    said = "".join(_exchange(n, one, numbers) for n, one in enumerate(exchanges, start=1))
+    said = "".join(_exchange(library, n, one, numbers) for n, one in enumerate(exchanges, start=1))
     origins = library.web.origins({document_id for document_id, _ in shown})
     figures = "".join(
-        f"<figure id='page-{numbers[key]}'><figcaption><b>{escape(pages[key].name)}</b>, "
-        f"page {pages[key].page}{_from(origins.get(key[0]))} {_labels(pages[key])}</figcaption>"
+        f"<figure id='page-{numbers[key]}'><figcaption>"
+        f"{_place(pages[key], _where(library, pages[key]))}{_from(origins.get(key[0]))} "
+        f"{_labels(pages[key])}</figcaption>"
         f"{picture}</figure>"
         for key, picture in shown.items()
     )
@@ -97,9 +99,17 @@ def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>"
         f"<p class='date'>{escape(day(meant.started_at))}</p><main>{said}</main>"
-        f"{f'<section><h2>The pages that were quoted</h2>{figures}</section>' if figures else ''}"
+        f"{f'<section><h2>Where the quotes stand</h2>{figures}</section>' if figures else ''}"
         "</body></html>\n"
     )
+
+
+def _where(library: Library, quoted: _Quoted | Citation) -> str:
+    return library.page_name(quoted.document_id, quoted.page, quoted.name)
+
+
+def _place(quoted: _Quoted | Citation, where: str) -> str:
+    return beside(f"<b>{escape(quoted.name)}</b>", escape(where))
 
 
 def day(moment: str) -> str:
@@ -134,7 +144,9 @@ def _labels(quoted: _Quoted) -> str:
     )
 
 
-def _exchange(number: int, exchange: Exchange, pages: dict[tuple[str, int], int]) -> str:
+def _exchange(
+    library: Library, number: int, exchange: Exchange, pages: dict[tuple[str, int], int]
+) -> str:
     answer = exchange.answer
     asked = f"<article><div class='question'>{escape(exchange.question)}</div>"
     if answer is None:
@@ -144,7 +156,9 @@ def _exchange(number: int, exchange: Exchange, pages: dict[tuple[str, int], int]
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         short = f"<p class='short'>{escape(answer.short_answer)}</p>"
     notes = "".join(f"<p class='how'>{escape(note)}</p>" for note in answer.notes)
-    items = "".join(_source(number, citation, pages) for citation in answer.citations)
+    items = "".join(
+        _source(number, citation, _where(library, citation), pages) for citation in answer.citations
+    )
     sources = f"<ol class='sources'>{items}</ol>" if items else ""
     return f"{asked}{short}{_text(number, answer)}<p class='how'>{_made(answer)}</p>{notes}" + (
         f"{sources}</article>"
@@ -157,16 +171,16 @@ def _made(answer: Answer) -> str:
     return f"Written by {escape(answer.generator)} from the documents"
 
 
-def _source(number: int, citation: Citation, pages: dict[tuple[str, int], int]) -> str:
-    where = f"<b>{escape(citation.name)}</b>, page {citation.page}"
+def _source(number: int, citation: Citation, where: str, pages: dict[tuple[str, int], int]) -> str:
+    place = _place(citation, where)
     page = pages.get((citation.document_id, citation.page))
     if not citation.quote:
         said = "<p class='note'>Source removed</p>"
     else:
         said = f"<blockquote>{mark(citation.quote, ())}</blockquote>"
-    link = f" · <a href='#page-{page}'>see the page</a>" if page else ""
+    link = f" · <a href='#page-{page}'>see it there</a>" if page else ""
     label = f"<a class='n' href='#a-{number}-{citation.number}'>{citation.number}</a>"
-    return f"<li id='s-{number}-{citation.number}'>{label} {where}{link}{said}</li>"
+    return f"<li id='s-{number}-{citation.number}'>{label} {place}{link}{said}</li>"
 
 
 def _text(number: int, answer: Answer) -> str:
@@ -211,7 +225,7 @@ def _picture(library: Library, quoted: _Quoted) -> str:
         f"height:{a.height:.2f}%'></span>"
         for a in areas(boxes, picture)
     )
-    said = escape(f"Page {quoted.page} of {quoted.name}, the quotes highlighted")
+    said = escape(f"{beside(quoted.name, _where(library, quoted))}, the quotes highlighted")
     return f"<div class='sheet'><img alt='{said}' src='data:image/webp;base64,{data}'>{marks}</div>"
 
 

@@ -134,11 +134,16 @@ class _Page:
         at = header_row(written)
         width = max(map(len, spans))
         right = {n for n in range(width) if _is_number_column(written, n, at)}
-        above = "".join(f"<p>{self._marked(*line)}</p>" for line in lines[: at or 0])
+        above = "".join(f"<p>{self._filled(row)}</p>" for row in spans[: at or 0])
         head = "" if at is None else f"<thead>{self._row(spans[at], width, right, True)}</thead>"
         first = 0 if at is None else at + 1
         body = "".join(self._row(row, width, right) for row in spans[first:])
         return f"{above}<div class='rows'><table>{head}<tbody>{body}</tbody></table></div>"
+
+    def _filled(self, row: list[Span]) -> str:
+        """A row above the columns' names: what is written in it."""
+        cells = (self._marked(a, b) for a, b in row if self._text[a:b].strip())
+        return " · ".join(cells)
 
     def _row(self, row: list[Span], width: int, right: set[int], head: bool = False) -> str:
         start, end = row[0][0], row[-1][1]

@@ -213,6 +213,6 @@ def _unpacked(url: httpx.URL, blocks: Iterator[bytes], packed: bool) -> Iterator
 
 def _torn(url: httpx.URL) -> SiteSilent:
     return SiteSilent(
-        f"The page came from {site(url)} torn. Try again; if it stays so, open it in your "
+        f"The page from {site(url)} arrived damaged. Try again; if it stays so, open it in your "
         "browser, save it there, and add the file."
     )

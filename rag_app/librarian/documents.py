@@ -218,6 +218,10 @@ class DocumentLibrary:
         """One page's text. Raises UnknownDocument."""
         return self._store.page(document_id, number)
 
+    def page_name(self, document_id: str, number: int, name: str = "") -> str:
+        """What a page is called, see `text.page_names`; `name` of a document that may be gone."""
+        return self._showing.page_name(document_id, number, name)
+
     def headings(self, document_id: str) -> list[Heading]:
         """A document's headings, in order."""
         return self._store.headings(document_id)

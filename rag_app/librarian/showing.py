@@ -11,6 +11,7 @@ from rag_app.errors import RagAppError
 from rag_app.librarian.stock import Stock
 from rag_app.questions import EMBEDDED
 from rag_app.reading.sandbox import Sandbox
+from rag_app.text.page_names import page_name
 from rag_app.types import Box, Citation, Event, Finished, PagePicture
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,12 @@ class Showing:
     def original(self, document_id: str) -> Path:
         """The file as it was handed in. Raises UnknownDocument."""
         return self._stock.original(self._stock.store.document(document_id))
+
+    def page_name(self, document_id: str, number: int, name: str) -> str:
+        """What a page is called, by the document's name if it is gone."""
+        known = self._stock.store.page_label(document_id, number) or (name, "", 0)
+        suffix, label, total = known
+        return page_name(suffix, number, label, total)
 
     def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
         """The page as it looks, see `Library.picture`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from rag_app.background import give_way
 from rag_app.embedding import Embedder
 from rag_app.errors import RagAppError
-from rag_app.overview.suggesting import Suggestion, suggestions
+from rag_app.overview.suggesting import DRY, Suggestion, suggestions
 from rag_app.overview.topics import key_topics
 from rag_app.questions import EMBEDDED, askable
 from rag_app.store import Store
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[str, str, threading.Event], Iterator[Event]]
 """Question, id of the one document it is asked of, and what stops it, to events."""
 
-_VERSION = "2"  # of what is made; a change makes all of them anew
+_VERSION = "3"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
 _TRIED = 14
@@ -144,7 +144,8 @@ class Overviews:
         if self._stop.is_set():
             return
         self._kept.save(document.id, self._by, made, len(chunks))
-        questions = self._questions(document, suggestions(chunks, headings))
+        offered = [one for one in suggestions(chunks, headings) if one.kind != DRY]
+        questions = self._questions(document, offered)
         if not self._stop.is_set():
             self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
 

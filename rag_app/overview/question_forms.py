@@ -7,7 +7,7 @@ or unclear, are left alone."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from rag_app.overview.question_verbs import BASE, PAST
@@ -19,16 +19,14 @@ _PRONOUNS = (
     r"one of|any|no|not|other|another|because|due|indicate|let|make)\b)"
 )
 # A subject: a few words without a comma, a bracket or a clause of its own.
-_SUBJECT = rf"(?P<s>{_PRONOUNS}(?:(?!(?:that|which|who|where|is|are|was|were|has|have|had|will|if|whether|because|while|when|than|it|they|we|believes?|expects?|means|says?|shows?|includes?|provides?)\b)[\w’'&€$£/.-]+ ){{1,8}}?)"  # noqa: E501
+SUBJECT = rf"(?P<s>{_PRONOUNS}(?:(?!(?:that|which|who|where|is|are|was|were|has|have|had|will|if|whether|because|while|when|than|it|they|we|believes?|expects?|means|says?|shows?|includes?|provides?)\b)[\w’'&€$£/.-]+ ){{1,8}}?)"  # noqa: E501
 _BE = r"(?P<be>is|are|was|were|will be|must be|can be|has been|have been)"
-_MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-)
+MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _YEAR = r"(?:1[5-9]|20)\d\d"
-_DATE = (
+DATE = (
     rf"(?:(?:early|late|mid|the (?:spring|summer|autumn|winter|fall|beginning|end|middle) of) )?"
-    rf"(?:the )?(?:\d{{1,2}} {_MONTH}(?: {_YEAR})?|{_MONTH} \d{{1,2}},? {_YEAR}|"
-    rf"{_MONTH}(?: {_YEAR})?|{_YEAR})"
+    rf"(?:the )?(?:\d{{1,2}} {MONTH}(?: {_YEAR})?|{MONTH} \d{{1,2}},? {_YEAR}|"
+    rf"{MONTH}(?: {_YEAR})?|{_YEAR})"
 )
 _NUMBERS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen twenty "
@@ -45,7 +43,7 @@ _THINGS = (
     r"(?!(?:is|was|has|does|years|days|hours|minutes|months|weeks|times|thousands|millions)\b)"
     r"(?:[a-z][\w-]*[^s\W]s|people|children|staff|women|men))"
 )
-_MONEY = (
+MONEY = (
     r"(?:about |around |over |more than |nearly |almost |only |just |approximately )?"
     r"(?:[€$£¥]\s?\d[\d.,]*(?:\s?(?:million|billion|m|bn|k)\b)?"
     r"|\d[\d.,]*(?: million| billion)? (?:euros?|dollars?|pounds?|EUR|USD|GBP)"
@@ -62,7 +60,10 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 _TITLED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Lady|Judge|President)\b")
-_PEOPLE = frozenset(
+_VAGUE = re.compile(
+    r"^The \S+ $|\b(?:first|second|third|last|latter|former|following|only|other|rest|same) $"
+)
+PEOPLE = frozenset(
     """
     director board committee manager company team council staff government ministry minister
     president chair court parliament department agency members shareholders owner
@@ -79,7 +80,9 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class Rule:
+    """What a sentence looks like, and what is asked then."""
+
     kind: str
     pattern: re.Pattern[str]
     ask: Callable[[re.Match[str], Callable[[str], str]], str]
@@ -93,8 +96,13 @@ def question_of(
     `small` are words that the document writes with a small letter, `names` those that it writes
     with a capital inside sentences; a first word that is neither may be either."""
     said = _trimmed(sentence)
-    if said is None:
-        return None
+    return by_rules(_RULES, said, small, names) if said else None
+
+
+def by_rules(
+    rules: Sequence[Rule], said: str, small: Collection[str], names: Collection[str]
+) -> Form | None:
+    """The question of the first rule that fits a sentence without its full stop."""
     first = said.split(" ", 1)[0]
     if not (
         first in _DETERMINERS or first.lower() in small or first in names or first[0].isdigit()
@@ -109,7 +117,7 @@ def question_of(
         lower = first in _DETERMINERS or (first.lower() in small and not named)
         return subject[0].lower() + subject[1:] if lower else subject
 
-    for rule in _RULES:
+    for rule in rules:
         found = rule.pattern.fullmatch(said)
         if found:
             question = " ".join(rule.ask(found, inside).split())
@@ -121,13 +129,13 @@ def question_of(
 def _trimmed(sentence: str) -> str | None:
     """The sentence without its full stop and its opening "In 2025, …"; None if it is unfit."""
     said = " ".join(sentence.split())
-    if not said.endswith(".") or not said[0].isalnum() or said[0].islower():
+    if not said.endswith(".") or not re.match(r"[^\W\d_]|\d+[^\w]", said) or said[0].islower():
         return None
     if not 5 <= len(said.split()) <= 32 or re.search(r"[;:\[\]“”\"|]", said):
         return None
     said = re.sub(r"\s?\([^()]*\)", "", said[:-1])
     opening = re.match(
-        rf"(?P<when>In|During|By|Since|On) (?P<d>{_DATE}|[A-Z]\w+),? (?=[A-Z\dtae])", said
+        rf"(?P<when>In|During|By|Since|On) (?P<d>{DATE}|[A-Z]\w+),? (?=[A-Z\dtae])", said
     )
     if opening and ", " in said[: opening.end()]:
         rest = said[opening.end() :]
@@ -189,54 +197,54 @@ def _long(found: re.Match[str], inside: Callable[[str], str]) -> str:
 
 def _who(found: re.Match[str], inside: Callable[[str], str]) -> str:
     by = found["by"].strip()
-    person = any(w[0].isupper() for w in by.split()) or _PEOPLE & set(by.lower().split())
+    person = any(w[0].isupper() for w in by.split()) or PEOPLE & set(by.lower().split())
     return f"{'who' if person else 'what'} {_be(found, inside(found['s']))} {found['p']} by"
 
 
 def _what(found: re.Match[str], inside: Callable[[str], str]) -> str:
     subject = found["s"]
-    if subject.startswith(("Every ", "Each ", "All ", "Most ", "Many ")):
+    if subject.startswith(("Every ", "Each ", "All ", "Most ", "Many ")) or _VAGUE.search(subject):
         return ""
     return f"{'who' if _TITLED.match(subject) else 'what'} {found['be']} {inside(subject)}"
 
 
-def _rule(kind: str, pattern: str, ask: Callable[..., str]) -> _Rule:
-    return _Rule(kind, re.compile(pattern), ask)
+def _rule(kind: str, pattern: str, ask: Callable[..., str]) -> Rule:
+    return Rule(kind, re.compile(pattern), ask)
 
 
 _RULES = (
-    _rule("reason", rf"{_SUBJECT}{_BE} (?P<r>[\w’'% -]{{3,60}}?) because .+",
+    _rule("reason", rf"{SUBJECT}{_BE} (?P<r>[\w’'% -]{{3,60}}?) because .+",
           lambda m, inside: f"why {_be(m, inside(m['s']))} {m['r']}"),
-    _rule("how often", rf"{_SUBJECT}{_BE} {_PART}(?P<r>(?: [\w’'-]+){{0,4}}?) "
+    _rule("how often", rf"{SUBJECT}{_BE} {_PART}(?P<r>(?: [\w’'-]+){{0,4}}?) "
           r"(?:at least )?(?:every|(?:once|twice|\w+ times) (?:a|per|every|each) (?:\w+ )?"
           r"(?:\d+ )?(?:hour|day|week|month|quarter|year|season)s?|(?:daily|weekly|"
           r"monthly|yearly|annually|quarterly)(?= (?:and|by|in|at|on|to)\b|$))(?: .*)?",
           lambda m, inside: f"how often {_be(m, inside(m['s']))} {m['p']}{m['r']}"),
-    _rule("cost", rf"{_SUBJECT}(?P<v>costs?) {_MONEY}{_REST}", _cost),
-    _rule("change", rf"{_SUBJECT}(?P<v>rose|grew|fell|increased|decreased|declined|dropped) by "
+    _rule("cost", rf"{SUBJECT}(?P<v>costs?) {MONEY}{_REST}", _cost),
+    _rule("change", rf"{SUBJECT}(?P<v>rose|grew|fell|increased|decreased|declined|dropped) by "
           rf"{_ABOUT}\d[\d.,]*\s?(?:%|per cent|percent){_REST}", _change),
-    _rule("sum", rf"{_SUBJECT}(?:rose|grew|fell|increased|decreased|declined|dropped)"
-          rf"(?: by [\d.,]+ ?(?:%|per cent|percent))? to {_MONEY}{_REST}", _worth),
-    _rule("sum", rf"{_SUBJECT}(?:amounted to|totall?ed|reached|came to|stood at) {_MONEY}{_REST}",
+    _rule("sum", rf"{SUBJECT}(?:rose|grew|fell|increased|decreased|declined|dropped)"
+          rf"(?: by [\d.,]+ ?(?:%|per cent|percent))? to {MONEY}{_REST}", _worth),
+    _rule("sum", rf"{SUBJECT}(?:amounted to|totall?ed|reached|came to|stood at) {MONEY}{_REST}",
           _worth),
-    _rule("sum", rf"{_SUBJECT}(?P<be>is|are|was|were) {_MONEY}{_REST}", _worth),
-    _rule("date", rf"{_SUBJECT}{_BE} {_PART}(?P<r>(?: [\w’'-]+){{0,6}}?) "
-          rf"(?:in|on|since|by|at|from|until) {_DATE}(?: .*)?", _when_done),
-    _rule("date", rf"{_SUBJECT}(?P<v>{_DO})(?P<r>(?: (?!\w+ed\b)[\w’'-]+){{0,5}}?) "
-          rf"(?:in|on|from) {_DATE}", _when_does),
+    _rule("sum", rf"{SUBJECT}(?P<be>is|are|was|were) {MONEY}{_REST}", _worth),
+    _rule("date", rf"{SUBJECT}{_BE} {_PART}(?P<r>(?: [\w’'-]+){{0,6}}?) "
+          rf"(?:in|on|since|by|at|from|until) {DATE}(?: .*)?", _when_done),
+    _rule("date", rf"{SUBJECT}(?P<v>{_DO})(?P<r>(?: (?!\w+ed\b)[\w’'-]+){{0,5}}?) "
+          rf"(?:in|on|from) {DATE}", _when_does),
     _rule("count", rf"{_COUNT[0:]} {_THINGS}(?P<r> (?:is|are|was|were|have|has|had|took|take|live|"
           rf"work|attended|visited|joined|left|died|voted|use|used|came)\b(?: [\w’'%-]+){{0,10}})",
           lambda m, inside: f"how many {m['things']}{m['r']}"),
-    _rule("count", rf"{_SUBJECT}(?P<v>has|have|had) {_COUNT} {_THINGS}{_REST}", _has),
-    _rule("count", rf"{_SUBJECT}(?P<v>{_DO}) {_COUNT} {_THINGS}{_REST}", _many),
-    _rule("how long", rf"{_SUBJECT}(?P<v>lasts|takes|lasted|took) {_ABOUT}"
+    _rule("count", rf"{SUBJECT}(?P<v>has|have|had) {_COUNT} {_THINGS}{_REST}", _has),
+    _rule("count", rf"{SUBJECT}(?P<v>{_DO}) {_COUNT} {_THINGS}{_REST}", _many),
+    _rule("how long", rf"{SUBJECT}(?P<v>lasts|takes|lasted|took) {_ABOUT}"
           rf"(?:\d+|a|an|one|{_NUMBERS}) (?:to \w+ )?(?:minute|hour|day|week|month|year)s?\b.*",
           _long),
-    _rule("who", rf"{_SUBJECT}{_BE} {_PART} by "
+    _rule("who", rf"{SUBJECT}{_BE} {_PART} by "
           r"(?P<by>(?:the |a |an )?[\w’'&.-]+(?: [\w’'&.-]+){0,5})", _who),
-    _rule("where", rf"{_SUBJECT}(?P<be>is|are|was|were) (?P<p>located|situated|stored|kept|buried|"
+    _rule("where", rf"{SUBJECT}(?P<be>is|are|was|were) (?P<p>located|situated|stored|kept|buried|"
           r"displayed|headquartered|based|held) (?:in|at) .+",
           lambda m, inside: f"where {_be(m, inside(m['s']))} {m['p']}"),
-    _rule("what", rf"{_SUBJECT}(?P<be>is|was) (?:a|an|the) .+",
+    _rule("what", rf"{SUBJECT}(?P<be>is|was) (?:a|an|the) .+",
           _what),
 )  # fmt: skip

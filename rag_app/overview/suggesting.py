@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.overview.question_forms import question_of
+from rag_app.overview.report_forms import reported
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Chunk, Heading, Span
 
@@ -26,10 +27,11 @@ _EMPTY_TITLE = re.compile(
     r"(?i)\b(?:contents|introduction|conclusion|summary|appendix|part|item|note|index|preface|"
     r"references|bibliography|section|chapter|page|table|figure|exhibit|schedule|signatures?)\b"
 )
+DRY = "subject"  # the kind that is good to check with; nobody would ask like that
 # Which kinds of questions people like best; the first that can be answered are shown.
 _ORDER = (
     "cost", "count", "date", "how often", "reason", "how long", "sum", "who", "change", "where",
-    "what", "heading",
+    "what", DRY, "heading",
 )  # fmt: skip
 
 
@@ -61,7 +63,8 @@ def _of_sentences(chunks: Sequence[Chunk]) -> Iterator[Suggestion]:
     names = _all(_NAMED, whole)
     for chunk in chunks:
         for start, end in sentences(chunk.text):
-            form = question_of(one_line(chunk.text[start:end]), small, names)
+            said = one_line(chunk.text[start:end])
+            form = question_of(said, small, names) or reported(said, small, names)
             if form:
                 place = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
                 yield Suggestion(form.question, form.kind, place)

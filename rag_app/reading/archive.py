@@ -20,7 +20,7 @@ from rag_app.errors import DamagedFile, LimitReached, UnsupportedFormat
 from rag_app.reading.limits import MAX_MEMBERS, Limits
 
 TORN = (
-    "This file is torn: what is packed in it cannot be opened. "
+    "This file is damaged: what is packed in it cannot be opened. "
     "Copy or download it again, or save it again from the program that made it."
 )
 LOCKED = (
@@ -117,7 +117,7 @@ class Archive:
     def entries(self) -> Iterator[Entry]:
         """All that is packed but folders, in order; two may have one name."""
         for info in self._zip.infolist():
-            if not info.is_dir():
+            if not info.filename.endswith("/"):
                 is_link = stat.S_ISLNK(info.external_attr >> 16)
                 yield Entry(_name(info), info.file_size, bool(info.flag_bits & 1), is_link, info)
 
@@ -158,7 +158,7 @@ class Archive:
     def verify(self) -> None:
         """Unpack everything once, for a library that will do it without counting."""
         for name, info in self._members.items():
-            if not info.is_dir():
+            if not info.filename.endswith("/"):
                 with self.open(name) as member:
                     while member.read(_BLOCK):
                         pass

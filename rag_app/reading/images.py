@@ -21,7 +21,7 @@ from rag_app.types import Page, PagePicture, Reading
 
 Image.MAX_IMAGE_PIXELS = None  # ours is a limit with a name, kept in `_check`
 
-_TORN = "This picture is torn or damaged. Ask for a fresh copy, or save it again."
+_TORN = "This picture is damaged. Ask for a fresh copy, or save it again."
 _SWITCHED_OFF = (
     "This is a picture, and reading text in pictures is switched off (RAG_APP_OCR). "
     "Switch it on and try again."

@@ -20,7 +20,7 @@ from rag_app.errors import (
 )
 
 TORN = (
-    "This PDF is torn: its contents cannot be found. "
+    "This PDF is damaged: its contents cannot be found. "
     "Ask for a fresh copy, or save it again from the program that made it."
 )
 

@@ -88,6 +88,17 @@ class Contents:
             raise UnknownDocument("That page is not in the library any more.")
         return Page(*row)
 
+    def page_label(self, document_id: str, number: int) -> tuple[str, str, int] | None:
+        """A document's suffix, what it calls a page itself, and how many it has; None if gone."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT d.suffix, p.label, d.pages FROM pages p "
+                "JOIN documents d ON d.id = p.document_id "
+                "WHERE p.document_id = ? AND p.number = ?",
+                (document_id, number),
+            ).fetchone()
+        return (row[0], row[1], row[2]) if row else None
+
     def pages(self, document_id: str) -> list[Page]:
         """All pages of a document, in order."""
         with self._read() as db:

@@ -11,7 +11,8 @@ from html import escape
 
 import streamlit as st
 
-from rag_app.export.conversation import as_text
+from rag_app.export.conversation import as_text, where_in
+from rag_app.library import Library
 from rag_app.ui import texts_answers
 from rag_app.ui.state import Exchange, current
 
@@ -145,7 +146,7 @@ def pressed(key: str = KEY) -> tuple[str, Exchange] | None:
     return found[1], exchange
 
 
-def row(exchange: Exchange, why: bool) -> None:
+def row(library: Library, exchange: Exchange, why: bool) -> None:
     """The buttons that make sense under an answer; `why`: that it says why is on."""
     answer = exchange.generation.now().answer if exchange.generation else None
     buttons = []
@@ -160,7 +161,10 @@ def row(exchange: Exchange, why: bool) -> None:
     buttons.append(_button("edit", exchange, texts_answers.EDIT))
     if answer:
         buttons.append(_button("why", exchange, texts_answers.WHY, expanded=why))
-    copied = f"<span class='to-copy' hidden>{escape(as_text(answer))}</span>" if answer else ""
+    copied = ""
+    if answer:
+        text = as_text(answer, where_in(library))
+        copied = f"<span class='to-copy' hidden>{escape(text)}</span>"
     label = escape(texts_answers.ABOUT_ANSWER, quote=True)
     st.html(f"<div class='acts' role='group' aria-label='{label}'>{''.join(buttons)}{copied}</div>")
 

@@ -16,6 +16,7 @@ from rag_app.types import QUOTING, Document, Span
 from rag_app.ui import checkup, listing, texts, texts_documents
 from rag_app.ui import texts_library as words
 from rag_app.ui.boundary import caught
+from rag_app.ui.job import Job
 from rag_app.ui.state import Opened, Place, current, say
 
 PAGE = "check"  # its name among the pages that stand in the place of the conversation
@@ -71,7 +72,7 @@ def _begin(library: Library, able: bool, first: bool) -> None:
     st.html(f"<p class='note'>{words.CHECK_TIME if able else words.CHECK_NOTHING}</p>")
 
 
-def _running(now: checkup.Checkup) -> None:
+def _running(now: Job) -> None:
     """How far it is; the page is drawn anew when it is done."""
     if not now.running:
         st.rerun()
@@ -133,17 +134,17 @@ def _rows(
 ) -> None:
     places = [one.place or one.quoted for one in tried]
     rows = [
-        listing.Row(one.question, _where(place, names))
+        listing.Row(one.question, _where(library, place, names))
         for one, place in zip(tried, places, strict=True)
     ]
     listing.show(key, label, rows, lambda number: _open(library, names, places[number]))
 
 
-def _where(place: Span | None, names: dict[str, str]) -> str:
+def _where(library: Library, place: Span | None, names: dict[str, str]) -> str:
     if place is None or place.document_id not in names:
         return ""
     name = f"{names[place.document_id]} · " if len(names) > 1 else ""
-    return f"{name}{texts.page(place.page)}"
+    return f"{name}{texts.page(library.page_name(place.document_id, place.page))}"
 
 
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.

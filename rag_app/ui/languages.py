@@ -113,6 +113,11 @@ def _offer(library: Library, picked: str) -> None:
         on_click=_use if fetched else _fetch,
         args=(library, wanted) if fetched else (library,),
     )
+    if fetched and wanted == MANY.name and (meaning.notice or current().refused_model):
+        st.button(
+            words.FETCH_AGAIN, key="languages_again", icon=":material/download:",
+            on_click=_fetch_again, args=(library,),
+        )  # fmt: skip
     st.html(f"<p class='note'>{words.BACKGROUND}</p>")
 
 
@@ -164,3 +169,9 @@ def _stay(library: Library) -> None:
 def _fetch(library: Library) -> None:
     _refuse("")
     library.meaning.fetch()
+
+
+@caught(_refuse)
+def _fetch_again(library: Library) -> None:
+    _refuse("")
+    library.meaning.fetch_again()

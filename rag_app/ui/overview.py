@@ -8,6 +8,7 @@ from html import escape
 import streamlit as st
 
 from rag_app.errors import UnknownDocument
+from rag_app.export.readable import TABLES
 from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
 from rag_app.overview.building import Overview, Sentence
@@ -108,7 +109,7 @@ def _body(library: Library, document: Document, made: Overview | None) -> None:
         _working(words.BEING_MADE)
         st.html("<div class='skeleton'><i></i><i></i><i></i></div>")
     else:
-        _summary(document, made.summary)
+        _summary(library, document, made.summary)
         _topics(document, made.topics)
         _questions(library, document, made, not given_up)
         _outline(library, document, made.outline)
@@ -118,11 +119,11 @@ def _working(sentence: str) -> None:
     st.html(f"<p class='working' role='status'>{sentence}</p>")
 
 
-def _summary(document: Document, summary: Sequence[Sentence]) -> None:
-    if not summary:
+def _summary(library: Library, document: Document, summary: Sequence[Sentence]) -> None:
+    if not summary or document.suffix in TABLES:  # rows out of their table say nothing
         return
     st.html(f"<h3>{words.SUMMARY}</h3>")
-    rows = [listing.Row(one_line(s.text), texts.page(s.page)) for s in summary]
+    rows = [listing.Row(one_line(s.text), _where(library, document, s.page)) for s in summary]
 
     def opened(number: int) -> None:
         s = summary[number]
@@ -164,7 +165,11 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
         return
     levels = sorted({heading.level for heading in outline})
     rows = [
-        listing.Row(one_line(h.text), texts.page(h.page), level=levels.index(h.level) + 1)
+        listing.Row(
+            one_line(h.text),
+            _where(library, document, h.page, h.text),
+            level=levels.index(h.level) + 1,
+        )
         for h in outline
     ]
 
@@ -177,6 +182,12 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
         _show(Opened(place, h.page))
 
     listing.show("about_outline", words.OUTLINE, rows, opened, small=True)
+
+
+def _where(library: Library, document: Document, page: int, beside: str = "") -> str:
+    """Which page; of a sheet's rows without its name, where that stands `beside` it."""
+    name = library.page_name(document.id, page)
+    return texts.page(name.removeprefix(f"{beside}, "))
 
 
 def _show(opened: Opened) -> None:

@@ -118,7 +118,10 @@ def _group(
         hits.sort(key=lambda hit: (hit.page, hit.start))
     with st.container(key=f"found-{document.id[:16]}"):
         st.html(f"<h3>{escape(document.name)} <span>{len(ids):,}</span></h3>")
-        rows = [listing.Row(hit.text, texts.page(hit.page), hit.inside) for hit in hits]
+        rows = [
+            listing.Row(hit.text, texts.page(library.page_name(document.id, hit.page)), hit.inside)
+            for hit in hits
+        ]
         listing.show(
             f"places-{document.id[:16]}", document.name, rows,
             lambda number: _open(document, hits[number]),

@@ -82,17 +82,17 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
     page = library.page(document.id, opened.page)
     with st.container(key="source_tools", horizontal=True, vertical_alignment="center"):
         st.button(
-            texts.PREVIOUS,
+            texts.turn(document, -1),
             key="source_previous",
             icon=":material/chevron_left:",
             disabled=opened.page <= 1,
             on_click=_turn,
             args=(-1,),
         )
-        label = texts.page_of(opened.page, document.pages, page.label)
+        label = texts.page_of(document, page)
         st.html(f"<p class='where'>{escape(label)}</p>")
         st.button(
-            texts.NEXT,
+            texts.turn(document, +1),
             key="source_next",
             icon=":material/chevron_right:",
             disabled=opened.page >= document.pages,
@@ -148,7 +148,7 @@ def _page(library: Library, document: Document, opened: Opened) -> None:
     view = viewer.View(
         f"{document.id[:16]}/{page.number}/{place.start}-{place.end}/{place.exchange_id}"
         f"{place.words or ''}",
-        texts.picture(document.name, page.number),
+        texts.picture(document, page),
         focus=not opened.moved,
     )
     picture = pictures.picture(library, document.id, page.number)

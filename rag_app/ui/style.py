@@ -220,9 +220,9 @@ _REST = """
 .st-key-source_close button p, .st-key-source_previous button p, .st-key-source_next button p {
   font-size: 0; }
 .st-key-source_tools > [data-testid="stElementContainer"]:has(.where) { width: auto !important;
-  flex: 0 0 auto; }
-.st-key-source_tools .where { margin: 0; font-size: .875rem; color: var(--soft);
-  font-variant-numeric: tabular-nums; }
+  flex: 0 1 auto; min-width: 0; }
+.st-key-source_tools .where { margin: 0; font-size: .875rem; line-height: 1.3; color: var(--soft);
+  font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .st-key-source_download { margin-left: auto; }
 @media (max-width: 640px) {
   .st-key-source_tools { flex-wrap: nowrap !important; gap: .5rem !important; }

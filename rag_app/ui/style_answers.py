@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 ANSWERS = """
-.st-key-actions_listener, .st-key-thumbs_listener { position: absolute; }
+.st-key-actions_listener, .st-key-thumbs_listener { position: absolute; width: 0 !important; }
+.near + .how { margin-top: .6rem; }
+/* Addresses are text of their own, so that nothing links them; that is not to be seen. */
+.stMarkdownColoredText { color: inherit !important; }
+/* Bringing a quote into view must not move the page sideways. */
+[data-testid="stAppViewContainer"] { overflow: clip !important; }
 .acts { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem; margin: .15rem 0 0 -.4rem;
   color: var(--soft); }
 .acts button { position: relative; display: inline-flex; align-items: center; height: 2rem;
@@ -60,7 +65,7 @@ ANSWERS = """
 .found header a { margin-left: auto; }
 .found .score { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .9rem;
   margin: .2rem 0 .35rem; font-size: .8rem; }
-.found .passage { font-size: .85rem; max-height: 7.5rem; }
+.found .passage { font-size: .85rem; line-height: 1.5; max-height: 7.65rem; }
 @media (max-width: 640px) {
   .why { grid-template-columns: 1fr; gap: 0; }
   .why dd { margin-bottom: .5rem; } }
@@ -76,6 +81,8 @@ ANSWERS = """
 [class*="st-key-exporting-"], [class*="st-key-renaming-"], [class*="st-key-deleting-"] {
   padding: .25rem 0 .5rem; gap: .35rem !important; }
 [data-testid="stPopoverBody"]:has(.st-key-conversation_words) { width: min(24rem, 94vw); }
+[data-testid="stPopoverBody"] [class*="st-key-row-c"] [data-testid="stButton"] button
+  :is(div, span) { justify-content: flex-start; }
 [class*="st-key-row-c"] button:disabled p { color: light-dark(#1f2430, #e7e9ee);
   font-weight: 600; }
 """

@@ -38,6 +38,8 @@ button[kind^="primary"]:not(:disabled), button[kind^="primary"]:not(:disabled) p
 .st-key-languages_hint_buttons { gap: .2rem .9rem !important; }
 .st-key-languages_hint_buttons button { min-height: 1.75rem; padding: 0; }
 .st-key-languages_hint_buttons button p { font-size: .85rem; }
+.st-key-settings_languages:has(input:disabled) :is(label, p, div) { color: var(--soft) !important;
+  opacity: 1 !important; }
 .st-key-languages_open button p { color: var(--accent); font-weight: 600; }
 [class*="st-key-folder-"] { gap: .15rem !important; padding: .6rem 0;
   border-top: 1px solid var(--line); }

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from rag_app.answering.choice import Choice
 from rag_app.text.amounts import count as count
 from rag_app.text.amounts import size as size
-from rag_app.types import QUOTING, Answer, Document, Progress, Status
+from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
+from rag_app.types import QUOTING, Answer, Document, Page, Progress, Status
 
 APP = "Ask your documents"
 OPENING = "Opening your library…"
@@ -65,17 +66,20 @@ SEARCHING = "Looking through your documents…"
 WARMING = "Waking up for your first question…"
 READING_FIRST = "Reading your new documents first…"
 ABSTAINED = "I could not find this in your documents. The closest passages:"
+ABSTAINED_TRY = (
+    "Not what you meant? Ask in other words, name the document that you mean, or look for a word "
+    "with “Search the text”."
+)
 ABSTAINED_EMPTY = (
     "I could not find this in your documents. Try other words, or tick more documents on the left."
 )
 
 CLOSE = "Close the source"
-PREVIOUS, NEXT = "Previous page", "Next page"
 DOWNLOAD = "Download"
 LARGER, SMALLER = "Larger", "Smaller"  # the picture of a page
 GONE = "This document has been removed from your library, and its words with it."
-NOT_PLACED = "This quote could not be placed on the picture of its page. Here is the page’s text:"
-OPEN_SOURCE = "Open the page"
+NOT_PLACED = "This quote could not be placed on the picture. Here is the text:"
+OPEN_SOURCE = "See it there"
 
 NEW_CONVERSATION = "New"
 CONVERSATIONS = "Conversations"
@@ -96,6 +100,7 @@ ADDRESS = "Address of the server"
 MODEL = "Name of the model"
 FOLDER = "Folder of the model, or its name at the hub (owner/name)"
 FETCH_MODEL = "Download it (needs the internet)"
+FETCH_AGAIN = "Download it again (needs the internet)"
 STOP_FETCHING = "Stop the download"
 KEYS = (
     "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment or in "
@@ -192,14 +197,14 @@ def time_left(seconds: float) -> str:
     return f"about {round(seconds / 60)} min left"
 
 
-def progress(work: Progress) -> str:
-    """What is being done with a document: stage, pages or share done, time left."""
+def progress(work: Progress, name: str = "") -> str:
+    """What is being done with a document, by its suffix: stage, pages or share done, time left."""
     parts = [_STAGES.get(work.stage, work.stage.capitalize())]
     if work.stage == "waiting":
         return parts[0]
     if work.total:
         done = min(work.done, work.total)
-        in_pages = f"{done:,} of {count(work.total, 'page')}"
+        in_pages = f"{done:,} of {how_many(name, work.total)}"
         parts.append(in_pages if work.unit == "pages" else f"{100 * done // work.total} %")
     if work.seconds_left is not None:
         parts.append(time_left(work.seconds_left))
@@ -208,7 +213,7 @@ def progress(work: Progress) -> str:
 
 def facts(document: Document) -> str:
     """Pages and size of a document."""
-    pages = [count(document.pages, "page")] if document.pages else []
+    pages = [how_many(document.suffix, document.pages)] if document.pages else []
     return " · ".join([*pages, size(document.size)])
 
 
@@ -227,7 +232,7 @@ def status(document: Document) -> str:
 
 def overall(done: int, total: int) -> str:
     """How many of many files are done."""
-    return f"{done:,} of {total:,} documents ready"
+    return f"{done:,} of {total:,} documents finished"
 
 
 def waiting_more(number: int) -> str:
@@ -343,17 +348,23 @@ def sources(number: int) -> str:
     return f"Sources ({number})"
 
 
-def page_of(number: int, total: int, label: str = "") -> str:
+def page_of(document: Document, page: Page) -> str:
     """Which page of how many, and what the document itself calls it."""
-    printed = f" (“{label}”)" if label and label != str(number) else ""
-    return f"Page {number:,} of {total:,}{printed}"
+    said = which_of(document.suffix, page.number, document.pages, page.label)
+    return at_the_beginning(said)
 
 
-def page(number: int) -> str:
-    """Which page."""
-    return f"Page {number:,}"
+def page(name: str) -> str:
+    """Which page, as `Library.page_name` calls it."""
+    return at_the_beginning(name)
 
 
-def picture(name: str, number: int) -> str:
+def picture(document: Document, page: Page) -> str:
     """What a screen reader says of the picture of a page."""
-    return f"Page {number} of {name}"
+    where = at_the_beginning(page_name(document.suffix, page.number, page.label))
+    return f"{where} of {document.name}"
+
+
+def turn(document: Document, by: int) -> str:
+    """The button that goes to the page before or after."""
+    return f"{'Next' if by > 0 else 'Previous'} {unit(document.suffix)}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_app.answering.any_language import BY_WORDS, OTHER_SOURCE
+from rag_app.answering.defining import SAID_OF_IT
+from rag_app.questions import APP
 from rag_app.types import QUOTING, Answer
 from rag_app.ui import texts
 
@@ -87,6 +89,8 @@ def quote_of(number: int, total: int) -> str:
 
 def made_by(answer: Answer) -> str:
     """Who made an answer, and how."""
+    if answer.generator == APP:
+        return "The app itself, without an answer from your documents."
     if answer.generator == "quotes":
         return (
             "No language model. The sentences of your documents that fit the question best, "
@@ -106,6 +110,8 @@ def made_by(answer: Answer) -> str:
 def how_sure(answer: Answer, caution: float) -> str:
     """What the confidence of an answer means."""
     percent = f"{100 * answer.confidence:.0f} %"
+    if answer.generator == APP:
+        return "Nothing in your documents was taken for an answer."
     if answer.generator not in QUOTING:
         if answer.abstained:
             return "It could not be answered from these passages."
@@ -117,6 +123,8 @@ def how_sure(answer: Answer, caution: float) -> str:
         )
     if {BY_WORDS, OTHER_SOURCE} & set(answer.notes):
         return "That could not be judged: the figures were fitted on English."
+    if SAID_OF_IT in answer.notes:
+        return "That could not be judged: what is quoted is about what you named."
     in_words = texts.sureness(answer.confidence)
     return (
         f"{in_words.capitalize()}, {percent}: of 100 answers with this figure, about "

@@ -33,6 +33,7 @@ FIXED = (
 ONLY_HERE = "A folder can be chosen only on the computer that the app runs on."
 USE = "Use this from now on"
 TRY_AGAIN = "Try again"
+FETCH_AGAIN = f"Download it again ({ABOUT})"
 BACKGROUND = (
     "Your documents are read again for their meaning, in the background. Until that is done they "
     "are found as before."

@@ -152,7 +152,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const first = (data.webp ? picture : words)(view, data);
   if (data.focus) view.focus({ preventScroll: true });
   requestAnimationFrame(() => {
-    if (first) first.scrollIntoView({ block: 'center', inline: 'center' });
+    const inline = first?.tagName === 'TR' ? 'nearest' : 'center';  // a row is read from its name
+    if (first) first.scrollIntoView({ block: 'center', inline });
     else view.getRootNode().host?.closest('.st-key-source')?.scrollTo(0, 0);
   });
 }

@@ -81,7 +81,7 @@ def _take(library: Library, session: Session) -> None:
     ended = [one for one in session.web.fetching if not one.running]
     session.web.fetching = [one for one in session.web.fetching if one not in ended]
     for one in ended:
-        if not one.stopped:
+        if not one.stopping:
             session.receipt = session.receipt or Receipt()
             _note(library, session, session.receipt, one)
 

@@ -13,6 +13,7 @@ from rag_app.ui import choices, settings_panel, texts
 from rag_app.ui.state import Session, current
 
 OFFERED = ("reader", "quotes")  # what needs nothing
+_FAILED = "who_failed"  # the generator that could not be tried out
 _SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
 
 
@@ -116,6 +117,12 @@ def _try_out(library: Library, session: Session, now: str) -> None:
     st.button(texts.TRY_OUT, key="who_try", on_click=_tried, args=(library, now))
     if session.tried:
         st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
+    model = library.models.fetched(now)
+    if model and st.session_state.get(_FAILED) == now:
+        st.button(
+            texts.FETCH_AGAIN, key="who_again", icon=":material/download:",
+            on_click=_fetch_again, args=(library, model),
+        )  # fmt: skip
 
 
 def _look(library: Library) -> None:
@@ -125,11 +132,17 @@ def _look(library: Library) -> None:
 
 def _tried(library: Library, generator: str) -> None:
     session = current()
+    st.session_state[_FAILED] = ""
     try:
         session.tried = library.models.try_out(generator)
     except RagAppError as error:
-        session.tried = str(error)
+        session.tried, st.session_state[_FAILED] = str(error), generator
 
 
 def _fetch(library: Library, model: str) -> None:
     library.models.fetch(model)
+
+
+def _fetch_again(library: Library, model: str) -> None:
+    current().tried, st.session_state[_FAILED] = None, ""
+    library.models.fetch_again(model)

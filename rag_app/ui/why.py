@@ -13,7 +13,7 @@ from rag_app.errors import RagAppError
 from rag_app.export.conversation import searched_for
 from rag_app.highlighting import CITE, mark
 from rag_app.library import Library
-from rag_app.types import Answer, Passage, RetrieverKind
+from rag_app.types import Answer, RetrieverKind
 from rag_app.ui import texts, texts_answers
 from rag_app.ui.state import Exchange, current
 
@@ -34,7 +34,7 @@ def draw(library: Library, exchange: Exchange) -> None:
     answer = exchange.generation.now().answer if exchange.generation else None
     if answer is None:
         return
-    task = wanted(exchange.question) is not None
+    task = wanted(searched_for(answer)) is not None
     places = None if task or not answer.passages else _places(library, exchange, answer)
     with st.container(key=f"why-{exchange.id}"):
         facts = "".join(
@@ -43,8 +43,8 @@ def draw(library: Library, exchange: Exchange) -> None:
         )
         title = texts_answers.WHY_READ if task else texts_answers.WHY_PASSAGES
         items = [
-            _passage(exchange, answer, number, passage, places)
-            for number, passage in enumerate(answer.passages, start=1)
+            _passage(library, exchange, answer, number, places)
+            for number, _ in enumerate(answer.passages, start=1)
         ]
         found = _list(items) if items else f"<p>{texts_answers.WHY_NONE}</p>"
         note = "" if task or not items else f"<p class='note'>{texts_answers.WHY_SCORE}</p>"
@@ -77,8 +77,13 @@ def _facts(library: Library, exchange: Exchange, answer: Answer) -> list[tuple[s
 
 
 def _passage(
-    exchange: Exchange, answer: Answer, number: int, passage: Passage, places: Places | None
+    library: Library,
+    exchange: Exchange,
+    answer: Answer,
+    number: int,
+    places: Places | None,
 ) -> str:
+    passage = answer.passages[number - 1]
     chunk = passage.chunk
     cited = [
         (c.number, (c.start - chunk.start, c.end - chunk.start))
@@ -93,9 +98,10 @@ def _passage(
         fits = texts_answers.strength(passage.score / best, *found)
         said = [fits, *said, texts_answers.found_by(*found)]
     said.append(texts_answers.cited_as([n for n, _ in cited]))
+    where = texts.page(library.page_name(chunk.document_id, chunk.page, passage.name))
     facts = "".join(f"<span>{escape(one)}</span>" for one in said if one)
     return (
-        f"<li><header><b>{escape(passage.name)}</b><span>{escape(texts.page(chunk.page))}</span>"
+        f"<li><header><b>{escape(passage.name)}</b><span>{escape(where)}</span>"
         f"<a href='{CITE}{exchange.id}-p{number}'>{texts.OPEN_SOURCE}</a></header>"
         f"<p class='score'>{facts}</p>"
         f"<p class='passage'>{mark(chunk.text, [span for _, span in cited])}</p></li>"

@@ -1,0 +1,58 @@
+"""What a page is called where it is named: only some formats have pages. Pure.
+
+Slides are slides, tables have rows; what a text is cut into for reading are parts, since its own
+program turns its pages elsewhere."""
+
+from __future__ import annotations
+
+from rag_app.text.amounts import count
+
+_UNITS = {
+    **dict.fromkeys(["pdf", "tiff", "tif"], "page"),
+    **dict.fromkeys(["png", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "webp"], "picture"),
+    **dict.fromkeys(["pptx", "pptm", "ppsx", "ppsm", "potx", "potm", "ppt", "pps", "pot"], "slide"),
+    **dict.fromkeys(["odp", "otp"], "slide"),
+}
+_ALONE = ("part", "picture")  # need no number where there is one only
+_OURS = (*dict.fromkeys(_UNITS.values()), "part", "message", "row", "rows")
+
+
+def unit(name: str) -> str:
+    """What a page of a document is; `name`: the document's, or only its suffix."""
+    return _UNITS.get(name.rpartition(".")[2].lower(), "part")
+
+
+def page_name(name: str, number: int, label: str = "", total: int = 0) -> str:
+    """Which page: "page 3", "slide 3", "Prices, rows 41–80"; `label`: what the document calls it.
+
+    Nothing for what is the only one of `total` (0: not known) and has no name of its own. The
+    numbers that a PDF prints on its pages are left to who shows the page itself."""
+    own = unit(name)
+    if label and own != "page":
+        return label
+    return "" if total == 1 and own in _ALONE else f"{own} {number:,}"
+
+
+def beside(name: str, where: str) -> str:
+    """A document's name, and which page of it, if that has to be said."""
+    return f"{name}, {where}" if where else name
+
+
+def which_of(name: str, number: int, total: int, label: str = "") -> str:
+    """Which page of how many, and what the document itself calls it."""
+    own = unit(name)
+    if not label or label == str(number):
+        return f"{own} {number:,} of {total:,}"
+    if own == "page":
+        return f"{own} {number:,} of {total:,} (“{label}”)"
+    return f"{label} · {number:,} of {total:,}" if total > 1 else label
+
+
+def how_many(name: str, number: int) -> str:
+    """So many pages: "12 slides"."""
+    return count(number, unit(name))
+
+
+def at_the_beginning(said: str) -> str:
+    """The name of a page with a capital; what a document calls it stays as it is."""
+    return said[:1].upper() + said[1:] if said.split(" ", 1)[0] in _OURS else said
