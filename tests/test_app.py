@@ -150,7 +150,7 @@ def test_a_dropped_file_answers_with_a_citation_that_can_be_opened(page):
     page.drop(("ferry.txt", FERRY))
     said = page.ask("What does the ferry to the island cost?")
     assert "costs four euros" in said
-    assert 'ferry.txt · p. 1 — The ferry to the island costs four euros.")' in said
+    assert 'ferry.txt — The ferry to the island costs four euros.")' in said
     assert "Quoted from your documents" in said
     assert "<mark>The ferry to the island costs four euros.</mark>" in said
     page.follow(page.link())
@@ -226,7 +226,7 @@ def test_two_hundred_files_in_one_drop(page):
         ("<img src=x onerror=alert(1)>.txt", r"\<img src\=x onerror\=alert\(1\)\>\.txt"),
         (":red[x] $a$ **b**.txt", r"\:red\[x\] \$a\$ \*\*b\*\*\.txt"),
         ("[l](http://evil.example).txt", "example\\)\\.txt"),
-        ("../../x.txt", r"x\.txt"),
+        ("../../x.txt", "x.txt"),
     ],
 )
 def test_a_hostile_name_is_only_ever_text(page, name, shown):
@@ -255,7 +255,7 @@ def test_nothing_ticked_is_one_sentence(page):
 
 def test_only_ticked_documents_are_asked(page):
     page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
-    box = next(c for c in page.at.checkbox if c.label == r"ferry\.txt")
+    box = next(c for c in page.at.checkbox if c.label == "ferry.txt")
     box.uncheck()
     page.run()
     assert page.at.chat_input[0].placeholder == texts.ask_some(1, 2)
@@ -323,7 +323,7 @@ def test_the_same_file_twice_is_there_once(page):
 def test_a_second_owner_of_the_data_directory_is_told_in_one_sentence(opened, own_house):
     with Library(Settings.load(data_dir=own_house), embedder=WordEmbedder()):
         page = Page(opened)
-        assert r"is open in another rag\-app" in page.at.error[0].value
+        assert "is open in another rag-app" in page.at.error[0].value
         assert not page.at.exception
 
 

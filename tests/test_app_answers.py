@@ -53,7 +53,7 @@ def test_every_button_has_a_label_and_the_copy_its_footnotes(page):
     assert (
         "<span class='to-copy' hidden>four euros\n\n"
         "The ferry to the island costs four euros. [1]\n\n"
-        "[1] ferry.txt, page 1: “The ferry to the island costs four euros.”</span>" in said
+        "[1] ferry.txt: “The ferry to the island costs four euros.”</span>" in said
     )
 
 
@@ -115,6 +115,15 @@ def test_why_names_the_question_that_was_really_searched(page):
     press(page, "why")
     assert "<dt>Searched for</dt><dd>“and in 2021?”" not in page.html()
     assert "Harbour Line" in page.html().split("<dt>Searched for</dt><dd>")[1].split("</dd>")[0]
+
+
+def test_a_greeting_gets_one_sentence_without_passages(page):
+    page.drop(("ferry.txt", FERRY))
+    said = page.ask("hello")
+    assert "<p class='sorry'>Hello! Ask what you want to know about your documents" in said
+    assert "class='near'" not in said and texts.ABSTAINED not in said
+    press(page, "why")
+    assert "The app itself, without an answer" in page.html()
 
 
 def test_why_not_says_how_far_it_was_from_an_answer(page):
@@ -268,6 +277,7 @@ def test_a_letter_has_its_head_and_its_subject(page):
 def test_a_conversation_can_be_taken_away_in_every_format(page):
     asked(page)
     session(page).exporting = session(page).conversation
+    page.at.session_state["conversations_list"] = True  # as a click on its button does
     page.run()
     labels = {button.proto.label for button in page.at.get("download_button")}
     assert set(texts_answers.EXPORT_FORMATS.values()) <= labels

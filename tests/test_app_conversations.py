@@ -24,8 +24,15 @@ def listed(page: Page) -> list[str]:
     return [c.title for c in page.library.conversations.listed()]
 
 
+def show_list(page: Page) -> None:
+    """Open the list of conversations, as a click on its button does."""
+    page.at.session_state["conversations_list"] = True
+    page.run()
+
+
 def choose(page: Page, choice: str) -> None:
     """Choose from the menu of the first conversation, as its button would report it."""
+    show_list(page)
     [first, *_] = page.library.conversations.listed()
     menu = next(m for m in page.at.get("menu_button") if f"menu-c{first.id}" in m.proto.id)
     assert choice in menu.proto.options
@@ -51,6 +58,7 @@ def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opene
         "When is the museum closed?", "What does the ferry to the island cost?"
     ]  # fmt: skip
     earlier = page.library.conversations.listed()[1].id
+    show_list(page)
     page.click(f"open-{earlier}")
     assert "costs four euros" in page.said()
     page.ask("Do dogs travel free of charge?")
@@ -60,6 +68,7 @@ def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opene
 def test_conversations_are_searched(page):
     page.drop(("ferry.txt", FERRY))
     page.ask("What does the ferry to the island cost?")
+    show_list(page)
     words = page.at.text_input(key="conversation_words")
     words.set_value("penguin")
     page.run()

@@ -40,7 +40,7 @@ def begin(library: Library, exchange: Exchange) -> None:
     session = current()
     by = session.generator
     exchange.quoting = parse(by or library.settings.generator).kind in QUOTING
-    exchange.seen, exchange.rating = False, 0
+    exchange.seen, exchange.drawn, exchange.rating = False, False, 0
     session.explained.discard(exchange.id)
     if not exchange.kept:
         if session.conversation is None:

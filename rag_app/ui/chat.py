@@ -66,21 +66,33 @@ def field(library: Library) -> None:
     session, documents = current(), library.documents()
     chosen = session.chosen(documents)
     hint = texts.ASK if chosen is None else texts.ask_some(len(chosen), len(documents))
-    st.chat_input(
-        hint if documents else texts.ASK_NOTHING_YET,
-        key="question",
-        accept_file="multiple",
-        disabled=any(exchange.running for exchange in session.exchanges[-1:]),
-        on_submit=_submitted,
-        args=(library,),
-    )
+    with st.bottom:
+        st.chat_input(
+            hint if documents else texts.ASK_NOTHING_YET,
+            key="question",
+            accept_file="multiple",
+            disabled=any(exchange.running for exchange in session.exchanges[-1:]),
+            on_submit=_submitted,
+        )
 
 
 @caught(say)
-def _submitted(library: Library) -> None:
-    given = st.session_state["question"]
-    if given:
+def take(library: Library) -> None:
+    """Ask what was typed into the field. Call it before anything that speaks of questions is drawn.
+
+    Not a callback's work: those of clicks that arrive together are called in any order, and the
+    tick that was set before the question has to count."""
+    session = current()
+    while session.typed:
+        given = session.typed.pop(0)
+        # What else is on the page speaks of the first question, of files, of another page.
+        session.redraw |= bool(given.files) or not session.exchanges or not session.talking
         submit(library, given.text, given.files)
+
+
+def _submitted() -> None:
+    if given := st.session_state["question"]:
+        current().typed.append(given)
 
 
 def _show_earlier() -> None:
@@ -102,9 +114,10 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
         if exchange.running or not at_once:
             st.fragment(_live, run_every=_LOOK_AGAIN)(library, exchange)
             return
-        answers.draw(exchange, exchange.generation.now())
+        exchange.drawn = True
+        answers.draw(library, exchange, exchange.generation.now())
         explained = exchange.id in session.explained
-        actions.row(exchange, explained)
+        actions.row(library, exchange, explained)
         ratings.draw(library, exchange)
         if explained:
             why.draw(library, exchange)

@@ -18,15 +18,20 @@ _LISTED = 40
 
 
 def restore(library: Library) -> None:
-    """The conversation of the page's address, in a session that has none; else the other way."""
+    """The conversation of the page's address, in a session that has none."""
     session = current()
     if session.conversation is None and not session.exchanges:
         wanted = st.query_params.get(_PARAMETER, "")
         if wanted and library.conversations.conversation(wanted):
             _open(library, wanted)
     in_step.look(library)
-    if session.conversation and st.query_params.get(_PARAMETER) != session.conversation:
-        st.query_params[_PARAMETER] = session.conversation
+
+
+def address() -> None:
+    """Have the page's address say which conversation this is."""
+    conversation = current().conversation
+    if conversation and st.query_params.get(_PARAMETER) != conversation:
+        st.query_params[_PARAMETER] = conversation
 
 
 def draw(library: Library) -> None:
@@ -41,8 +46,24 @@ def draw(library: Library) -> None:
             on_click=_new,
             disabled=not session.exchanges,
         )
-        with st.popover(texts.CONVERSATIONS, icon=":material/history:", type="tertiary"):
-            _list(library)
+        st.fragment(_opened)(library)
+
+
+def _opened(library: Library) -> None:
+    """The list, drawn when it is open: every run of the page would cost what is in it."""
+    with caught(lambda sentence: st.error(escape_markdown(sentence))):
+        if current().redraw:
+            st.rerun()
+        listed = st.popover(
+            texts.CONVERSATIONS,
+            key="conversations_list",
+            icon=":material/history:",
+            type="tertiary",
+            on_change="rerun",
+        )
+        if listed.open:
+            with listed:
+                _list(library)
 
 
 def _list(library: Library) -> None:
@@ -138,7 +159,7 @@ def _open(library: Library, conversation: str) -> None:
     session.changes = library.conversations.changes(conversation)
     kept = library.conversations.exchanges(conversation)
     session.exchanges = [in_step.shown(one) for one in kept]
-    session.conversation = conversation
+    session.conversation, session.redraw = conversation, True
 
 
 @caught(say)
@@ -159,6 +180,7 @@ def _delete(library: Library, conversation: str) -> None:
     library.conversations.delete(conversation)
     if current().conversation == conversation:
         _new()
+        current().redraw = True
 
 
 @caught(say)

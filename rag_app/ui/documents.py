@@ -39,10 +39,12 @@ def draw(library: Library) -> None:
     """The whole panel, in the sidebar."""
     with st.sidebar:
         _drop_zone(library, current())
-        web_pages.draw(library)
-        if current().receipt:
-            _receipt(library, current())
-        languages.hint(library, settings_panel.OPEN)
+        # In a place of their own: if the list moved, what is clicked in it just then would be lost.
+        with st.container(key="before_list"):
+            web_pages.draw(library)
+            if current().receipt:
+                _receipt(library, current())
+            languages.hint(library, settings_panel.OPEN)
         working, drawn = _working(library), _state(library, current())
         st.fragment(_list, run_every=0.7 if working else None)(library, drawn)
         if not working:  # an idle page draws nothing; it only looks what others add and remove
@@ -101,7 +103,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
     """`drawn`: what the rest of the page was drawn for. A wish to draw it anew may be lost among
     others, so it is made again at every look until that is done."""
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
-        if current().redraw or _state(library, current()) != drawn:
+        if current().redraw or current().overdue or _state(library, current()) != drawn:
             st.rerun()
         session, documents, progress = current(), library.documents(), library.progress()
         only = shelving.chosen(library)
@@ -124,7 +126,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
 def _look(library: Library, drawn: tuple[object, ...]) -> None:
     """Another window or a watched folder may have brought documents."""
     with caught(lambda sentence: None):
-        if _state(library, current()) != drawn:
+        if current().overdue or _state(library, current()) != drawn:
             st.rerun()
 
 

@@ -14,6 +14,7 @@ from rag_app.ui import (
     conversations,
     documents,
     folders,
+    follow,
     overview,
     ratings,
     searching,
@@ -43,11 +44,15 @@ def draw(library: Library) -> None:
     choices.restore(library)
     conversations.restore(library)
     chat.press(library)
+    chat.take(library)
+    conversations.address()
     ratings.listen(library)
     st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
     library.overviews.start()
     _back_when_asked(session)
     session.redraw = False
+    for exchange in session.exchanges:
+        exchange.drawn = exchange.drawn or not exchange.running  # what this run is about to do
     conversations.draw(library)
     who.draw(library)
     with st.sidebar:
@@ -55,9 +60,18 @@ def draw(library: Library) -> None:
     documents.draw(library)
     source.draw(library)
     shelving.dialog(library)
-    search = str(session.search.number) if session.search.open else ""
-    shown = session.page + checking.stage(library) if session.page else session.about
-    aside.opened(search or shown, len(session.exchanges))
+    # In a place of its own: if the field for questions had another, what is sent from it just then
+    # would belong to nothing, and be lost.
+    with st.container(key="before_talk"):
+        _instead(library, session)
+    tasks_menu.draw(library)
+    _talk(library)
+    if session.talking and (not session.exchanges or not library.documents()):
+        welcome.draw(library)
+
+
+def _instead(library: Library, session: Session) -> None:
+    """What is to be said, and the page that stands in the place of the conversation."""
     if session.notice:
         show_error(session.notice)
         session.notice = None
@@ -69,20 +83,36 @@ def draw(library: Library) -> None:
         _PAGES[session.page](library)
     elif session.about:
         overview.draw(library)
-    if not (session.search.open or session.page or session.about):
-        chat.draw(library)
-        if not session.exchanges or not library.documents():
-            welcome.draw(library)
-    tasks_menu.draw(library)
-    chat.field(library)
+
+
+@st.fragment
+def _talk(library: Library) -> None:
+    """The conversation and the field for the next question.
+
+    A part of its own: a question draws this anew, and not every row of the documents."""
+    session = current()
+    chat.take(library)
+    if session.redraw:
+        st.rerun()
+    with caught(show_error):
+        search = str(session.search.number) if session.search.open else ""
+        shown = session.page + checking.stage(library) if session.page else session.about
+        aside.opened(search or shown, len(session.exchanges))
+        follow.end(len(session.exchanges) if session.talking else 0)
+        session.asked = _asked(session)
+        if session.talking:
+            chat.draw(library)
+        chat.field(library)
 
 
 def _back_when_asked(session: Session) -> None:
     """A question, or another conversation, brings the conversation back."""
-    state = (session.conversation, len(session.exchanges))
-    if session.asked not in (None, state):
+    if session.asked not in (None, _asked(session)):
         session.show()
-    session.asked = state
+
+
+def _asked(session: Session) -> tuple[object, ...]:
+    return session.conversation, len(session.exchanges)
 
 
 def prepare() -> None:

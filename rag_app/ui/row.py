@@ -35,12 +35,12 @@ def draw(library: Library, document: Document, work: Progress | None, session: S
             key=key,
             disabled=failed,
             on_change=_tick,
-            args=(document.id, key),
+            args=(document.id, key, session.ticks),
             width="stretch",
         )
         _menu(library, document, work)
     about = f"{texts.status(document)} · {texts.facts(document)}"
-    said = texts.progress(work) if work else about
+    said = texts.progress(work, document.suffix) if work else about
     if outer:
         st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
     if failed and document.error:
@@ -151,8 +151,11 @@ def _unlock(library: Library, document_id: str) -> None:
         library.unlock(document_id, st.session_state[f"password-{document_id}"])
 
 
-def _tick(document_id: str, key: str) -> None:
-    unticked = current().unticked
+def _tick(document_id: str, key: str, ticks: int) -> None:
+    session = current()
+    if ticks != session.ticks:  # a browser that has not heard of the new boxes yet sends the old
+        return
+    unticked = session.unticked
     (unticked.discard if st.session_state[key] else unticked.add)(document_id)
 
 

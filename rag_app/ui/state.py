@@ -8,6 +8,7 @@ import dataclasses
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -34,6 +35,7 @@ class Exchange:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     kept: bool = False  # whether it is in the store, under this id
     seen: bool = False
+    drawn: bool = False  # as an answer, and not as one in the making
     quoting: bool = True  # its words are the documents' own: no Markdown
     rating: int = 0  # 1: good, -1: bad
 
@@ -139,6 +141,7 @@ class Session:
     """Everything one browser session remembers."""
 
     exchanges: list[Exchange] = field(default_factory=list)
+    typed: list[Any] = field(default_factory=list)  # into the question's field, not asked yet
     conversation: str | None = None  # its id in the store, from the first question on
     changes: int = 0  # of the conversation in the store, when it was last looked at
     present: frozenset[str] = frozenset()  # the documents there were when it was last looked at
@@ -206,13 +209,24 @@ class Session:
         before = self.exchanges[: self.exchanges.index(exchange)]
         return [Turn(e.question, e.answered) for e in before if e.question and e.generation]
 
+    @property
+    def overdue(self) -> bool:
+        """Whether an answer has come that nobody was shown: the part of the page that waits for it
+        may have been lost with the run that drew it."""
+        return any(e.generation and not e.running and not e.drawn for e in self.exchanges)
+
+    @property
+    def talking(self) -> bool:
+        """Whether the conversation is shown, and nothing in its place."""
+        return not (self.search.open or self.page or self.about)
+
     def show(self, about: str = "", page: str = "") -> None:
         """Show a document's own page, another page, or the conversation."""
         self.about, self.page, self.search = about, page, Search(number=self.search.number)
 
     def say(self, sentence: str) -> None:
         """Show a sentence at the top of the page in the next run."""
-        self.notice = sentence
+        self.notice, self.redraw = sentence, True
 
 
 def current() -> Session:

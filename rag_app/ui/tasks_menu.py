@@ -22,23 +22,29 @@ def draw(library: Library) -> None:
     """The menu over the question's field; nothing while there is nothing to work on."""
     session = current()
     documents = _meant(library, session)
+    # Its place is always there: if the field under it moved, what is being typed would be lost.
+    with st.bottom, st.container(key="tasks", horizontal=True, vertical_alignment="center"):
+        if documents:
+            _menu(library, session, documents)
     if not documents:
         return
-    with st.bottom, st.container(key="tasks", horizontal=True, vertical_alignment="center"):
-        st.menu_button(
-            texts.TASKS,
-            _offered(documents),
-            key="task_menu",
-            icon=":material/more_horiz:",
-            type="tertiary",
-            format_func=lambda task: escape_markdown(texts.task(task, documents)),
-            on_click=_chosen,
-            args=(library,),
-        )
-        if session.language:
-            st.html(f"<p class='note'>{texts.answers_in(session.language)}</p>")
     if session.dialog in texts.TASK_TITLES:
         _dialog(library, session, session.dialog)
+
+
+def _menu(library: Library, session: Session, documents: list[Document]) -> None:
+    st.menu_button(
+        texts.TASKS,
+        _offered(documents),
+        key="task_menu",
+        icon=":material/more_horiz:",
+        type="tertiary",
+        format_func=lambda task: escape_markdown(texts.task(task, documents)),
+        on_click=_chosen,
+        args=(library,),
+    )
+    if session.language:
+        st.html(f"<p class='note'>{texts.answers_in(session.language)}</p>")
 
 
 def translate_button(place: Place) -> None:

@@ -83,7 +83,7 @@ def test_a_dropped_pdf_shows_its_highlighted_line_on_the_page(browser):
     marker.hover()
     card = page.locator("#card")
     card.wait_for()
-    assert "lighthouse.pdf · p. 2" in card.inner_text() and QUOTE in card.inner_text()
+    assert "lighthouse.pdf · page 2" in card.inner_text() and QUOTE in card.inner_text()
     marker.click()
     sheet, box = settled(page, "#sheet"), settled(page, ".box.quote")
     assert page.get_by_text("Page 2 of 2").is_visible()

@@ -12,6 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from rag_app.store.conversations import Conversations
 from rag_app.store.database import Database
+from rag_app.ui.texts import NONE_CHOSEN
 from tests.e2e.conftest import eventually, listed
 from tests.e2e.test_browser import MARKER, ask, settled
 
@@ -66,6 +67,38 @@ def answered(page, text: str) -> None:
     page.get_by_test_id("stMarkdownContainer").filter(has_text=text).last.wait_for()
 
 
+def test_a_question_right_after_a_tick_is_asked_of_what_was_left(browser):
+    page = opened(browser)
+    drop(page, "selby tides.txt", HARBOUR + b"\nTides.\n")
+    for _ in range(3):
+        page.get_by_role("button", name="None", exact=True).click()
+        page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
+        page.keyboard.press("Enter")
+        page.get_by_text(NONE_CHOSEN).last.wait_for()
+        page.get_by_role("button", name="All", exact=True).click()
+        ask(page, BERTHS)
+    assert page.get_by_text(NONE_CHOSEN).count() == 3
+
+
+def test_the_newest_answer_is_in_view_unless_somebody_looks_at_an_older_one(browser):
+    left = "() => { const m = document.querySelector('.stMain'); return %s }"
+    below = left % "m.scrollHeight - m.clientHeight - m.scrollTop"
+    page = opened(browser, CRANE, BERTHS, CRANE, BERTHS)
+    for question in (CRANE, BERTHS):
+        eventually(page, lambda: page.evaluate(below) < 2)
+        ask(page, question)
+    eventually(page, lambda: page.evaluate(below) < 2)
+    page.mouse.move(900, 400)
+    page.mouse.wheel(0, -400)
+    eventually(page, lambda: page.evaluate(below) > 200)
+    act(page, "why", 0)
+    page.locator(".why").wait_for()
+    page.wait_for_timeout(500)
+    assert page.evaluate(below) > 200
+    ask(page, CRANE)
+    eventually(page, lambda: page.evaluate(below) < 2)
+
+
 def test_an_answer_is_rated_with_a_reason_that_a_reload_finds_again(browser):
     page = opened(browser)
     act(page, "up")
@@ -89,7 +122,27 @@ def test_an_answer_is_really_copied_with_its_footnotes(browser):
     copied = page.evaluate("navigator.clipboard.readText()").replace("\r\n", "\n")
     said = "forty tons\n\nThe crane of Selby lifts forty tons. [1]\n\n[1] selby.txt"
     assert copied.startswith(said)
-    assert copied.endswith("page 1: “The crane of Selby lifts forty tons.”")
+    assert copied.endswith("selby.txt: “The crane of Selby lifts forty tons.”")
+
+
+def test_the_next_question_can_be_typed_without_a_click(browser):
+    page = opened(browser)
+    field = page.get_by_test_id("stChatInputTextArea")
+    field.focus()
+    page.keyboard.type(BERTHS)
+    page.keyboard.press("Enter")
+    answered(page, "nine berths")
+    eventually(page, lambda: field.evaluate("one => one === document.activeElement"))
+
+
+def test_opening_a_source_moves_nothing_sideways(browser):
+    page = opened(browser)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.locator(MARKER).first.click()
+    page.locator("#view").wait_for()
+    page.wait_for_timeout(500)  # until the quote has come into view
+    moved = "[...document.querySelectorAll('*')].filter(e => e.scrollLeft && !e.matches('.rows'))"
+    assert page.evaluate(f"{moved}.length") == 0
 
 
 def test_a_question_is_changed_in_place_with_the_keyboard(browser):
@@ -301,4 +354,4 @@ def test_two_hundred_turns_stay_quick(browser, tmp_path_factory):
     log.info("open %.2f s, press %.2f s, ask %.2f s", loaded, pressed, answered_in)
     page.get_by_text("Show 191 earlier questions").click()
     page.get_by_text("Show 171 earlier questions").wait_for()
-    assert page.get_by_test_id("stChatMessage").count() == 60
+    eventually(page, lambda: page.get_by_test_id("stChatMessage").count() == 60)
