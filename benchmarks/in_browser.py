@@ -111,8 +111,8 @@ def first_start(browser: Any, address: str, folder: Path) -> None:
     page = opened(browser, address)
     files = [book(folder / f"paper-{n:02}.pdf", 3, n) for n in range(99)]
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files([SAMPLE, *files])
-    page.get_by_text("of 100 documents ready").wait_for()
-    page.get_by_text("of 100 documents ready").wait_for(state="detached")
+    page.get_by_text("of 100 documents finished").wait_for()
+    page.get_by_text("of 100 documents finished").wait_for(state="detached")
     long = book(folder / "long.pdf", 1000, 1)
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(long)
     row = page.locator('[class*="st-key-doc-"]').filter(has_text="long.pdf")

@@ -125,7 +125,7 @@ def _pieces(text: str, start: int, end: int, most: int) -> Iterator[_Unit]:
         weight = _cost(token.group())
         if token.start() > start and text[token.start() - 1].isspace():
             cut, cost_at_cut = token.start(), cost
-        if cost + weight > most and token.start() > start:
+        while cost + weight > most and token.start() > start:
             if cut == start:
                 cut, cost_at_cut = token.start(), cost
             yield _Unit(start, start + len(text[start:cut].rstrip()), cost_at_cut, False)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_app.chunking import chunk_pages, estimate_tokens, search_text
@@ -37,6 +37,7 @@ PIECES = st.sampled_from(
 TEXTS = st.one_of(st.text(max_size=300), st.lists(PIECES, max_size=60).map("".join))
 
 
+@example(["0 " + 45 * "0"], 20, [])  # cut at its space, the rest is still too long
 @given(st.lists(TEXTS, max_size=4), st.integers(20, 60), st.lists(st.integers(0, 200), max_size=3))
 def test_chunks_are_slices_that_cover_every_page_once(texts, most, starts):
     pages = [Page(number, text) for number, text in enumerate(texts, 1)]
