@@ -146,6 +146,11 @@ def clicks(page: Any) -> None:
     )  # fmt: skip
     field.fill("electric bicycle")
     reaction(
+        page, "open a hit: the panel beside it",
+        lambda: page.locator("#list button").first.click(), ".st-key-source_head",
+        lambda: page.locator(".st-key-source_close button").click(),
+    )  # fmt: skip
+    reaction(
         page, "open a hit on its page", lambda: page.locator("#list button").first.click(),
         "#sheet .box.quote",
         lambda: page.locator(".st-key-source_close button").click(),

@@ -3,6 +3,7 @@ passages it was made from with their scores."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
 
@@ -35,7 +36,11 @@ def draw(library: Library, exchange: Exchange) -> None:
     if answer is None:
         return
     task = wanted(searched_for(answer)) is not None
-    places = None if task or not answer.passages else _places(library, exchange, answer)
+    places = None
+    if answer.passages and not task:
+        loading = library.warm_state == "warming"  # then it takes seconds
+        with st.spinner(texts.WARMING) if loading else nullcontext():
+            places = _places(library, exchange, answer)
     with st.container(key=f"why-{exchange.id}"):
         facts = "".join(
             f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
