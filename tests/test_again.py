@@ -97,6 +97,7 @@ def test_every_turn_stays_in_its_place(said):
         ("Summarise the lease in two sentences", 2),
         ("Summarise the lease in 3 short bullet points", 3),
         ("Summarise the lease in one sentence", 1),
+        ("Summarise the lease in a few sentences", 6),
         ("Give me a short summary", 3),
         ("Summarise the lease, shorter", 3),
         ("Summarise the lease, shorter, even shorter", 1),

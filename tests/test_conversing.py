@@ -169,6 +169,7 @@ def test_the_note_calls_the_setting_by_its_name():
         (SPANISH, [""], ""),
         ("When is the museum closed?", ["en", "es"], ""),
         ("museum", ["en"], ""),
+        ("Kündigungsfrist?", ["de"], ""),
     ],
 )
 def test_languages_are_compared_where_they_can_be_told(question, languages, says):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,3 +87,9 @@ def test_it_answers_where_the_reader_finds_nothing_and_even_odds_are_enough(caut
 @given(st.text(max_size=60))
 def test_whatever_is_asked_a_thing_is_a_piece_of_it(question):
     assert thing(question) in question
+
+
+def test_a_long_question_names_no_thing_and_takes_no_time():
+    began = time.monotonic()
+    assert thing("what is" + " " * 3_900 + "(x") == thing("- " * 2_000 + "(") == ""
+    assert time.monotonic() - began < 1

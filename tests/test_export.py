@@ -25,6 +25,7 @@ from rag_app.export.conversation import (
 )
 from rag_app.learning.pairs import Pair, read_pairs
 from rag_app.library import Library
+from rag_app.questions import APP
 from rag_app.settings import Settings
 from rag_app.store import Conversation, Exchange
 from rag_app.types import Answer, Chunk, Citation, Finished, Passage, Timing
@@ -105,6 +106,11 @@ def test_markdown_has_the_questions_as_headings_and_the_sources_as_footnotes():
     assert "## 1. What does it cost?\n\nFour euros\\.[^1-1]" in text.replace(".[^", "\\.[^")
     assert "[^1-1]: ferry.txt, part 1: “Four euros.”" in text
     assert "*It was too much.*" in text
+
+
+def test_what_the_app_says_of_itself_is_no_answer_of_the_documents():
+    said = answer("Hello! Write “Summarise my_notes_*.txt”.", generator=APP, citations=())
+    assert "my\\_notes\\_\\*.txt" in as_markdown(MEANT, [exchange(said)])
 
 
 def test_markup_of_a_document_means_nothing_in_markdown():

@@ -68,6 +68,9 @@ def test_a_wish_names_documents_by_their_names_titles_and_first_pages(wish, expe
         ("summarise the spreadsheets", ["Members 2024.csv", "Budget.xlsx"]),
         ("summarise the spreadsheet of the members", ["Members 2024.csv"]),
         ("summarise the reports", REPORTS),
+        ("Summarise the key messages of the lighthouse guide", ["Lighthouse guide.md"]),
+        ("Translate the messages of the lighthouse guide", ["Lighthouse guide.md"]),
+        ("Translate the word deposit", []),
     ],
 )
 def test_a_wish_names_documents_by_their_kind(wish, expected):
@@ -78,6 +81,8 @@ def test_each_part_of_a_comparison_names_its_own():
     wish = "what are the main differences between the lease and the roof offer?"
     assert named(wish) == ["Lease_contract_signed.pdf", "Roof repair offer.eml"]
     assert named("compare the 2018 and 2022 reports") == REPORTS
+    wish = "compare the e-mail by Tom and the lighthouse guide"
+    assert named(wish) == ["Roof repair offer.eml", "Lighthouse guide.md"]
     assert named("compare the contract with Tom's email") == [
         "Lease_contract_signed.pdf",
         "Roof repair offer.eml",

@@ -29,12 +29,15 @@ _NO_NAME = re.compile(
     r"|['’]s\b",
     re.IGNORECASE,
 )
+_LONGEST = 120  # characters
 _MOST_WORDS = 4  # of the thing
 _MOST_QUOTES = 2
 
 
 def thing(question: str) -> str:
     """The thing that a question is only the name of; empty if it asks for more."""
+    if len(question) > _LONGEST:
+        return ""
     found = _OF_ONE.fullmatch(question) or _WORD_ALONE.fullmatch(question)
     named = found["thing"] if found else ""
     plain = named and not _NO_NAME.search(named) and len(named.split()) <= _MOST_WORDS

@@ -28,7 +28,7 @@ _AND = re.compile(r",|;|&|\b(?:and|or|with|to|versus|vs|against|between|than)\b"
 _TOPIC = r"\b(?:about|regarding|concerning|on the subject|with (?:regard|respect) to|in terms of"
 _ABOUT = re.compile(rf"{_TOPIC})\b.*|:\s.*", re.IGNORECASE | re.DOTALL)
 _ABOUT_BOTH = re.compile(
-    rf"{_TOPIC}|on|by|for)\b(?:(?!\b(?:with|to|versus|vs|against)\b).)*", re.IGNORECASE | re.DOTALL
+    rf"{_TOPIC}|on)\b(?:(?!\b(?:with|to|versus|vs|against)\b).)*", re.IGNORECASE | re.DOTALL
 )
 _PASTED = re.compile(r":\s.*", re.DOTALL)
 _WRITTEN = re.compile(  # "an e-mail to the landlord": what is to be written is not there yet
@@ -43,6 +43,7 @@ _CUTS = {  # of a wish, what names no documents
 }
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)?")
 _OWNER = re.compile(r"['’]s\b")
+_BEFORE_MESSAGES = frozenset("all both few last latest my our the these two three your".split())  # noqa: SIM905
 _WHOSE = ("from", "by", "of")
 _NEWEST = re.compile(r"\b(?:latest|newest|most recent|last)\b", re.IGNORECASE)
 _LONGEST = 400  # characters of a wish that may name documents: what is pasted names none
@@ -116,7 +117,7 @@ class _Part:
         text = _OWNER.sub("", text)
         self._text, self._names, self._documents = text, names, documents
         self._words = [word.lower() for word in _WORD.findall(text)]
-        kinds = (n for n, word in enumerate(self._words) if singular(word) in SUFFIXES)
+        kinds = filter(self._says_kind, range(len(self._words)))
         self._kind = next(kinds, -1)  # where the noun stands that says a kind of file
         known = {d.id for d in documents}
         self._called = {
@@ -132,7 +133,23 @@ class _Part:
         if self._kind >= 0 and pool and self._means_all_of_a_kind():
             return self._dated(pool)
         named = self._best(pool or self._documents)
+        if pool and not named and self._follows_whose():  # "the tables of the annual report"
+            named = self._best(self._documents)
         return self._dated(named or pool or self._general())
+
+    def _says_kind(self, at: int) -> bool:
+        """Whether a word is a noun for a kind of files; not "slide 4", "the word deposit" or
+        "the key messages"."""
+        noun, after = singular(self._words[at]), "".join(self._words[at + 1 : at + 2])
+        if noun == "word":
+            return singular(after) in _FILES
+        if noun == "message":
+            return not at or self._words[at - 1] in _BEFORE_MESSAGES
+        return noun in SUFFIXES and not after.isdigit()
+
+    def _follows_whose(self) -> bool:
+        after = self._words[self._kind + 1 : self._kind + 2]
+        return bool(after) and after[0] in _WHOSE
 
     def _pool(self) -> list[Document]:
         """The documents of the kind that it says; none if it says none."""
@@ -143,8 +160,7 @@ class _Part:
 
     def _means_all_of_a_kind(self) -> bool:
         """Whether "the two emails", "the spreadsheets"; not "Ann's emails", "the emails of Ann"."""
-        after = self._words[self._kind + 1 : self._kind + 2]
-        whose = self._modifiers(self._kind) or (after and after[0] in _WHOSE)
+        whose = self._modifiers(self._kind) or self._follows_whose()
         return self._words[self._kind].endswith("s") and not whose
 
     def _means_several(self) -> bool:

@@ -17,6 +17,7 @@ BY_MEANING = (
     "and ask again"
 )
 _MOST_NAMED = 2  # languages
+_FEWEST = 3  # words
 _HARDLY = 0.2  # confidence, for other languages a share of the words that were found
 
 
@@ -30,6 +31,8 @@ def apart(question: str, documents: Sequence[Document], english: bool) -> str:
         if document.language in NAMES:
             weights[document.language] = weights.get(document.language, 0) + document.chunks
     in_english = is_english(question)
+    if in_english and len(question.split()) < _FEWEST:  # so little is taken for English
+        return ""
     if not weights or ("en" in weights if in_english else weights.keys() != {"en"}):
         return ""
     held = sorted(weights, key=lambda code: (-weights[code], code))[:_MOST_NAMED]

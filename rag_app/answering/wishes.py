@@ -104,7 +104,7 @@ OF_TASKS = frozenset(
 )
 _NUMBERS = "no a two three four five six seven eight nine ten".split()  # noqa: SIM905
 _COUNTED = re.compile(
-    rf"\b(\d{{1,3}}|one|{'|'.join(_NUMBERS[1:])}) (?:[a-z]+ )?"
+    rf"\b(\d{{1,3}}|one|{'|'.join(_NUMBERS[1:])}) (?:(?!few\b|couple\b)[a-z]+ )?"
     r"(?:sentences?|lines?|bullets?|(?:bullet|key|main) points?|points|facts)\b",
     re.IGNORECASE,
 )

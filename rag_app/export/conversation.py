@@ -16,7 +16,7 @@ from rag_app.contract import answer_json
 from rag_app.errors import RagAppError
 from rag_app.export.html import as_html, day
 from rag_app.library import Library
-from rag_app.questions import UNDERSTOOD
+from rag_app.questions import APP, UNDERSTOOD
 from rag_app.store import Conversation, Exchange
 from rag_app.store.frozen import REMOVED
 from rag_app.text.page_names import beside, page_name
@@ -159,7 +159,7 @@ def _said(number: int, exchange: Exchange, where: Where) -> Iterator[str]:
     if answer is None:
         yield f"*{_escaped(exchange.error or 'There is no answer.')}*"
         return
-    plain = answer.generator in QUOTING
+    plain = answer.generator in (*QUOTING, APP)
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         yield f"**{_escaped(answer.short_answer)}**"
     yield _with_notes(number, answer, plain)

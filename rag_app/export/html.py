@@ -18,6 +18,7 @@ from rag_app.errors import RagAppError
 from rag_app.export.readable import TABLES, Marks, readable
 from rag_app.highlighting import areas, mark
 from rag_app.library import Library
+from rag_app.questions import APP
 from rag_app.store import Conversation, Exchange
 from rag_app.store.fetched import Origin
 from rag_app.text.page_names import beside
@@ -166,6 +167,8 @@ def _exchange(
 
 
 def _made(answer: Answer) -> str:
+    if answer.generator == APP:
+        return "Said by the app itself"
     if answer.generator in QUOTING:
         return "Quoted from the documents"
     return f"Written by {escape(answer.generator)} from the documents"
@@ -198,7 +201,7 @@ def _text(number: int, answer: Answer) -> str:
     def words(tokens: Sequence[Any], index: int, *_: object) -> str:
         return MARKER.sub(note, escape(tokens[index].content))
 
-    if answer.generator in QUOTING:
+    if answer.generator in (*QUOTING, APP):
         return f"<p class='plain'>{MARKER.sub(note, escape(answer.text))}</p>"
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])

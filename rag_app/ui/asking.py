@@ -9,7 +9,7 @@ from rag_app.library import Library
 from rag_app.questions import Manner
 from rag_app.types import QUOTING
 from rag_app.ui import adding, generation, in_step, texts
-from rag_app.ui.state import Exchange, current
+from rag_app.ui.state import Exchange, Session, current
 
 
 def submit(
@@ -32,12 +32,11 @@ def submit(
     if exchange.documents == []:
         exchange.error = texts.NONE_CHOSEN
         return
-    begin(library, exchange)
+    begin(library, session, exchange)
 
 
-def begin(library: Library, exchange: Exchange) -> None:
+def begin(library: Library, session: Session, exchange: Exchange) -> None:
     """Have the answer made by who answers now."""
-    session = current()
     by = session.generator
     exchange.quoting = parse(by or library.settings.generator).kind in QUOTING
     exchange.seen, exchange.drawn, exchange.rating = False, False, 0

@@ -54,7 +54,7 @@ def press(library: Library) -> None:
         return
     act, exchange = found
     if act == "again":
-        asking.begin(library, exchange)
+        asking.begin(library, session, exchange)
     elif act == "edit":
         session.editing = exchange.id
     elif act == "why":
@@ -84,10 +84,15 @@ def take(library: Library) -> None:
     tick that was set before the question has to count."""
     session = current()
     while session.typed:
-        given = session.typed.pop(0)
+        given = session.typed[0]  # a run that is broken off while files are added comes again
         # What else is on the page speaks of the first question, of files, of another page.
-        session.redraw |= bool(given.files) or not session.exchanges or not session.talking
-        submit(library, given.text, given.files)
+        session.redraw |= bool(given.files) or not session.conversation or not session.talking
+        try:
+            submit(library, given.text, given.files)
+        except Exception:
+            session.typed.pop(0)
+            raise
+        session.typed.pop(0)
 
 
 def _submitted() -> None:

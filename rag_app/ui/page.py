@@ -109,6 +109,7 @@ def _back_when_asked(session: Session) -> None:
     """A question, or another conversation, brings the conversation back."""
     if session.asked not in (None, _asked(session)):
         session.show()
+    session.asked = _asked(session)
 
 
 def _asked(session: Session) -> tuple[object, ...]:
