@@ -211,9 +211,11 @@ class Session:
 
     @property
     def overdue(self) -> bool:
-        """Whether an answer has come that nobody was shown: the part of the page that waits for it
-        may have been lost with the run that drew it."""
-        return any(e.generation and not e.running and not e.drawn for e in self.exchanges)
+        """Whether an answer has come that nobody was shown (the part of the page that waits for it
+        may have been lost with the run that drew it), or what was typed has not been asked (a
+        browser that reports two parts at once has only one of them drawn)."""
+        unseen = (e.generation and not e.running and not e.drawn for e in self.exchanges)
+        return bool(self.typed) or any(unseen)
 
     @property
     def talking(self) -> bool:
