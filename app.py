@@ -12,7 +12,7 @@ import streamlit as st
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.ui import page, texts
-from rag_app.ui.boundary import caught
+from rag_app.ui.jobs import caught
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
 

@@ -22,12 +22,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from rag_app.answering.quotes import QuoteGenerator
-from rag_app.embedding import MiniLmEmbedder
-from rag_app.retrieval import HybridRetriever
+from rag_app.retrieval.embedding import MiniLmEmbedder
+from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.settings import quiet_dependencies
-from rag_app.store import Indexed, Store
+from rag_app.storage import Indexed, Store
+from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import Chunk, Document, Page, Reading, Status
-from rag_app.vectors import ChromaVectors
 
 QUESTIONS = 1_000
 

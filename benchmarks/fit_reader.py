@@ -22,9 +22,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from rag_app.answering.calibration import LibraryFit
-from rag_app.answering.reader import Reader
-from rag_app.answering.span_model import ABOUT, SpanModel
+from rag_app.answering.extraction import Reader
+from rag_app.answering.span_model import ABOUT, LibraryFit, SpanModel
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import RetrieverKind

@@ -20,10 +20,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from rag_app.answering import support
-from rag_app.answering.quotes import candidates
-from rag_app.answering.words import rarity, stems, telling
-from rag_app.embedding import MiniLmEmbedder
+from rag_app.answering import attribution
+from rag_app.answering.quotes import candidates, rarity, stems, telling
+from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.settings import quiet_dependencies
 from rag_app.types import Chunk, Passage
 
@@ -60,14 +59,16 @@ def main() -> None:
     features, labels, _ = measured([c for c in cases if c[0] in first], embedder)
     model = LogisticRegression(C=10.0).fit(features, labels)
     print(f"bias {model.intercept_[0]:.3f}; meaning, words, names {model.coef_[0].round(3)}")
-    support._BIAS = float(model.intercept_[0])
-    support._MEANING, support._WORDS, support._NAMES = (float(c) for c in model.coef_[0])
+    attribution._BIAS = float(model.intercept_[0])
+    attribution._MEANING, attribution._WORDS, attribution._NAMES = (
+        float(c) for c in model.coef_[0]
+    )
     held = [c for c in cases if c[0] not in first]
     features, labels, _ = measured(held, embedder)
     chances = model.predict_proba(features)[:, 1]
     print(f"pairs {len(labels)}, AUROC {roc_auc_score(labels, chances):.3f}")
     for enough in (0.3, 0.4, 0.5, 0.6, 0.7):
-        support.ENOUGH = enough
+        attribution.ENOUGH = enough
         print(enough, judged(held, embedder))
 
 
@@ -97,7 +98,7 @@ def measured(cases: list[Any], embedder: MiniLmEmbedder) -> tuple[Any, Any, Any]
         weights = rarity(telling(said), [stems(c.text) for c in found])
         for place in np.argsort(-meaning)[:3]:
             span = found[place].span
-            fit = support.features(
+            fit = attribution.features(
                 said, found[place].text, passages[0].name, float(meaning[place]), weights
             )
             features.append((fit.meaning, fit.words, fit.names))
@@ -110,7 +111,7 @@ def judged(cases: list[Any], embedder: MiniLmEmbedder) -> str:
     """What the whole matching does with true and with false statements."""
     right = wrong = marked = true = false = 0
     for _, said, passages, gold in cases:
-        spans = [s for one in support.support(said, passages, embedder) for s in one.evidence]
+        spans = [s for one in attribution.support(said, passages, embedder) for s in one.evidence]
         if gold is None:
             false += 1
             marked += bool(spans)

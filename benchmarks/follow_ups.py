@@ -22,9 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_app.answering.follow_up_names import names, years
-from rag_app.answering.follow_up_words import STOP
-from rag_app.answering.follow_ups import Turn, standalone
+from rag_app.answering.ellipsis import STOP, names, years
+from rag_app.answering.query_rewriting import Turn, standalone
 
 Row = dict[str, Any]
 Method = Callable[[str, Sequence[Turn]], str]

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pypdfium2
 
-from rag_app.chunking import chunk_pages, search_text
-from rag_app.embedding import Embedder
-from rag_app.store import Indexed, Store
+from rag_app.retrieval.chunking import chunk_pages, search_text
+from rag_app.retrieval.embedding import Embedder
+from rag_app.storage import Indexed, Store
+from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import Chunk, Document, Page, Reading, Status
-from rag_app.vectors import ChromaVectors
 
 SIZE = 384
 CHUNKS_PER_DOCUMENT = 200

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pypdfium2
 
-from rag_app.answering.meant import meant
-from rag_app.answering.wishes import wanted
-from rag_app.finding.naming import Label, Names
+from rag_app.answering.document_resolution import meant
+from rag_app.answering.task_router import wanted
+from rag_app.retrieval.document_names import Label, Names
 from rag_app.types import Document, Status
 
 _COMPANIES = {

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from rag_app.embedding import Embedder, MiniLmEmbedder
-from rag_app.encoders.other_embedding import FolderEmbedder
+from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
+from rag_app.retrieval.sentence_models import FolderEmbedder
 from rag_app.settings import quiet_dependencies
 
 _TEXTS, _ROUNDS, _CHARACTERS = 48, 3, 800

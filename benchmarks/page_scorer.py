@@ -31,10 +31,9 @@ from benchmarks.page_scorer_figures import (
 from benchmarks.page_scorer_look import PASSAGES, Looking, key, stocked
 from benchmarks.page_scorer_models import MODELS, Model, described
 from benchmarks.page_scorer_parts import Weighing
-from rag_app.commands.opening import opened
-from rag_app.embedding import MiniLmEmbedder
-from rag_app.evaluation.asked import read_asked
-from rag_app.evaluation.metrics import quantile
+from rag_app.cli.serve import opened
+from rag_app.evaluation.metrics import quantile, read_asked
+from rag_app.retrieval.embedding import MiniLmEmbedder
 
 # Contexts and questions of each set; no kind of text has more than a third of them.
 TRAIN = {

@@ -26,8 +26,8 @@ from torch import Tensor, nn
 
 from benchmarks.page_scorer_data import Group, groups
 from rag_app.answering.span_model import FOLDER as READER
-from rag_app.embedding import batches
-from rag_app.fast_bert import FastBert, has_fast_bf16
+from rag_app.retrieval.embedding import batches
+from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
 from training.model import encoder_folder
 
 _LONGEST, _LONGEST_QUESTION = 232, 48  # tokens

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rag_app.chunking import chunk_pages
+from rag_app.retrieval.chunking import chunk_pages
 from rag_app.types import Page
 from training.data import Example, load, load_sets, pool
 from training.mixture import Mixture

@@ -15,17 +15,27 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.page_scorer_data import Shelf
-from rag_app.embedding import Embedder
-from rag_app.finding.asked import asks_for_figures, figures, query_words
-from rag_app.finding.pairs import _forms, _stem
-from rag_app.finding.placing import Placing
-from rag_app.finding.ranking import FIGURES, NAMES, WORDS, WORDS_ABROAD, Evidence, ranked
-from rag_app.ingestion import index
-from rag_app.retrieval import HybridRetriever
-from rag_app.store import Store
+from rag_app.ingestion.worker import index
+from rag_app.retrieval.contextual_embedding import Placing
+from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import (
+    FIGURES,
+    NAMES,
+    WORDS,
+    WORDS_ABROAD,
+    RankingFeatures,
+    _forms,
+    _stem,
+    asks_for_figures,
+    figures,
+    query_words,
+    ranked,
+)
+from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.storage import Store
+from rag_app.storage.chroma import ChromaVectors
 from rag_app.text.languages import is_english
 from rag_app.types import Chunk, Document, Page, Reading, Status
-from rag_app.vectors import ChromaVectors
 
 PAGES = 30  # of the best are looked at
 PASSAGES = 60  # in the order that the app gives them
@@ -64,7 +74,7 @@ class Looking(HybridRetriever):
         known = not self.embedder.english or is_english(question)
         weight = WORDS if known else WORDS_ABROAD
         pairs = self._pairs(question, chunks)
-        evidence = Evidence(meaning, words, named, shares, weight, pairs)
+        evidence = RankingFeatures(meaning, words, named, shares, weight, pairs)
         best = ranked(list(chunks.values()), evidence.score, PASSAGES)
         order = list(dict.fromkeys((c.document_id, c.page) for c, _ in best))
         order = list(dict.fromkeys([*order, *((c.document_id, c.page) for c in chunks.values())]))
@@ -86,7 +96,7 @@ class Looking(HybridRetriever):
         question: str,
         order: Sequence[Place],
         held: Mapping[Place, list[Chunk]],
-        evidence: Evidence,
+        evidence: RankingFeatures,
         counts: Mapping[str, int],
         asked: Asking,
     ) -> np.ndarray:
@@ -125,7 +135,7 @@ class Looking(HybridRetriever):
 
 
 def _parts(
-    chunk: Chunk, places: Mapping[Place, int], evidence: Evidence, asked: Asking
+    chunk: Chunk, places: Mapping[Place, int], evidence: RankingFeatures, asked: Asking
 ) -> list[float]:
     page = (chunk.document_id, chunk.page)
     shares = min(evidence.figures.get(page, 0.0), 0.5)

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.page_scorer_look import FEATURES, Looked
 from benchmarks.page_scorer_parts import LEARNT, Case, Weighing, weighing
-from rag_app.finding.ranking import FIGURES, NAMES
+from rag_app.retrieval.ranking import FIGURES, NAMES
 
 _HIDDEN = 24
 _ROUNDS = 300  # over all questions

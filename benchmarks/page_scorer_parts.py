@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.page_scorer_look import PARTS, Looked
-from rag_app.finding.ranking import PAIRS, WORDS
+from rag_app.retrieval.ranking import PAIRS, WORDS
 
 LEARNT = PARTS[1:-1]
 APP = np.array([1.0, WORDS, PAIRS, 0.0, 0.0], np.float32)

@@ -20,8 +20,8 @@ def embedding_rate(paths: Sequence[Path], threads: int) -> dict[str, Any]:
     import torch
 
     from benchmarks.made_library import Base
-    from rag_app.embedding import MiniLmEmbedder
-    from rag_app.fast_bert import has_fast_bf16
+    from rag_app.retrieval.embedding import MiniLmEmbedder
+    from rag_app.retrieval.fast_bert import has_fast_bf16
 
     embedder = MiniLmEmbedder(threads)
     embedder.warm()

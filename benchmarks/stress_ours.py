@@ -15,9 +15,9 @@ from typing import Any
 
 from benchmarks.processes import family, memory
 from benchmarks.stress_files import File
-from rag_app.embedding import Embedder
 from rag_app.errors import RagAppError
 from rag_app.library import Library
+from rag_app.retrieval.embedding import Embedder
 from rag_app.types import Document, Status
 
 Note = dict[str, Any]

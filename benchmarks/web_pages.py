@@ -20,9 +20,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from rag_app.errors import NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.main_content import Chosen, everything, main_content
-from rag_app.reading.sections import Sections
-from rag_app.reading.web import add_html, decode_html
+from rag_app.reading.sections import PageBuilder
+from rag_app.reading.web import Chosen, add_html, decode_html, everything, main_content
 
 _WORD = re.compile(r"\w+")
 _LEAST = 100  # words of an article
@@ -31,7 +30,7 @@ Choose = Callable[[LexborHTMLParser], Chosen]
 
 def words(path: Path, choose: Choose) -> Counter[str]:
     """The words that are read of a page."""
-    sections = Sections(Limits())
+    sections = PageBuilder(Limits())
     title = add_html(decode_html(path.read_bytes())[0], sections, choose)
     try:
         pages = sections.reading(title).pages

@@ -5,27 +5,365 @@ What it does with documents stands in `librarian/documents.py`. Knows nothing of
 
 from __future__ import annotations
 
+import dataclasses
+import logging
+import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Generator as EventGenerator
 from contextlib import ExitStack
+from pathlib import Path
 
-from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import Choice, parse
-from rag_app.answering.follow_ups import Turn
-from rag_app.answering.generator import Generator
-from rag_app.answering.shelf import Shelf
-from rag_app.embedding import Embedder, MiniLmEmbedder
-from rag_app.librarian.documents import DocumentLibrary
-from rag_app.librarian.underway import Underway
-from rag_app.librarian.warming import Warming
-from rag_app.overview.building import Makers, Overviews
-from rag_app.plain_search import PlainSearch
-from rag_app.questioner import Questioner
-from rag_app.questions import Manner
-from rag_app.retrieval import HybridRetriever
+from rag_app.answering.ask_options import AskOptions
+from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings
+from rag_app.answering.generation import Generator
+from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
+from rag_app.answering.model_spec import ModelSpec, parse
+from rag_app.answering.overview import Makers, Overviews
+from rag_app.answering.query_rewriting import Turn
+from rag_app.answering.questioner import Questioner
+from rag_app.errors import RagAppError, UnknownDocument
+from rag_app.ingestion.service import Dependencies, DocumentService, WebDocuments
+from rag_app.reading.limits import Limits
+from rag_app.reading.sandbox import Sandbox
+from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
+from rag_app.retrieval.embedding_choice import EmbeddingChoice
+from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors
+from rag_app.retrieval.plain_search import PlainSearch
+from rag_app.retrieval.reindexing import Reindexing
+from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
+from rag_app.storage import Conversations, Store
+from rag_app.storage.collections import DocumentGroups
+from rag_app.storage.originals import Originals, own
+from rag_app.storage.overviews import KeptCheck
+from rag_app.storage.preferences import PreferenceFile
 from rag_app.text import languages
-from rag_app.types import QUOTING, Event, Passage, RetrieverKind
+from rag_app.text.page_names import page_name
+from rag_app.types import (
+    EMBEDDED,
+    QUOTING,
+    Added,
+    Box,
+    Chunk,
+    Citation,
+    Document,
+    Event,
+    Finished,
+    Heading,
+    Page,
+    PagePicture,
+    Passage,
+    Progress,
+    Report,
+    RetrieverKind,
+    Watched,
+)
+
+# Documents as they are looked at: pages, pictures, places on them, passages.
+
+log = logging.getLogger(__name__)
+
+
+class PageViews:
+    """Gives what there is to see; `viewer` draws pages and never waits behind one being read."""
+
+    def __init__(self, stock: Dependencies, viewer: Sandbox) -> None:
+        self._stock, self._viewer = stock, viewer
+
+    def original(self, document_id: str) -> Path:
+        """The file as it was handed in. Raises UnknownDocument."""
+        return self._stock.original(self._stock.store.document(document_id))
+
+    def page_name(self, document_id: str, number: int, name: str) -> str:
+        """What a page is called, by the document's name if it is gone."""
+        known = self._stock.store.page_label(document_id, number) or (name, "", 0)
+        suffix, label, total = known
+        return page_name(suffix, number, label, total)
+
+    def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
+        """The page as it looks, see `Library.picture`."""
+        document = self._stock.store.document(document_id)
+        if self._stock.store.page(document_id, number).width is None:
+            return None
+        return self._viewer.render(self._stock.readable(document), number, scale)
+
+    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
+        """Where a span of a page stands on its picture, see `Library.boxes`."""
+        document = self._stock.store.document(document_id)
+        if self._stock.store.page(document_id, page).width is None:
+            return ()
+        recognised = self._stock.store.scans.boxes(document_id, page, start, end)
+        if recognised is not None:
+            return recognised
+        return self._viewer.boxes(self._stock.readable(document), page, start, end)
+
+    def located(self, events: Iterator[Event]) -> EventGenerator[Event, None, None]:
+        """The same events; the finished answer has the boxes of its quotes."""
+        for event in events:
+            if isinstance(event, Finished):
+                cited = tuple(self._with_boxes(citation) for citation in event.answer.citations)
+                yield Finished(dataclasses.replace(event.answer, citations=cited))
+            else:
+                yield event
+
+    def _with_boxes(self, citation: Citation) -> Citation:
+        try:
+            boxes = self.boxes(citation.document_id, citation.page, citation.start, citation.end)
+        except RagAppError as error:  # the quote stands without its place on the picture
+            log.warning("no boxes for a citation: %s", error)
+            return citation
+        return dataclasses.replace(citation, boxes=boxes)
+
+    def vectors(self) -> list[tuple[str, list[float]]]:
+        """Every passage's text and vector, of the documents that are ready."""
+        found = []
+        for document in self._stock.store.documents():
+            if document.status in EMBEDDED:
+                vectors = self._stock.vectors.vectors(document.id)
+                found += [
+                    (indexed.chunk.text, vectors[indexed.chunk.id])
+                    for indexed in self._stock.store.indexed(document.id)
+                    if indexed.chunk.id in vectors
+                ]
+        return found
+
+
+# What became of a document, in full, from what the store knows of it.
+
+_ENCODING = re.compile(r"it was read as (.+)\.$")  # how readers say that they had to guess
+
+
+def report(store: Store, document: Document) -> Report:
+    """The report of a document."""
+    facts = store.queue.facts(document.id)
+    origin = store.fetched.of(document.id)
+    guessed = (_ENCODING.search(warning) for warning in document.warnings)
+    return Report(
+        document=document,
+        pages_without_text=facts.pages_without_text,
+        tables=facts.tables,
+        encoding=next((found.group(1) for found in guessed if found), ""),
+        duplicates=facts.duplicates,
+        parts=facts.parts,
+        inside=facts.inside,
+        address=origin.address if origin else "",
+        fetched_at=origin.at if origin else "",
+    )
+
+
+# A library's documents: kept, worked on, looked at; nothing can be asked yet.
+#
+# One library owns one data directory in one process, and lets go of all of it when it is closed.
+
+
+class DocumentLibrary:
+    """What `Library` does with documents. Raises LibraryInUse."""
+
+    def __init__(
+        self, settings: Settings, embedder: Embedder, after_step: Callable[[], None]
+    ) -> None:
+        self.settings, self.folder = settings, settings.folder
+        with ExitStack() as undone:  # who cannot be opened holds nothing
+            undone.callback(own(self.folder).release)
+            self._store = Store(self.folder / "library.sqlite3")
+            undone.callback(self._store.close)
+            self.conversations = Conversations(self._store.database)
+            self.shelves = DocumentGroups(self._store.database)
+            self.checks = KeptCheck(self._store.database)
+            self.preferences = PreferenceFile(self.folder / "preferences.json")
+            chosen = self.preferences.read().embedding
+            self._reindexing = Reindexing(self.folder, self._store, settings, embedder, chosen)
+            self.meaning = EmbeddingChoice(
+                self._reindexing, self.preferences, bool(settings.embedding), self.folder / "models"
+            )
+            self._embedder = LiveEmbedder(self._reindexing.live)
+            self._vectors = LiveVectors(self._reindexing.live)
+            undone.callback(self._vectors.close)
+            originals = Originals(self.folder / "files", settings.max_file_mb << 20)
+            stock = Dependencies(
+                self._store, originals, self._vectors, self._embedder, self.conversations
+            )
+            viewer = Sandbox(Limits.from_settings(settings))
+            undone.callback(viewer.close)
+            self._showing = PageViews(stock, viewer)
+            self._keeping = DocumentService(stock, viewer, settings, after_step)
+            self.web = WebDocuments(self._store, self._keeping, settings)
+            self._queue, self._cleaner = self._keeping.ingestion, self._keeping.cleaner
+            self._held = undone.pop_all()
+
+    def _start(self) -> None:
+        """Begin to work, once everything is put together."""
+        self._keeping.start()
+        self._reindexing.start()
+
+    def close(self) -> None:
+        """Let go of everything; work that is not finished goes on at the next start."""
+        self.meaning.close()
+        self._reindexing.stop()
+        self._keeping.stop()
+        self._held.close()
+
+    def add(
+        self, name: str, data: bytes | Path, *, password: str | None = None, replace: bool = False
+    ) -> Added:
+        """Keep a file and begin to work on it in the background.
+
+        With `replace`, a document of the same name gives way. Raises DocumentError for a file that
+        is refused at once; anything found out later stands in the document's `error`."""
+        return self._keeping.add(name, data, password=password, replace=replace)
+
+    def replace(self, older_id: str, newer_id: str) -> Document:
+        """Let a document take the name of an older one, which goes. Raises UnknownDocument.
+
+        That happens once the newer one can be searched; if it cannot be read, the older stays."""
+        return self._keeping.replace(older_id, newer_id)
+
+    def documents(self) -> list[Document]:
+        """All documents, in the order they were added."""
+        return self._store.documents()
+
+    def document(self, id_or_name: str) -> Document:
+        """A document by id or by name. Raises UnknownDocument."""
+        for document in self._store.documents([id_or_name]):
+            return document
+        if named := self._store.document_named(id_or_name):
+            return named
+        raise UnknownDocument(f"There is no document “{id_or_name}” in your library.")
+
+    def unlock(self, document_id: str, password: str) -> None:
+        """Open an encrypted document. Raises WrongPassword; the password is not kept.
+
+        An unlocked copy is kept beside the original until the document is removed."""
+        self._keeping.unlock(document_id, password)
+
+    def remove(self, document_id: str) -> None:
+        """Forget a document, and what was unpacked from it alone. Raises UnknownDocument.
+
+        Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
+        the background, see `wait_until_clean`."""
+        self._keeping.remove(document_id)
+
+    def wait_until_clean(self, timeout: float | None = None) -> bool:
+        """Until nothing of what was removed is left on disk; False if the time ran out before."""
+        return self._cleaner.wait(timeout)
+
+    def clear(self) -> None:
+        """Forget everything: documents, conversations and what was chosen on the page."""
+        for conversation in self.conversations.listed():
+            self.conversations.delete(conversation.id)
+        self._keeping.remove_all()
+        self.preferences.clear()
+        self.meaning.forget()
+        self.checks.clear()
+
+    def size_on_disk(self) -> int:
+        """Bytes that the data directory takes."""
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def watch(self, folder: Path) -> Watched:
+        """Keep a folder in step from now on, also after a restart: what is added, changed and
+        removed there is added, replaced and removed here. Raises DocumentError."""
+        return self._keeping.watching.watch(folder)
+
+    def unwatch(self, folder: Path) -> None:
+        """Leave a folder alone from now on; its documents stay. Raises DocumentError."""
+        self._keeping.watching.unwatch(folder)
+
+    def watched(self) -> list[Watched]:
+        """The folders that are kept in step, and what is wrong with them."""
+        return self._keeping.watching.watched()
+
+    # The queue
+
+    def progress(self) -> dict[str, Progress]:
+        """By document id: what is being worked on or waits for it."""
+        return self._queue.progress()
+
+    def wait(self, document_ids: Iterable[str], timeout: float | None = None) -> list[Document]:
+        """The documents once no work on them is left, or as they are when the time is over.
+
+        While work is paused, they are given as they are."""
+        return self._keeping.wait(document_ids, timeout)
+
+    @property
+    def paused(self) -> bool:
+        """Whether no work is begun until `resume`, also after a restart."""
+        return self._queue.paused
+
+    @property
+    def trouble(self) -> str:
+        """One sentence while work cannot go on (a full disk); empty if it can."""
+        return self._queue.trouble
+
+    def pause(self) -> None:
+        """Begin no more work; files are still accepted and wait."""
+        self._queue.pause(True)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._queue.pause(False)
+
+    def retry(self, document_id: str) -> None:
+        """Work on a document again from the start."""
+        self._keeping.retry(document_id)
+
+    def cancel(self, document_id: str) -> bool:
+        """Do not read a document: it fails with the code "cancelled"; `retry` reads it after all.
+
+        False if it has been read already."""
+        return self._queue.cancel(document_id)
+
+    def cancel_waiting(self) -> int:
+        """Cancel every document that has not been read yet. Returns how many."""
+        return self._queue.cancel_all()
+
+    # What is in them
+
+    def report(self, document_id: str) -> Report:
+        """What became of a document, in full. Raises UnknownDocument."""
+        return report(self._store, self._store.document(document_id))
+
+    def parts(self, document_id: str) -> list[str]:
+        """The ids of the documents that came out of a document."""
+        return self._store.queue.parts(document_id)
+
+    def original(self, document_id: str) -> Path:
+        """The file as it was handed in. Raises UnknownDocument."""
+        return self._showing.original(document_id)
+
+    def page(self, document_id: str, number: int) -> Page:
+        """One page's text. Raises UnknownDocument."""
+        return self._store.page(document_id, number)
+
+    def page_name(self, document_id: str, number: int, name: str = "") -> str:
+        """What a page is called, see `text.page_names`; `name` of a document that may be gone."""
+        return self._showing.page_name(document_id, number, name)
+
+    def headings(self, document_id: str) -> list[Heading]:
+        """A document's headings, in order."""
+        return self._store.headings(document_id)
+
+    def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
+        """The page as it looks, at `scale` pixels a point; None if the format has no looks."""
+        return self._showing.picture(document_id, number, scale)
+
+    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
+        """Where a span of a page stands on its picture, one box a line; empty if it has none."""
+        return self._showing.boxes(document_id, page, start, end)
+
+    def vectors(self) -> list[tuple[str, list[float]]]:
+        """Every passage's text and vector, of the documents that are ready."""
+        return self._showing.vectors()
+
+    def chunks(self, document_id: str) -> list[Chunk]:
+        """The passages that a document is cut into, in order."""
+        return [indexed.chunk for indexed in self._store.indexed(document_id)]
+
+    def reindexing(self) -> Progress | None:
+        """How far another embedding model is that is to take over; None if there is none."""
+        return self._reindexing.progress()
+
 
 _CALM = 3.0  # seconds without a question after which overviews are made
 _FAREWELL = 20.0  # seconds that closing waits for answers that are being made, at most
@@ -56,30 +394,30 @@ class Library(DocumentLibrary):
             self._start()
             undone.pop_all()
 
-    def _put_together(self, by: Generator | Choice) -> None:
-        terms = Terms(
+    def _put_together(self, by: Generator | ModelSpec) -> None:
+        terms = ChatSettings(
             self.settings.chat_key,
             self.settings.chat_seconds,
             self.settings.chat_tokens,
             self.folder / "models",
         )
-        self.models = Shelf(terms)
+        self.models = ChatModelCatalogue(terms)
         self.plain = PlainSearch(self._store.database)
         self._questioner = Questioner(
             self._store, self._vectors, self._embedder, self.settings, terms, by
         )
         self.overviews = Overviews(self._store, self._makers(by))
-        self._underway = Underway()
+        self._underway = InFlightRequests()
         loads = (self._embedder.warm, self._questioner.warm, languages.warm)
-        self._warming = Warming(loads, lambda: self._reindexing.notice)
+        self._warming = ModelWarmUp(loads, lambda: self._reindexing.notice)
 
-    def _makers(self, generator: Generator | Choice) -> Makers:
+    def _makers(self, generator: Generator | ModelSpec) -> Makers:
         """Overviews are checked by quoting: nothing is sent anywhere that nobody asked for."""
-        quoting = not isinstance(generator, Choice) or generator.kind in QUOTING
+        quoting = not isinstance(generator, ModelSpec) or generator.kind in QUOTING
         by = None if quoting else "quotes"
 
         def ask(question: str, document_id: str, stop: threading.Event) -> Iterator[Event]:
-            return self._questioner.ask(question, [document_id], stop, Manner(by))
+            return self._questioner.ask(question, [document_id], stop, AskOptions(by))
 
         def busy() -> bool:
             asking = self._underway.asked_within(_CALM) or self.warm_state == "warming"
@@ -144,7 +482,7 @@ class Library(DocumentLibrary):
         in `language` (its English name); empty: in the question's.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
         stop = cancelled or threading.Event()
-        manner = Manner(generator, language, caution, top_k)
+        manner = AskOptions(generator, language, caution, top_k)
         made = self._questioner.ask(question, documents, stop, manner, turns)
         return self._underway.events(self._showing.located(made), stop)
 

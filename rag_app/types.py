@@ -134,6 +134,18 @@ class Document:
     language: str = ""  # most of it is in, ISO 639-1; empty: not known
 
 
+UNREAD = (Status.RECEIVED, Status.READ)
+_ASKABLE = (Status.SEARCHABLE, Status.SCANNED, Status.READY)
+EMBEDDED = (Status.SCANNED, Status.READY)
+"""What there is of these documents can be found by meaning."""
+
+
+def askable(document: Document) -> bool:
+    """Whether a document can be asked; one of scanned pages alone waits for the first of them."""
+    blank = document.status is Status.SCANNED and not document.chunks
+    return document.status in _ASKABLE and not blank
+
+
 _HEAD = 16  # of a document's id, which is enough to tell documents apart
 
 

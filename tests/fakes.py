@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 
-from rag_app.embedding import Embedder
+from rag_app.retrieval.embedding import Embedder
 
 DIMENSIONS = 256
 _WORD = re.compile(r"\w+")

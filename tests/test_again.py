@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.again import written_out
-from rag_app.answering.follow_ups import Turn
-from rag_app.answering.wishes import sentences
+from rag_app.answering.query_rewriting import Turn, written_out
+from rag_app.answering.task_router import sentences
 
 
 def knows(wish: str) -> bool:

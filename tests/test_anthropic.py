@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pydantic import SecretStr
 
-from rag_app.answering.choice import Choice
+from rag_app.answering.model_spec import ModelSpec
 from tests.test_chat import PASSAGES, workshop
 
 pytest.importorskip("langchain_anthropic")
@@ -74,7 +74,7 @@ def server():
 
 
 def answer(url: str):
-    generator = workshop(key=SecretStr("sk-ant")).build(Choice("anthropic", "tiny", url))
+    generator = workshop(key=SecretStr("sk-ant")).build(ModelSpec("anthropic", "tiny", url))
     pieces = list(generator.generate("What does the ferry cost?", PASSAGES, lambda: False))
     return pieces[-1].draft
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.chunking import search_text
-from rag_app.retrieval import query_words
-from rag_app.store import Indexed, Store
-from rag_app.store.wording import any_of, exactly, searched
-from rag_app.text.any_script import compared, folded, grams, healed, runs, spaced
+from rag_app.retrieval.chunking import search_text
+from rag_app.retrieval.retriever import query_words
+from rag_app.storage import Indexed, Store
+from rag_app.storage.words import any_of, exactly, searched
+from rag_app.text.scripts import compared, folded, grams, healed, runs, spaced
 from rag_app.types import Chunk
 from tests.test_store import fill
 
@@ -216,7 +216,7 @@ def test_what_was_removed_is_found_no_more(stores):
 
 
 def test_an_index_of_before_is_made_anew(tmp_path, monkeypatch):
-    from rag_app.store import database
+    from rag_app.storage import database
 
     path, steps = tmp_path / "s.sqlite3", database.VERSIONS
     monkeypatch.setattr(database, "VERSIONS", steps[:4])

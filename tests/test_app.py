@@ -19,7 +19,7 @@ import rag_app.library
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Status
-from rag_app.ui import cites, texts
+from rag_app.ui import texts, viewer
 from tests.fakes import WordEmbedder
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -87,9 +87,9 @@ class Page:
 
     def follow(self, link: str) -> None:
         """Click a citation, as the listener would report it."""
-        self.at.session_state[cites.KEY] = {"open": link}
+        self.at.session_state[viewer.CITES_KEY] = {"open": link}
         self.run()
-        del self.at.session_state[cites.KEY]  # a click happens once
+        del self.at.session_state[viewer.CITES_KEY]  # a click happens once
 
     def html(self) -> str:
         return "\n".join(_html(self.at))

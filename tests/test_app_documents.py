@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 
-from rag_app.highlighting import escape_markdown
+from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import listing, texts
-from rag_app.ui import texts_documents as words
+from rag_app.ui import texts_library as words
 from rag_app.ui.state import Search
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 

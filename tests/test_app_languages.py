@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.encoders.meaning import ENGLISH, MANY
-from rag_app.encoders.other_embedding import FolderEmbedder
-from rag_app.evaluation.checking import Check
-from rag_app.ui import languages, nearby, texts_library
-from rag_app.ui import texts_languages as words
+from rag_app.evaluation.self_check import Check
+from rag_app.retrieval.embedding_choice import ENGLISH, MANY
+from rag_app.retrieval.sentence_models import FolderEmbedder
+from rag_app.ui import folder_panel, language_panel, texts_library
+from rag_app.ui import texts_library as words
 from tests.hub import hub
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_meaning import files  # noqa: F401 - a fixture
@@ -23,7 +23,7 @@ FAEHRE = (
 
 @pytest.fixture(autouse=True)
 def at_home(monkeypatch):
-    monkeypatch.setattr(nearby, "_ends", lambda: ("127.0.0.1", "localhost"))
+    monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
 
 
 def pick(page: Page, which: str) -> None:
@@ -36,7 +36,7 @@ def bars(page: Page) -> list[str]:
 
 
 def settled(page: Page) -> None:
-    until(lambda: not languages.working(page.library))
+    until(lambda: not language_panel.working(page.library))
     page.run()
 
 
@@ -151,7 +151,7 @@ def test_who_sits_elsewhere_cannot_choose_a_folder(page, toys, monkeypatch):
     pick(page, words.OWN)
     page.at.text_input(key="settings_model_folder").set_value(str(toys["first"]))
     page.run()
-    monkeypatch.setattr(nearby, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
+    monkeypatch.setattr(folder_panel, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
     page.click("languages_use")  # a button that was there before
     assert page.library.meaning.choice == ENGLISH
     assert words.ONLY_HERE in page.html() and "languages_use" not in page.buttons()

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rag_app.types import Progress
-from rag_app.ui import checkup, folders, nearby
+from rag_app.ui import check_panel, folder_panel
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
@@ -23,7 +23,7 @@ TOLD = (
 @pytest.fixture(autouse=True)
 def served_at(monkeypatch):
     """The app as it is started: only this computer can reach it."""
-    monkeypatch.setattr(nearby, "_ends", lambda: ("127.0.0.1", "localhost"))
+    monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
 
 
 def session(page: Page) -> Session:
@@ -44,7 +44,7 @@ def checked(page: Page) -> None:
     session(page).show(page="check")
     page.run()
     page.click("check_now")
-    now = checkup.of(page.library)
+    now = check_panel.of(page.library)
     assert now is not None and now.wait(60) and now.error == ""
     page.run()
 
@@ -91,7 +91,7 @@ def test_a_check_can_be_stopped_and_what_fails_is_one_sentence(page, monkeypatch
     def fails(*_args, **_kept):
         raise ValueError("a fault of ours")
 
-    monkeypatch.setattr(checkup, "check", fails)
+    monkeypatch.setattr(check_panel, "check", fails)
     session(page).show(page="check")
     page.run()
     page.click("check_now")
@@ -150,7 +150,7 @@ def test_who_sits_at_another_computer_cannot_reach_the_disk(page, tmp_path, monk
     session(page).show(page="folders")
     page.run()
     page.at.text_input(key="watch_path").set_value(str(tmp_path))
-    monkeypatch.setattr(nearby, "_ends", lambda: ends)
+    monkeypatch.setattr(folder_panel, "_ends", lambda: ends)
     page.click("watch_add")  # a field that was there before, or a browser that was tampered with
     assert not page.library.watched()
     assert words.NOT_FROM_HERE in page.html()
@@ -158,17 +158,21 @@ def test_who_sits_at_another_computer_cannot_reach_the_disk(page, tmp_path, monk
     page.library.watch(tmp_path)
     with pytest.raises(StopIteration):
         page.click("unwatch-0")
-    folders._unwatch(page.library, str(tmp_path))
+    folder_panel._unwatch(page.library, str(tmp_path))
     assert page.library.watched()
 
 
 def test_only_loopback_is_this_computer():
-    assert all(map(nearby.is_loopback, ("127.0.0.1", "localhost", "::1", "[::1]", "127.3.2.1")))
-    assert not any(map(nearby.is_loopback, ("0.0.0.0", "::", "", None, "10.0.0.1", "example.org")))
-    assert not nearby.is_forwarded({"Host": "localhost:8501"})
-    assert not nearby.is_forwarded({})
-    assert nearby.is_forwarded({"Host": "papers.example.org"})
-    assert nearby.is_forwarded({"Host": "127.0.0.1", "X-Forwarded-For": "10.0.0.1"})
+    assert all(
+        map(folder_panel.is_loopback, ("127.0.0.1", "localhost", "::1", "[::1]", "127.3.2.1"))
+    )
+    assert not any(
+        map(folder_panel.is_loopback, ("0.0.0.0", "::", "", None, "10.0.0.1", "example.org"))
+    )
+    assert not folder_panel.is_forwarded({"Host": "localhost:8501"})
+    assert not folder_panel.is_forwarded({})
+    assert folder_panel.is_forwarded({"Host": "papers.example.org"})
+    assert folder_panel.is_forwarded({"Host": "127.0.0.1", "X-Forwarded-For": "10.0.0.1"})
 
 
 def test_a_model_that_takes_over_says_how_far_it_is(page, monkeypatch):

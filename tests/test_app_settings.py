@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from rag_app.preferences import Preferences
-from rag_app.ui import texts_settings as words
+from rag_app.storage.preferences import Preferences
+from rag_app.ui import texts as words
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_who import pick, write
 

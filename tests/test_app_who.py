@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from rag_app.answering import servers
-from rag_app.answering.choice import parse
+from rag_app.answering import chat_models
+from rag_app.answering.model_spec import parse
 from rag_app.ui import texts
 from tests.hub import hub
 from tests.servers import scripted_server
@@ -44,13 +44,15 @@ def test_a_language_model_on_a_server_writes_the_answer(page):
 
 def test_servers_on_this_computer_are_found_and_offered(page, monkeypatch):
     with scripted_server() as (url, _):
-        monkeypatch.setattr(servers.running, "__defaults__", ((("Ollama", url),),))
+        monkeypatch.setattr(chat_models.running, "__defaults__", ((("Ollama", url),),))
         page.click("who_look")
         assert "scripted · Ollama" in page.at.radio(key="who_choice").options
 
 
 def test_no_server_on_this_computer_is_said(page, monkeypatch):
-    monkeypatch.setattr(servers.running, "__defaults__", ((("Ollama", "http://127.0.0.1:9/v1"),),))
+    monkeypatch.setattr(
+        chat_models.running, "__defaults__", ((("Ollama", "http://127.0.0.1:9/v1"),),)
+    )
     page.click("who_look")
     assert texts.NO_SERVERS in page.html()
 

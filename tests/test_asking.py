@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.asking import Form, form, other_year
+from rag_app.answering.extraction import AnswerType, form, other_year
 
 FORMS = {
-    Form.FACT: [
+    AnswerType.FACT: [
         "Where is the world headquarters?",
         "how many dogs live there",
         "How old must riders be?",
@@ -16,14 +16,14 @@ FORMS = {
         "",
         "?",
     ],
-    Form.LIST: [
+    AnswerType.LIST: [
         "Which countries border France?",
         "What are the three kinds of rock?",
         "Please list all suppliers",
         "Who are the directors?",
         "Name three of the ferries.",
     ],
-    Form.EXPLANATION: [
+    AnswerType.EXPLANATION: [
         "Why did the number of trips fall?",
         "how do i cancel",
         "Could you explain the fee?",
@@ -31,7 +31,7 @@ FORMS = {
         "What does the contract say about termination?",
         "What happens if I am late?",
     ],
-    Form.DECISION: [
+    AnswerType.DECISION: [
         "Is smoking allowed?",
         "Does the membership include insurance?",
         "can I bring a dog",

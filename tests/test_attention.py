@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from rag_app import attention
+from rag_app.retrieval import fast_bert
 
 
 def inputs(scale: float, dtype: torch.dtype) -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -23,14 +23,14 @@ def inputs(scale: float, dtype: torch.dtype) -> tuple[list[torch.Tensor], torch.
 ])  # fmt: skip
 def test_it_is_the_attention_of_pytorch(scale, dtype, near):
     (query, key, value), mask = inputs(scale, dtype)
-    ours, _ = attention.attend(None, query, key, value, mask)
+    ours, _ = fast_bert.attend(None, query, key, value, mask)
     shut = mask[:, None, None, :].bool()
     theirs = scaled_dot_product_attention(
         query.float(), key.float(), value.float(), attn_mask=shut
     ).transpose(1, 2)
     assert ours.shape == (3, 20, 4, 8) and ours.dtype == dtype
     assert (ours.float() - theirs).abs().max() < near
-    whole, _ = attention.attend(None, query, key, value, None)
+    whole, _ = fast_bert.attend(None, query, key, value, None)
     plain = scaled_dot_product_attention(query.float(), key.float(), value.float())
     assert (whole.float() - plain.transpose(1, 2)).abs().max() < near
 
@@ -38,5 +38,5 @@ def test_it_is_the_attention_of_pytorch(scale, dtype, near):
 @pytest.mark.parametrize("scale", [10.0, 100.0])
 def test_scores_too_large_for_exp_give_numbers_all_the_same(scale):
     (query, key, value), mask = inputs(scale, torch.bfloat16)
-    ours, _ = attention.attend(None, query, key, value, mask)
+    ours, _ = fast_bert.attend(None, query, key, value, mask)
     assert torch.isfinite(ours).all()

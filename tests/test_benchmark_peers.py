@@ -10,7 +10,7 @@ from benchmarks.environments import PEERS
 from benchmarks.made_library import Base, MadeEmbedder, fill
 from benchmarks.peer_pipelines import PIPELINES
 from benchmarks.rate import operations
-from rag_app.store import Store
+from rag_app.storage import Store
 from rag_app.types import Status
 from tests.test_benchmark import side
 

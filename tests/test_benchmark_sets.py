@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from benchmarks import cranfield, financebench
-from rag_app.evaluation.asked import read_asked
+from rag_app.evaluation.metrics import read_asked
 
 ABSTRACTS = """.I 1
 .T

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_app import chain
-from rag_app.answering.generator import Cancelled, Piece
+from rag_app.answering import chain
+from rag_app.answering.generation import Cancelled, Piece
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval import HybridRetriever
-from rag_app.store import Store
+from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.storage import Store
 from rag_app.types import Delta, Draft, Finished, Passage, Sources, Span
 from tests.fakes import ListVectors, WordEmbedder
 from tests.test_store import fill

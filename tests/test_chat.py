@@ -8,13 +8,13 @@ import time
 import pytest
 from pydantic import SecretStr
 
-from rag_app.answering import chat
-from rag_app.answering.build import Workshop
-from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import Choice
-from rag_app.answering.generator import Piece
+from rag_app.answering import chat_generator
+from rag_app.answering.chain import cite
+from rag_app.answering.chat_models import ChatSettings
+from rag_app.answering.generation import Piece
+from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
-from rag_app.citations import cite
 from rag_app.types import Chunk, Draft, Passage
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
@@ -36,14 +36,16 @@ def server():
         yield url, script
 
 
-def workshop(**given) -> Workshop:
-    terms = Terms(given.pop("key", None), given.pop("seconds", 5.0), given.pop("tokens", 200))
+def workshop(**given) -> GeneratorFactory:
+    terms = ChatSettings(
+        given.pop("key", None), given.pop("seconds", 5.0), given.pop("tokens", 200)
+    )
     defaults = {"window": 4_000, "safety": "quotes"}
-    return Workshop(WordEmbedder(), SpanModel(), 0.2, terms, **(defaults | given))
+    return GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, **(defaults | given))
 
 
 def generate(url: str, question: str = "What does the ferry cost?", passages=None, **given):
-    generator = workshop(**given).build(Choice("openai", "scripted", url))
+    generator = workshop(**given).build(ModelSpec("openai", "scripted", url))
     said: list[Piece] = []
     for piece in generator.generate(
         question, PASSAGES if passages is None else passages, lambda: False
@@ -65,7 +67,7 @@ def test_what_is_written_is_streamed_and_matched_to_its_sources(server):
     assert "".join(draft.sentences) == text.strip()
     [first, second] = draft.evidence
     assert [(s.page, s.start, s.end) for s in first] == [(1, 50, 50 + FERRY.index(" Bicycles"))]
-    assert second == () and draft.notes == (chat.PARTLY,)
+    assert second == () and draft.notes == (chat_generator.PARTLY,)
     assert draft.confidence == 0.5
     marked, citations = cite(draft, PASSAGES)
     assert marked.startswith("The ferry costs four euros. [1]")
@@ -83,7 +85,7 @@ def test_an_answer_that_nothing_supports_says_so(server):
     url, script = server
     script.words = ["Whales sing in the deep blue sea at night."]
     _, draft = generate(url)
-    assert draft.evidence == ((),) and draft.notes == (chat.UNSUPPORTED,)
+    assert draft.evidence == ((),) and draft.notes == (chat_generator.UNSUPPORTED,)
     assert draft.confidence == 0.0
 
 
@@ -138,7 +140,7 @@ def test_an_endless_answer_is_cut_and_says_so(server):
     url, script = server
     script.words = [f"Thing {n} is here. " for n in range(5_000)]
     text, draft = generate(url, tokens=20)
-    assert len(text) < 300 and chat.CUT in draft.notes
+    assert len(text) < 300 and chat_generator.CUT in draft.notes
     assert script.asked[-1]["max_tokens"] == 20
 
 
@@ -146,7 +148,7 @@ def test_a_model_that_repeats_itself_is_stopped(server):
     url, script = server
     script.words = ["The ferry costs four euros. "] + ["again and " for _ in range(5_000)]
     text, draft = generate(url)
-    assert len(text) < 1_300 and chat.REPEATED in draft.notes
+    assert len(text) < 1_300 and chat_generator.REPEATED in draft.notes
     assert "".join(draft.sentences).count("again") < 5
 
 
@@ -225,7 +227,7 @@ def test_a_stop_ends_it_at_once_and_the_server_is_let_go(server):
     url, script = server
     script.words = ["word "] * 10_000
     stopped = threading.Event()
-    generator = workshop().build(Choice("openai", "scripted", url))
+    generator = workshop().build(ModelSpec("openai", "scripted", url))
     pieces = generator.generate("What?", PASSAGES, stopped.is_set)
     assert next(pieces).text
     stopped.set()
@@ -238,7 +240,7 @@ def test_a_stop_ends_it_at_once_and_the_server_is_let_go(server):
 def test_a_stop_does_not_wait_for_a_silent_server(server):
     url, script = server
     script.hold.clear()
-    generator = workshop(seconds=8.0).build(Choice("openai", "scripted", url))
+    generator = workshop(seconds=8.0).build(ModelSpec("openai", "scripted", url))
     began = time.monotonic()
     stop_at = began + 0.4
     assert list(generator.generate("What?", PASSAGES, lambda: time.monotonic() > stop_at)) == []
@@ -264,7 +266,7 @@ def test_a_key_with_a_line_break_inside_is_refused_without_being_shown(server):
 def test_what_was_sent_before_a_silence_is_shown_during_it(server):
     url, script = server
     script.words, script.pause_before = ["The ferry ", "costs ", "four euros."], 2
-    generator = workshop().build(Choice("openai", "scripted", url))
+    generator = workshop().build(ModelSpec("openai", "scripted", url))
     said = ""
     for piece in generator.generate("What does the ferry cost?", PASSAGES, lambda: False):
         said += piece.text

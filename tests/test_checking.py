@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from rag_app.evaluation.checking import check, last
+from rag_app.answering.ask_options import AskOptions
 from rag_app.evaluation.made_questions import Made, answerable, unanswerable
+from rag_app.evaluation.self_check import check, last
 from rag_app.library import Library
-from rag_app.questions import Manner
 from rag_app.settings import Settings
 from tests.fakes import WordEmbedder
 
@@ -21,7 +21,7 @@ HARBOUR = (
     b"The harbour of Colne was built in 1862. It opens at six in the morning, every day. "
     b"The company was founded in 1903 by the harbour master of Selby."
 )
-QUOTING = Manner("quotes")
+QUOTING = AskOptions("quotes")
 
 
 @pytest.fixture

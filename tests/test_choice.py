@@ -4,23 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.choice import Choice, checked_url, parse
+from rag_app.answering.model_spec import ModelSpec, checked_url, parse
 from rag_app.errors import SettingsError
 
 
 @pytest.mark.parametrize(
     ("line", "choice"),
     [
-        ("reader", Choice("reader")),
-        (" quotes ", Choice("quotes")),
-        ("openai:gpt-5-mini", Choice("openai", "gpt-5-mini")),
-        ("openai:a/b:7b@http://127.0.0.1:1234/v1/", Choice("openai", "a/b:7b", "http://127.0.0.1:1234/v1")),
-        ("ollama:llama3.2:3b", Choice("ollama", "llama3.2:3b")),
-        ("anthropic:claude@2", Choice("anthropic", "claude@2")),
-        ("openai:m@x@https://a.b", Choice("openai", "m@x", "https://a.b")),
-        ("local:C:\\models\\small", Choice("local", "C:\\models\\small")),
-        ("rag-token:/m@http", Choice("rag-token", "/m@http")),
-        ("rag-sequence-fast:/m", Choice("rag-sequence-fast", "/m")),
+        ("reader", ModelSpec("reader")),
+        (" quotes ", ModelSpec("quotes")),
+        ("openai:gpt-5-mini", ModelSpec("openai", "gpt-5-mini")),
+        ("openai:a/b:7b@http://127.0.0.1:1234/v1/", ModelSpec("openai", "a/b:7b", "http://127.0.0.1:1234/v1")),
+        ("ollama:llama3.2:3b", ModelSpec("ollama", "llama3.2:3b")),
+        ("anthropic:claude@2", ModelSpec("anthropic", "claude@2")),
+        ("openai:m@x@https://a.b", ModelSpec("openai", "m@x", "https://a.b")),
+        ("local:C:\\models\\small", ModelSpec("local", "C:\\models\\small")),
+        ("rag-token:/m@http", ModelSpec("rag-token", "/m@http")),
+        ("rag-sequence-fast:/m", ModelSpec("rag-sequence-fast", "/m")),
     ],
 )  # fmt: skip
 def test_a_line_is_a_choice(line, choice):
@@ -53,9 +53,9 @@ def test_an_address_that_cannot_be_used_is_refused(url):
 
 
 def test_the_name_that_is_shown_is_short():
-    assert Choice("local", "/models/tiny-chat/").name == "tiny-chat"
-    assert Choice("openai", "org/model", "http://a/v1").name == "model"
-    assert Choice("reader").name == "reader"
+    assert ModelSpec("local", "/models/tiny-chat/").name == "tiny-chat"
+    assert ModelSpec("openai", "org/model", "http://a/v1").name == "model"
+    assert ModelSpec("reader").name == "reader"
 
 
 @given(st.text())

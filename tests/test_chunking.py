@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_app.chunking import chunk_pages, estimate_tokens, search_text
+from rag_app.retrieval.chunking import chunk_pages, estimate_tokens, search_text
 from rag_app.types import Heading, Page
 
 ID = "d" * 64

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.citations import cite
+from rag_app.answering.chain import cite
 from rag_app.types import Chunk, Draft, Passage, Span
 
 TEXT = "Cats purr. Dogs bark. Cows moo."

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from rag_app import cli
-from rag_app.encoders.meaning import MANY
+from rag_app.cli import main
+from rag_app.retrieval.embedding_choice import MANY
 from tests import sentence_models
 from tests.fakes import WordEmbedder
 from tests.hub import hub
@@ -22,7 +22,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*words: str) -> tuple[int, str, str]:
-        status = cli.main(list(words))
+        status = main.main(list(words))
         return status, *capsys.readouterr()
 
     return command

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rag_app import cli
-from rag_app.commands import queue as cli_queue
-from rag_app.intake import watching
+from rag_app.cli import main
+from rag_app.cli import queue_commands as cli_queue
+from rag_app.ingestion import watching
 from rag_app.library import Library
 from rag_app.settings import Settings
 from tests.fakes import WordEmbedder
@@ -24,7 +24,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*arguments: str) -> tuple[int, str]:
-        status = cli.main(list(arguments))
+        status = main.main(list(arguments))
         return status, capsys.readouterr().out
 
     return command

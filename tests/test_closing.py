@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
 from rag_app.errors import LibraryClosed, ModelUnavailable
-from rag_app.librarian.underway import Underway
-from rag_app.librarian.warming import Warming
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Delta, Event, Sources
@@ -79,7 +78,7 @@ def test_what_nobody_goes_on_reading_is_let_go_at_once():
         finally:
             let_go.append(True)
 
-    events = Underway().events(made(), threading.Event())
+    events = InFlightRequests().events(made(), threading.Event())
     assert next(events) == Delta("a")
     events.close()  # type: ignore[attr-defined]
     assert let_go == [True]
@@ -101,7 +100,7 @@ def test_a_closed_library_says_so_whatever_is_asked_of_it(tmp_path):
 
 
 def test_what_was_stopped_by_who_asked_ends_without_a_complaint():
-    underway, stop = Underway(), threading.Event()
+    underway, stop = InFlightRequests(), threading.Event()
 
     def made() -> Generator[Event, None, None]:
         yield Delta("a")
@@ -113,7 +112,7 @@ def test_what_was_stopped_by_who_asked_ends_without_a_complaint():
 
 
 def test_closing_gives_up_on_an_answer_that_never_ends():
-    underway, inside, go = Underway(), threading.Event(), threading.Event()
+    underway, inside, go = InFlightRequests(), threading.Event(), threading.Event()
 
     def use() -> None:
         with underway.using():
@@ -145,7 +144,7 @@ def test_an_embedder_that_cannot_be_had_leaves_the_folder_to_the_next(tmp_path: 
         raise ModelUnavailable("no model")
 
     with monkeypatch.context() as patched, pytest.raises(ModelUnavailable):
-        patched.setattr("rag_app.librarian.documents.Reindexing", broken)
+        patched.setattr("rag_app.library.Reindexing", broken)
         Library(Settings.load(data_dir=tmp_path / "data"), embedder=WordEmbedder())
     open_library(tmp_path / "data").close()
 
@@ -159,7 +158,7 @@ def test_warming_says_what_failed_and_what_is_lacking():
         ([], "Another model answers.", "Another model answers."),
         ([fails], "", "The model file is torn."),
     ):
-        warming = Warming(loads, lambda notice=notice: notice)
+        warming = ModelWarmUp(loads, lambda notice=notice: notice)
         assert warming.state == "cold"
         warming.start()
         warming.wait()

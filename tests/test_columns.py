@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.chunking import chunk_pages
-from rag_app.text.columns import columns_above
+from rag_app.retrieval.chunking import chunk_pages
+from rag_app.text.structure import columns_above
 from rag_app.types import Heading, Page
 
 HEAD = "Item | Shelf | Price in euros"

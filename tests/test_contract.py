@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.answering.spans import PassageSpans, ScoredSpan
-from rag_app.contract import added_json, refused_json, span_json, watched_json
+from rag_app.answering.span_model import PassageSpans, ScoredSpan
+from rag_app.export.json_contract import added_json, refused_json, span_json, watched_json
 from rag_app.types import Added, Document, Report, Status, Watched
 
 PATH = Path("papers") / "a.txt"

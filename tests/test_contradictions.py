@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.contradictions import contradicts, figures
+from rag_app.answering.attribution import contradicts, figures
 
 SOURCE = "Revenue rose by 18 percent to 61.2 billion dollars in March."
 

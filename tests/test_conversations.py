@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.store.conversations import Conversations, title_of
-from rag_app.store.database import VERSIONS, Database
-from rag_app.store.frozen import REMOVED, from_json, to_json, without
+from rag_app.storage.conversations import (
+    REMOVED,
+    Conversations,
+    from_json,
+    title_of,
+    to_json,
+    without,
+)
+from rag_app.storage.database import VERSIONS, Database
 from rag_app.types import Answer, Box, Chunk, Citation, Passage, Timing
 
 

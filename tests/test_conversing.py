@@ -6,13 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from rag_app.answering.follow_ups import Turn
-from rag_app.answering.other_language import BY_MEANING, BY_MODEL, apart, said_so
+from rag_app.answering.answer_language import (
+    BY_MEANING,
+    BY_MODEL,
+    documents_in_other_language,
+    said_so,
+)
+from rag_app.answering.ask_options import APP
+from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
-from rag_app.questions import APP
 from rag_app.settings import Settings
 from rag_app.types import Answer, Document, Finished, Status, Timing
-from rag_app.ui import texts_languages
+from rag_app.ui import texts_library
 from tests.fakes import WordEmbedder
 from tests.test_languages import passage
 
@@ -155,8 +160,8 @@ def test_what_a_model_for_many_languages_found_stays_with_the_sentence():
 
 
 def test_the_note_calls_the_setting_by_its_name():
-    assert texts_languages.LANGUAGES in BY_MEANING
-    assert texts_languages.OPTIONS[texts_languages.SEVERAL] in BY_MEANING
+    assert texts_library.LANGUAGES in BY_MEANING
+    assert texts_library.OPTIONS[texts_library.SEVERAL] in BY_MEANING
 
 
 @pytest.mark.parametrize(
@@ -177,6 +182,6 @@ def test_languages_are_compared_where_they_can_be_told(question, languages, says
         Document(str(n), "a", ".txt", 1, Status.READY, "", chunks=1, language=language)
         for n, language in enumerate(languages)
     ]
-    said = apart(question, documents, english=True)
+    said = documents_in_other_language(question, documents, english=True)
     assert says in said and bool(said) == bool(says)
-    assert BY_MEANING not in apart(question, documents, english=False)
+    assert BY_MEANING not in documents_in_other_language(question, documents, english=False)

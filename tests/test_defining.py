@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.any_language import AnyLanguage
-from rag_app.answering.defining import SAID_OF_IT, said_of, thing
-from rag_app.answering.generator import Piece
+from rag_app.answering.answer_language import SAID_OF_IT, AnyLanguage, said_of, thing
+from rag_app.answering.generation import Piece
 from rag_app.types import Chunk, Draft, Passage
 
 HEATING = (

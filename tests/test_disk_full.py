@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_app import ingestion
 from rag_app.errors import DiskFull
+from rag_app.ingestion import worker
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import RetrieverKind, Status
@@ -60,8 +60,8 @@ def open_library(place: Path) -> Library:
 def test_a_full_disk_is_one_sentence_and_work_goes_on_when_there_is_room(
     small_disk, monkeypatch, leave
 ):
-    monkeypatch.setattr(ingestion, "_PAUSE", 0.1)
-    monkeypatch.setattr(ingestion, "_LONGEST_PAUSE", 0.2)
+    monkeypatch.setattr(worker, "_PAUSE", 0.1)
+    monkeypatch.setattr(worker, "_LONGEST_PAUSE", 0.2)
     with open_library(small_disk) as library:
         first = library.add("first.txt", text("lighthouse")).document.id
         assert library.wait([first], timeout=60)[0].status is Status.READY
@@ -86,7 +86,7 @@ def test_a_full_disk_is_one_sentence_and_work_goes_on_when_there_is_room(
 
 
 def test_removing_makes_room_on_a_full_disk(small_disk, monkeypatch):
-    monkeypatch.setattr(ingestion, "_PAUSE", 0.1)
+    monkeypatch.setattr(worker, "_PAUSE", 0.1)
     with open_library(small_disk) as library:
         ids = [library.add(f"{n}.txt", text(f"beacon{n}x", 3_000)).document.id for n in range(3)]
         library.wait(ids, timeout=120)

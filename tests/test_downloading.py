@@ -6,21 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from rag_app import cli
-from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import Choice
-from rag_app.answering.servers import try_out
-from rag_app.downloads import download_child
-from rag_app.downloads.download_child import wanted_of
-from rag_app.downloads.downloading import (
-    Fetch,
-    arrived,
-    download,
-    folder_of,
-    is_hub_id,
-    local_folder,
-)
+from rag_app.answering.chat_models import ChatSettings, try_out
+from rag_app.answering.model_spec import ModelSpec
+from rag_app.cli import main
 from rag_app.errors import ChatModelError, ModelUnavailable
+from rag_app.models import download_child
+from rag_app.models.download import Fetch, arrived, download, folder_of, is_hub_id, local_folder
+from rag_app.models.download_child import wanted_of
 from tests.hub import hub
 from tests.toy_chat import make
 
@@ -51,7 +43,7 @@ def test_a_model_is_fetched_with_progress_and_then_answers(served, files, tmp_pa
     assert sorted(got) == sorted(path.name for path in folder.iterdir()), "nothing else is left"
     assert said[-1][0] == said[-1][1] >= len(files["model.safetensors"])
     try:
-        try_out(Choice("local", MODEL), Terms(most_tokens=6, models=tmp_path / "models"))
+        try_out(ModelSpec("local", MODEL), ChatSettings(most_tokens=6, models=tmp_path / "models"))
     except ChatModelError as error:  # random weights may write white space only
         assert "writes nothing" in str(error)
     asked = len(served.asked)
@@ -59,7 +51,7 @@ def test_a_model_is_fetched_with_progress_and_then_answers(served, files, tmp_pa
 
 
 def test_the_command_fetches_it_beside_the_library(served, tmp_path, capsys):
-    assert cli.main(["download", MODEL, "--data-dir", str(tmp_path)]) == 0
+    assert main.main(["download", MODEL, "--data-dir", str(tmp_path)]) == 0
     assert f"--generator local:{MODEL}" in capsys.readouterr().out
     assert (tmp_path / "models" / "people--tiny-chat" / "model.safetensors").is_file()
 
@@ -158,7 +150,7 @@ def test_files_that_would_land_elsewhere_or_serve_other_runtimes_are_left():
 
 def test_a_model_that_was_not_fetched_says_how(tmp_path):
     with pytest.raises(ChatModelError, match=f"rag-app download {MODEL}"):
-        try_out(Choice("local", MODEL), Terms(models=tmp_path))
+        try_out(ModelSpec("local", MODEL), ChatSettings(models=tmp_path))
 
 
 def test_a_path_is_a_path_and_a_name_a_name(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.embedding import MINILM_SHA256, MiniLmEmbedder, batches, check_sha256
 from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.embedding import MINILM_SHA256, MiniLmEmbedder, batches, check_sha256
 
 TEXTS = [
     "The ferry leaves at noon.",

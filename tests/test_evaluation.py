@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.generator import pieces
-from rag_app.cli import main
+from rag_app.answering.generation import pieces
+from rag_app.cli.main import main
 from rag_app.evaluation import metrics
-from rag_app.evaluation.asked import Asked, read_asked
+from rag_app.evaluation.metrics import EvaluationQuestion, read_asked
 from rag_app.evaluation.report import html
-from rag_app.evaluation.runner import RETRIEVERS, evaluate, judge
-from rag_app.evaluation.tfidf import TfIdf
-from rag_app.jsonl import UnfitFile
+from rag_app.evaluation.runner import RETRIEVERS, TfIdf, evaluate, judge
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.text.jsonl import UnfitFile
 from rag_app.types import Answer, Chunk, Citation, Draft, Span, Timing
 from tests.fakes import WordEmbedder
 
@@ -90,12 +89,12 @@ class Scripted:
 
 def test_answers_are_judged_by_their_words_their_silence_and_their_quotes(tmp_path):
     able = [
-        Asked("a", "How much is it?", ("four euros",)),
-        Asked("b", "When was it built?", ("1862",)),
-        Asked("c", "What do bicycles cost?", ("nothing",)),
-        Asked("d", "When does it open?", ("at six",)),
-        Asked("e", "Who is the king?", unanswerable=True),
-        Asked("f", "Who built it?", unanswerable=True),
+        EvaluationQuestion("a", "How much is it?", ("four euros",)),
+        EvaluationQuestion("b", "When was it built?", ("1862",)),
+        EvaluationQuestion("c", "What do bicycles cost?", ("nothing",)),
+        EvaluationQuestion("d", "When does it open?", ("at six",)),
+        EvaluationQuestion("e", "Who is the king?", unanswerable=True),
+        EvaluationQuestion("f", "Who built it?", unanswerable=True),
     ]
     scripted = Scripted(
         {
@@ -124,7 +123,7 @@ def test_answers_are_judged_by_their_words_their_silence_and_their_quotes(tmp_pa
 
 def test_a_quote_that_does_not_stand_in_its_page_counts_for_nothing(library):
     [ferry, _] = library.documents()
-    one = Asked("a", "How much is it?", ("four euros",))
+    one = EvaluationQuestion("a", "How much is it?", ("four euros",))
     quote = "The ferry to Colne costs four euros."
     cited = Citation(1, ferry.id, ferry.name, 1, 0, len(quote), quote)
     answer = Answer(one.question, quote, "", False, 1.0, "", (cited,), (), Timing(0.1, 0.1))

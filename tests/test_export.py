@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app import cli
+from rag_app.answering.ask_options import APP
+from rag_app.cli import main
 from rag_app.export.conversation import (
     FORMATS,
     UnknownConversation,
@@ -23,11 +24,10 @@ from rag_app.export.conversation import (
     file_name,
     rated,
 )
-from rag_app.learning.pairs import Pair, read_pairs
 from rag_app.library import Library
-from rag_app.questions import APP
+from rag_app.research.end_to_end import TrainingPair, read_pairs
 from rag_app.settings import Settings
-from rag_app.store import Conversation, Exchange
+from rag_app.storage import Conversation, Exchange
 from rag_app.types import Answer, Chunk, Citation, Finished, Passage, Timing
 from tests.fakes import WordEmbedder
 from tests.test_app import FERRY, pdf
@@ -220,7 +220,8 @@ def test_rated_answers_can_be_learnt_from(tmp_path):
     file = tmp_path / "rated.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     assert read_pairs(file) == [
-        Pair("What does it cost?", "Four euros."), Pair("What did it cost in 2021?", "Two."),
+        TrainingPair("What does it cost?", "Four euros."),
+        TrainingPair("What did it cost in 2021?", "Two."),
     ]  # fmt: skip
     assert lines[1]["asked"] == "and in 2021?" and lines[0]["documents"] == ["ferry.txt"]
 
@@ -239,7 +240,7 @@ def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tm
     library.close()
 
     def said(*arguments: str) -> bytes:
-        assert cli.main(["--data-dir", str(own_house), *arguments]) == 0
+        assert main.main(["--data-dir", str(own_house), *arguments]) == 0
         return capsysbinary.readouterr().out
 
     [listed] = json.loads(said("conversations", "--json"))
@@ -264,7 +265,7 @@ def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tm
     [(["export"], 2), (["export", "x", "--rated"], 2), (["export", "nowhere"], 1)],
 )
 def test_bad_use_of_export_is_one_sentence(own_house, capsys, arguments, status):
-    assert cli.main(["--data-dir", str(own_house), *arguments]) == status
+    assert main.main(["--data-dir", str(own_house), *arguments]) == status
     assert capsys.readouterr().err.startswith("rag-app: ")
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from rag_app import fast_bert
-from rag_app.fast_bert import FastBert, has_fast_bf16
+from rag_app.retrieval import fast_bert
+from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
 
 
 def bert(**changes):

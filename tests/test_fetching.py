@@ -24,15 +24,14 @@ from rag_app.errors import (
     SiteSilent,
     UnsupportedFormat,
 )
-from rag_app.intake.fetching import fetch
-from rag_app.intake.one_request import Wish
-from rag_app.intake.public_network import Clock, PublicNetwork, is_public
+from rag_app.ingestion.web_address import Clock, PublicNetwork, is_public
+from rag_app.ingestion.web_fetch import FetchRequest, fetch
 from rag_app.reading.web import decode_html
 from tests.web_sites import HTML, Site, web_site
 
 LOOK_UP = socket.getaddrinfo  # the real one: tests may ask for names of this computer only
 HOME = {"127.0.0.1": "127.0.0.1"}
-HERE = Wish(1 << 20, 20.0, "127.0.0.0/8, ::1")
+HERE = FetchRequest(1 << 20, 20.0, "127.0.0.0/8, ::1")
 PAGE = "<!doctype html><title>Harbour &amp; tides</title><p>High tide is at six."
 
 
@@ -267,7 +266,10 @@ PUBLIC = ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:f
 def test_nothing_private_is_public(address):
     assert not is_public(address)
     with pytest.raises(AddressNotPublic, match="RAG_APP_OWN_NETWORKS"):
-        fetch("http://site.example/", Wish(99, 9.0, resolve=names(**{"site.example": address})))
+        fetch(
+            "http://site.example/",
+            FetchRequest(99, 9.0, resolve=names(**{"site.example": address})),
+        )
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -281,14 +283,16 @@ def test_what_everybody_can_reach_is_public(address):
 def test_this_computer_is_not_public_however_it_is_written(site, host):
     port = site.address.rpartition(":")[2]
     with pytest.raises(AddressNotPublic):
-        fetch(f"http://{host}:{port}/", Wish(99, 9.0, resolve=lambda *asked: LOOK_UP(*asked)))
+        fetch(
+            f"http://{host}:{port}/", FetchRequest(99, 9.0, resolve=lambda *asked: LOOK_UP(*asked))
+        )
     assert site.asked == []
 
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse():
     known = names(**{"site.example": ["1.1.1.1", "10.0.0.1"]})
     with pytest.raises(AddressNotPublic):
-        fetch("https://site.example/", Wish(99, 9.0, resolve=known))
+        fetch("https://site.example/", FetchRequest(99, 9.0, resolve=known))
 
 
 def test_a_redirect_into_the_own_network_is_refused(site):

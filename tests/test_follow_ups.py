@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.follow_up_words import STOP, words
-from rag_app.answering.follow_ups import Turn, cleaned, rewrite_prompt, standalone
+from rag_app.answering.ellipsis import STOP, words
+from rag_app.answering.query_rewriting import Turn, cleaned, rewrite_prompt, standalone
 
 ACME = Turn("What was the revenue of Acme Corp in 2020?", "Revenue was $5.2 million in 2020. [1]")
 TYPED = Turn("how much did acme corp earn in 2020", "It earned $5.2 million.")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.gist import _spread
+from rag_app.answering.summarisation import _spread
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Finished

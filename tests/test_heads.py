@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.finding.heads import page_heads
-from rag_app.finding.placing import Placing, leaning
-from rag_app.store import Indexed
+from rag_app.retrieval.contextual_embedding import Placing, leaning, page_heads
+from rag_app.storage import Indexed
 from rag_app.types import Chunk, Page
 from tests.fakes import WordEmbedder
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.highlighting import (
+from rag_app.text.highlighting import (
     areas,
     escape_markdown,
     link_citations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.in_language import NEEDS_MODEL, language_asked, language_of_task
+from rag_app.answering.answer_language import NEEDS_MODEL, language_asked, language_of_task
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Finished

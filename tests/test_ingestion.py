@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rag_app.ingestion import context
+from rag_app.ingestion.worker import context
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Chunk, Document, Reading, RetrieverKind, Status
@@ -129,7 +129,7 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):
 
         monkeypatch.setattr(store, "save_reading", full_for_a_while)
         monkeypatch.setattr(store, "set_failed", full)
-        monkeypatch.setattr("rag_app.ingestion._PAUSE", 0.01)
+        monkeypatch.setattr("rag_app.ingestion.worker._PAUSE", 0.01)
         added = library.add("a.txt", b"one good file")
         [document] = library.wait([added.document.id], timeout=60)
         assert document.status is Status.READY
@@ -137,7 +137,7 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):
 
 def test_a_look_for_work_that_fails_once_is_made_again(tmp_path, monkeypatch):
     with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as library:
-        monkeypatch.setattr("rag_app.intake.turns._PAUSE", 0.01)
+        monkeypatch.setattr("rag_app.ingestion.job_queue._PAUSE", 0.01)
         real, failed = library._store.queue.next, []
 
         def look(*wanted: Any) -> str | None:

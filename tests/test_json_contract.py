@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rag_app import cli
-from rag_app.answering.spans import PassageSpans
-from rag_app.commands import queue as cli_queue
-from rag_app.contract import answer_json, span_json
-from rag_app.intake import watching
+from rag_app.answering.span_model import PassageSpans
+from rag_app.cli import main
+from rag_app.cli import queue_commands as cli_queue
+from rag_app.export.json_contract import answer_json, span_json
+from rag_app.ingestion import watching
 from rag_app.types import Answer, Box, Citation, Timing
 from tests import sentence_models
 from tests.fakes import WordEmbedder
@@ -103,7 +103,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def command(*words: str) -> list[Any]:
-        cli.main(list(words))
+        main.main(list(words))
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return command
@@ -233,7 +233,7 @@ def test_evaluations(run, ferry, questions):
 
 
 def test_every_command_that_takes_json_or_questions_is_documented():
-    commands = cli._parser()._subparsers._group_actions[0].choices
+    commands = main._parser()._subparsers._group_actions[0].choices
     for name, parser in commands.items():
         options = {o for action in parser._actions for o in action.option_strings}
         for option in options & {"--json", "--questions"}:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app import cli
-from rag_app.contract import read_contexts, read_questions
-from rag_app.evaluation.asked import read_asked
-from rag_app.jsonl import UnfitFile, read_lines, text_of
-from rag_app.learning.pairs import read_pairs
+from rag_app.cli import main
+from rag_app.evaluation.metrics import read_asked
+from rag_app.export.json_contract import read_contexts, read_questions
+from rag_app.research.end_to_end import read_pairs
+from rag_app.text.jsonl import UnfitFile, read_lines, text_of
 
 READERS = [read_questions, read_contexts, read_asked, read_pairs]
 GOOD = {"question": "Who?", "context": "Ada.", "answer": "Ada"}
@@ -73,7 +73,7 @@ def test_every_command_calls_such_a_file_bad_use(path, command, text, capsys, ow
     if text is not None:
         path.write_text(text)
     words = [*command, str(path)] if command[-1] == "--questions" else [command[0], str(path)]
-    assert cli.main([*words, *(command[1:] if command[0] == "train" else ())]) == 2
+    assert main.main([*words, *(command[1:] if command[0] == "train" else ())]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and "q.jsonl" in said.err
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.any_language import (
+from rag_app.answering.answer_language import (
     BY_WORDS,
     EVEN_ODDS,
     OTHER_SOURCE,
@@ -12,7 +12,7 @@ from rag_app.answering.any_language import (
     by_words,
     in_any_language,
 )
-from rag_app.answering.generator import pieces
+from rag_app.answering.generation import pieces
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.text import languages
 from rag_app.text.languages import is_english, language, language_of

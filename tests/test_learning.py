@@ -12,24 +12,25 @@ import numpy as np
 import pytest
 import torch
 
-from rag_app.answering.rag_decoding import Decoding, decode_sequence, decode_token
-from rag_app.answering.rag_generator import RagGenerator, plain_join
-from rag_app.encoders.two_encoders import EncoderSource, TextEncoder
 from rag_app.errors import ModelUnavailable, RagAppError
-from rag_app.jsonl import UnfitFile
-from rag_app.learning.learner import (
+from rag_app.research.end_to_end import (
     GENERATOR,
     QUESTION_ENCODER,
     Learner,
     LearningConfig,
     LearningError,
     Search,
+    TrainingPair,
     check_new,
     in_memory,
     learn,
+    read_pairs,
     save,
 )
-from rag_app.learning.pairs import Pair, read_pairs
+from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
+from rag_app.research.rag_network import RagGenerator, plain_join
+from rag_app.retrieval.dual_encoder import EncoderSource, TextEncoder
+from rag_app.text.jsonl import UnfitFile
 from tests import toy_models as toys
 
 # A world of ten gates. The generator has no word for any place, so it cannot learn the colours by
@@ -61,10 +62,10 @@ def passages(colours: Sequence[str] = COLOURS) -> list[str]:
     return [f"the gate of {at} is {what}" for at, what in zip(PLACES, colours, strict=True)]
 
 
-def pairs(held_out: bool) -> list[Pair]:
+def pairs(held_out: bool) -> list[TrainingPair]:
     """Every place is asked for in six ways; in the other two, which differ, it is held out."""
     return [
-        Pair(asked.format(place), COLOURS[at])
+        TrainingPair(asked.format(place), COLOURS[at])
         for at, place in enumerate(PLACES)
         for way, asked in enumerate(ASKED)
         if ((at + way) % 4 == 0) == held_out
@@ -131,7 +132,7 @@ def world(tmp_path_factory) -> World:
 
 
 def recall_and_exact_match(
-    learner: Learner, search: Search, asked: Sequence[Pair], config: LearningConfig = TOY
+    learner: Learner, search: Search, asked: Sequence[TrainingPair], config: LearningConfig = TOY
 ) -> tuple[float, float]:
     decode = decode_sequence if config.marginal == "sequence" else decode_token
     first = right = 0
@@ -166,7 +167,7 @@ def test_who_learns_from_answers_alone_finds_and_answers_what_was_held_out(world
 
     # Section 4.5 of the paper: when the passages change, so do the answers, without training.
     repainted = dict(zip(COLOURS, COLOURS[3:] + COLOURS[:3], strict=True))
-    asked = [Pair(pair.question, repainted[pair.answer]) for pair in held_out]
+    asked = [TrainingPair(pair.question, repainted[pair.answer]) for pair in held_out]
     search = world.search([repainted[colour] for colour in COLOURS])
     assert recall_and_exact_match(learner, search, asked)[1] >= 0.8
 
@@ -287,7 +288,7 @@ def test_pairs_are_read_line_by_line(tmp_path):
     path.write_text(
         "\n\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n", "utf-8"
     )
-    assert read_pairs(path) == [Pair("Who?", "Ada"), Pair("Was\u2028wo?", "Köln")]
+    assert read_pairs(path) == [TrainingPair("Who?", "Ada"), TrainingPair("Was\u2028wo?", "Köln")]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from rag_app.answering.follow_ups import Turn
+from rag_app.answering.query_rewriting import Turn
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import (
     DamagedFile,
@@ -258,7 +258,9 @@ class TornEmbedder(WordEmbedder):
 
 
 def test_without_the_readers_weights_it_still_finds_and_shows_passages(tmp_path, monkeypatch):
-    monkeypatch.setattr("rag_app.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere"))
+    monkeypatch.setattr(
+        "rag_app.answering.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere")
+    )
     with open_library(tmp_path / "data", generator="reader") as library:
         add(library, "ferry.txt", FERRY)
         answer = ask(library, "What does the ferry cost?")
@@ -378,7 +380,9 @@ def test_a_model_that_is_down_leaves_the_question_to_what_needs_nothing(
     tmp_path, weights, monkeypatch, by
 ):
     if by == "quotes":  # where even the reader's files are torn
-        monkeypatch.setattr("rag_app.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere"))
+        monkeypatch.setattr(
+            "rag_app.answering.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere")
+        )
     with open_library(tmp_path / "data") as library:
         add(library, "ferry.txt", FERRY)
         asked = "What does the ferry to the island cost?"

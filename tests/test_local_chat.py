@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from rag_app.answering.build import Workshop
-from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import Choice
-from rag_app.answering.local_chat import open_local
-from rag_app.answering.servers import try_out
+from rag_app.answering.chat_models import ChatSettings, try_out
+from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.transformers_chat import open_local
 from rag_app.errors import ChatModelError
 from tests.fakes import WordEmbedder
 from tests.test_chat import PASSAGES
@@ -65,7 +64,7 @@ def test_a_folder_that_holds_no_model_is_one_sentence(tmp_path, spoil, says):
     folder = make(tmp_path / "model")
     spoil(folder)
     with pytest.raises(ChatModelError, match=says) as caught:
-        try_out(Choice("local", str(folder)), Terms(most_tokens=4))
+        try_out(ModelSpec("local", str(folder)), ChatSettings(most_tokens=4))
     assert "\n" not in str(caught.value)
 
 
@@ -76,16 +75,18 @@ def test_a_pickle_is_refused(tmp_path):
 
 
 def test_as_a_generator_it_writes_and_its_nonsense_is_marked_as_unsupported(folder):
-    workshop = Workshop(WordEmbedder(), SpanModel(), 0.2, Terms(most_tokens=30), 2_048, "quotes")
-    generator = workshop.build(Choice("local", str(folder)))
+    workshop = GeneratorFactory(
+        WordEmbedder(), SpanModel(), 0.2, ChatSettings(most_tokens=30), 2_048, "quotes"
+    )
+    generator = workshop.build(ModelSpec("local", str(folder)))
     *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None
     assert not any(last.draft.evidence) or last.draft.generator == "quotes"
 
 
 def test_a_folder_that_is_not_there_leaves_the_question_to_another_generator(tmp_path):
-    workshop = Workshop(WordEmbedder(), SpanModel(), 0.2, Terms(), 2_048, "quotes")
-    generator = workshop.build(Choice("local", str(tmp_path / "nowhere")))
+    workshop = GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, ChatSettings(), 2_048, "quotes")
+    generator = workshop.build(ModelSpec("local", str(tmp_path / "nowhere")))
     *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None and last.draft.generator == "quotes"
     assert "There is no folder" in last.draft.notes[0]

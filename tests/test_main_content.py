@@ -9,9 +9,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from rag_app.errors import NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.main_content import main_content
-from rag_app.reading.sections import Sections
-from rag_app.reading.web import add_html, read_html
+from rag_app.reading.sections import PageBuilder
+from rag_app.reading.web import add_html, main_content, read_html
 
 SENTENCES = "The ferry to the island leaves at noon and takes about forty minutes in calm weather. "
 ARTICLE = f"<p>{SENTENCES * 4}</p><p>{SENTENCES * 3}</p>"
@@ -20,7 +19,7 @@ FOOTER = "<div class=foot>© 2026 Ferries of the North, all rights reserved.</di
 
 
 def read(markup: str) -> str:
-    sections = Sections(Limits())
+    sections = PageBuilder(Limits())
     title = add_html(markup, sections, main_content)
     return "\n\n".join(page.text for page in sections.reading(title).pages)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.answering.any_language import BY_WORDS, EVEN_ODDS
+from rag_app.answering.answer_language import BY_WORDS, EVEN_ODDS
 from rag_app.library import Library
 from rag_app.types import RetrieverKind, Status
 from tests.test_library import add, ask, open_library
@@ -210,7 +210,7 @@ def test_the_command_line_tells_the_language(tmp_path: Path, monkeypatch, capsys
     import json
 
     import rag_app.library
-    from rag_app.cli import main
+    from rag_app.cli.main import main
     from tests.fakes import WordEmbedder
 
     monkeypatch.setattr(rag_app.library, "MiniLmEmbedder", lambda threads: WordEmbedder())

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.encoders import meaning as meaning_module
-from rag_app.encoders.meaning import ENGLISH, MANY, mostly_foreign
-from rag_app.encoders.other_embedding import FolderEmbedder
 from rag_app.errors import ModelUnavailable, SettingsError
-from rag_app.preferences import Preferences
+from rag_app.retrieval import embedding_choice as meaning_module
+from rag_app.retrieval.embedding_choice import ENGLISH, MANY, mostly_foreign
+from rag_app.retrieval.sentence_models import FolderEmbedder
+from rag_app.storage.preferences import Preferences
 from rag_app.types import Document, Status
 from tests import sentence_models as models
 from tests.hub import hub
@@ -107,7 +107,7 @@ def test_a_document_that_is_removed_while_a_model_is_chosen_is_in_neither_index(
 def test_a_choice_that_was_cut_short_by_a_kill_is_carried_out_at_the_next_start(
     tmp_path, monkeypatch
 ):
-    from rag_app.encoders import beginning
+    from rag_app.retrieval import reindexing
 
     data = tmp_path / "data"
     with open_library(data) as library:
@@ -122,7 +122,7 @@ def test_a_choice_that_was_cut_short_by_a_kill_is_carried_out_at_the_next_start(
         time.sleep(0.1)
         os.kill(child.pid, signal.SIGKILL)
     other = Other()
-    monkeypatch.setattr(beginning, "embedder_of", lambda *_: other)
+    monkeypatch.setattr(reindexing, "embedder_of", lambda *_: other)
     with open_library(data) as library:
         assert library.meaning.choice == "other" and len(dense(library)) == 8
         until(lambda: settled(library))

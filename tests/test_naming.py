@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.finding.naming import Label, Names
+from rag_app.retrieval.document_names import Label, Names
 
 FILINGS = Names(
     [

@@ -7,9 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.reading.ocr import longest_side
-from rag_app.reading.ocr_lines import Line, arrange
-from rag_app.store.recognised import boxes_of
+from rag_app.reading.ocr import Line, arrange, longest_side
+from rag_app.storage.scans import boxes_of
 from rag_app.types import Box, Word
 
 HEIGHT = 20.0

@@ -21,8 +21,7 @@ from scans import saved
 from rag_app.errors import DamagedFile, LimitReached, ModelUnavailable, QuestionError
 from rag_app.library import Library
 from rag_app.reading import ocr
-from rag_app.reading.process import Child
-from rag_app.reading.sandbox import Cancelled, Sandbox
+from rag_app.reading.sandbox import Cancelled, Child, Sandbox
 from rag_app.settings import Settings
 from rag_app.types import Box, Document, Recognised, RetrieverKind, Status, Word
 from tests.fakes import WordEmbedder

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.disk.originals import Originals, display_name, free_name
 from rag_app.errors import EmptyFile, LimitReached
+from rag_app.storage.originals import Originals, display_name, free_name
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_app.encoders.other_embedding import FolderEmbedder, embedder_of
-from rag_app.encoders.spreading import TEXTS as UNLIKE
-from rag_app.encoders.spreading import apart, in_common
 from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.sentence_models import TEXTS as UNLIKE
+from rag_app.retrieval.sentence_models import FolderEmbedder, apart, embedder_of, in_common
 from tests import sentence_models as models
 
 TEXTS = ["the ferry costs four euros", "dogs", "", "the ferry " * 60]
@@ -126,10 +125,10 @@ def test_the_fingerprint_is_that_of_the_files(folder, tmp_path):
 
 
 def test_a_large_file_is_told_apart_by_blocks_all_over_it(tmp_path, monkeypatch):
-    from rag_app.encoders import other_embedding
+    from rag_app.retrieval import sentence_models
 
-    monkeypatch.setattr(other_embedding, "_BLOCK", 8)
-    monkeypatch.setattr(other_embedding, "_BLOCKS", 4)
+    monkeypatch.setattr(sentence_models, "_BLOCK", 8)
+    monkeypatch.setattr(sentence_models, "_BLOCKS", 4)
     (tmp_path / "model.safetensors").write_bytes(bytes(100))
     made = FolderEmbedder(tmp_path).fingerprint
     (tmp_path / "model.safetensors").write_bytes(bytes(99) + b"x")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rag_app.answering.overview import Makers, Overviews
 from rag_app.errors import QuestionError
-from rag_app.ingestion import index
-from rag_app.overview.building import Makers, Overviews
-from rag_app.store import Store
-from rag_app.store.overviews import KeptOverviews
+from rag_app.ingestion.worker import index
+from rag_app.storage import Store
+from rag_app.storage.overviews import KeptOverviews
 from rag_app.types import (
     Answer,
     Citation,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.finding.pairs import together, word_pairs
+from rag_app.retrieval.ranking import together, word_pairs
 
 
 def test_the_pairs_of_a_question_pass_over_small_words():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.preferences import PreferenceFile, Preferences
+from rag_app.storage.preferences import PreferenceFile, Preferences
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rag_app.disk.ownership import own
+from rag_app.answering.ask_options import checked, coverage
 from rag_app.errors import LibraryInUse, QuestionError
-from rag_app.questions import checked, coverage
+from rag_app.storage.originals import own
 from rag_app.types import Document, Status
 
 ONE = Document("d", "a.txt", ".txt", 1, Status.READY, "now")

@@ -9,7 +9,7 @@ import pytest
 from rag_app.errors import QuestionError
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.store import Store
+from rag_app.storage import Store
 from rag_app.types import Document, Reading, Status
 from tests.fakes import WordEmbedder
 

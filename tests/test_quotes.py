@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.generator import Piece
+from rag_app.answering.generation import Piece
 from rag_app.answering.quotes import QuoteGenerator, candidates
 from rag_app.types import Chunk, Draft, Passage
 from tests.fakes import WordEmbedder

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.rag import (
+from rag_app.research.rag import (
     IGNORED,
     RagInputs,
     joined,
@@ -18,7 +18,7 @@ from rag_app.answering.rag import (
     token_log_probs,
     token_shares,
 )
-from rag_app.answering.rag_network import Documents, Network, left_padded
+from rag_app.research.rag_network import Documents, Network, left_padded
 from tests import toy_models as toys
 
 VOCABULARY, DOCUMENTS, LENGTH = 23, 4, 9

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering import rag_answers, rag_decoding
-from rag_app.answering.build import Workshop
-from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import RAG, Choice
+from rag_app.answering import rag_generator
+from rag_app.answering.chain import cite
+from rag_app.answering.chat_models import ChatSettings
+from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.model_spec import RAG, ModelSpec
 from rag_app.answering.span_model import SpanModel
-from rag_app.citations import cite
+from rag_app.research import rag_decoding
 from rag_app.types import Draft
 from tests import toy_models as toys
 from tests.fakes import WordEmbedder
@@ -29,8 +30,10 @@ def folder(request, tmp_path_factory):
 
 
 def generate(kind: str, folder, passages=PASSAGES, cancelled=lambda: False):
-    workshop = Workshop(WordEmbedder(), SpanModel(), 0.2, Terms(most_tokens=6), 2_000, "quotes")
-    generator = workshop.build(Choice(kind, str(folder)))
+    workshop = GeneratorFactory(
+        WordEmbedder(), SpanModel(), 0.2, ChatSettings(most_tokens=6), 2_000, "quotes"
+    )
+    generator = workshop.build(ModelSpec(kind, str(folder)))
     return list(generator.generate("What does the ferry cost?", passages, cancelled))
 
 
@@ -85,7 +88,7 @@ def test_decoding_that_breaks_leaves_the_question_to_another(folder, monkeypatch
     def broken(*_, **__):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr("rag_app.answering.rag_decoding.decode_sequence", broken)
-    rag_answers._loaded.cache_clear()
+    monkeypatch.setattr("rag_app.research.rag_decoding.decode_sequence", broken)
+    rag_generator._loaded.cache_clear()
     *_, last = generate("rag-sequence", folder)
     assert last.draft is not None and last.draft.generator == "quotes"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rag_app.answering.rag import (
+from rag_app.research.rag import (
     IGNORED,
     RagAnswer,
     RagInputs,
@@ -15,14 +15,15 @@ from rag_app.answering.rag import (
     token_log_prob,
     token_shares,
 )
-from rag_app.answering.rag_beams import Limits, search
-from rag_app.answering.rag_decoding import (
+from rag_app.research.rag_decoding import (
+    BeamLimits,
     Decoding,
     decode_sequence,
     decode_token,
+    search,
     sequence_answers,
 )
-from rag_app.answering.rag_network import Documents, Network
+from rag_app.research.rag_network import Documents, Network
 from tests import toy_models as toys
 
 WORDS, LONGEST = 5, 3  # the vocabulary, the end among it; tokens of an answer
@@ -170,7 +171,7 @@ def test_thorough_decoding_is_that_of_transformers_where_no_document_is_padded(s
 @pytest.mark.parametrize("width", [1, 3])
 def test_keeping_what_was_computed_changes_nothing(make, width):
     model, given = make(31, seed=8), inputs(2, documents=4, words=31)
-    limits = Limits(8, width, lambda: False)
+    limits = BeamLimits(8, width, lambda: False)
     found = []
     with torch.no_grad():
         for caching in (True, False):
@@ -187,7 +188,7 @@ def test_keeping_what_was_computed_changes_nothing(make, width):
 
 def test_texts_that_end_at_different_times_leave_the_others_alone():
     model, given = toys.gpt2(9, seed=1), inputs(4, documents=3, words=9)
-    limits = Limits(7, 2, lambda: False)
+    limits = BeamLimits(7, 2, lambda: False)
     with torch.no_grad():
         network = Network.of(model)
         together, _ = search(Documents(network, given), torch.zeros(1), limits)
@@ -310,10 +311,10 @@ class Bytes:
 
 
 def test_half_a_character_waits_for_its_other_half():
-    from rag_app.answering.rag_decoding import _Stream
+    from rag_app.research.rag_decoding import _TokenStream
 
     pieces: list[str] = []
-    stream = _Stream(Bytes(), lambda _, text: pieces.append(text))
+    stream = _TokenStream(Bytes(), lambda _, text: pieces.append(text))
     for byte in "aß€".encode():
         stream.push(byte)
     assert pieces == ["a", "", "ß", "", "", "€"]

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.finding.asked import asks_for_figures, figures
-from rag_app.finding.ranking import Evidence, Pool, chances, ranked
+from rag_app.retrieval.ranking import (
+    Pool,
+    RankingFeatures,
+    asks_for_figures,
+    chances,
+    figures,
+    ranked,
+)
 from rag_app.types import Chunk
 
 
@@ -16,7 +22,7 @@ def chunk(ordinal: int, page: int = 0, text: str = "", document: str = "d") -> C
 
 def test_meaning_and_words_add_up():
     both, one, other = chunk(1), chunk(2), chunk(3)
-    evidence = Evidence(
+    evidence = RankingFeatures(
         Pool({both.id: 0.5, one.id: 0.5, other.id: 0.2}), Pool({both.id: 8.0, other.id: 16.0})
     )
     assert evidence.score(both) > evidence.score(other) > evidence.score(one)
@@ -35,15 +41,15 @@ def test_two_searches_are_one():
 
 def test_a_named_document_and_a_page_of_figures_go_up():
     here = chunk(1)
-    plain = Evidence(Pool({here.id: 0.5}), Pool())
-    named = Evidence(Pool({here.id: 0.5}), Pool(), names={here.document_id: 1.0})
-    table = Evidence(Pool({here.id: 0.5}), Pool(), figures={(here.document_id, 1): 0.4})
+    plain = RankingFeatures(Pool({here.id: 0.5}), Pool())
+    named = RankingFeatures(Pool({here.id: 0.5}), Pool(), names={here.document_id: 1.0})
+    table = RankingFeatures(Pool({here.id: 0.5}), Pool(), figures={(here.document_id, 1): 0.4})
     assert named.score(here) > table.score(here) > plain.score(here)
 
 
 def test_words_that_stand_together_go_up():
     here, there = chunk(1), chunk(2)
-    evidence = Evidence(Pool({here.id: 0.5, there.id: 0.5}), Pool(), pairs={there.id: 1.0})
+    evidence = RankingFeatures(Pool({here.id: 0.5, there.id: 0.5}), Pool(), pairs={there.id: 1.0})
     assert evidence.score(there) > evidence.score(here)
 
 

@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.export.readable import Marks, cells, header_row, readable
+from rag_app.export.readable import PageMarks, cells, header_row, readable
 from rag_app.types import Heading
 
 SHEET = "Boats\n\nname | built | price\nSkerry | 1987 | 1,200\nGull |  | 900"
@@ -21,7 +21,7 @@ def visible(page: str) -> str:
 def test_a_sheet_is_a_table_under_its_columns_with_the_cited_row():
     start = SHEET.index("Skerry")
     quote = (start, start + len("Skerry | 1987 | 1,200"))
-    page = readable(SHEET, Marks(quote), [Heading(1, 0, 1, "Boats")], rows=True)
+    page = readable(SHEET, PageMarks(quote), [Heading(1, 0, 1, "Boats")], rows=True)
     assert "<h3>Boats</h3>" in page
     assert "<thead><tr><th scope=col>name</th>" in page
     assert "<th scope=col class='number'>built</th>" in page
@@ -34,29 +34,29 @@ def test_a_sheet_is_a_table_under_its_columns_with_the_cited_row():
 
 def test_a_quote_inside_a_cell_is_marked_in_it():
     start = SHEET.index("kerry")
-    page = readable(SHEET, Marks((start, start + 5)), rows=True)
+    page = readable(SHEET, PageMarks((start, start + 5)), rows=True)
     assert "<tr class='cited'><td>S<mark>kerry</mark></td>" in page
 
 
 def test_lines_above_the_names_of_the_columns_stand_above_the_table():
-    page = readable("Prices of 2025\na | b | c\n1 | 2 | 3", Marks(), rows=True)
+    page = readable("Prices of 2025\na | b | c\n1 | 2 | 3", PageMarks(), rows=True)
     assert page.startswith("<p>Prices of 2025</p><div class='rows'><table><thead><tr><th")
 
 
 def test_rows_without_names_are_a_table_without_a_head():
     assert header_row([["x"], ["y"]]) is None
-    assert "<thead>" not in readable("x\ny", Marks(), rows=True)
+    assert "<thead>" not in readable("x\ny", PageMarks(), rows=True)
 
 
 def test_the_head_of_a_letter_is_told_from_its_body():
     text = "Rent\n\nFrom: a@example.org\nTo: b@example.org\n\nFrom: here on it is text."
-    page = readable(text, Marks(), [Heading(1, 0, 1, "Rent")])
+    page = readable(text, PageMarks(), [Heading(1, 0, 1, "Rent")])
     assert "<dl><dt>From:</dt><dd>a@example.org</dd><dt>To:</dt>" in page
     assert "<p>From: here on it is text.</p>" in page
 
 
 def test_other_quotes_are_paler_and_give_way_to_the_one_looked_at():
-    page = readable("one two three", Marks((4, 7), ((0, 13), (4, 7))))
+    page = readable("one two three", PageMarks((4, 7), ((0, 13), (4, 7))))
     assert page == (
         "<p><mark class='other'>one </mark><mark>two</mark><mark class='other'> three</mark></p>"
     )
@@ -65,13 +65,13 @@ def test_other_quotes_are_paler_and_give_way_to_the_one_looked_at():
 def test_a_window_shows_only_the_lines_around_a_quote():
     text = "\n\n".join(f"Line {n}." for n in range(100))
     start = text.index("Line 50.")
-    page = readable(text, Marks((start, start + 8)), window=(start - 5, start + 12))
+    page = readable(text, PageMarks((start, start + 8)), window=(start - 5, start + 12))
     assert "<mark>Line 50.</mark>" in page and "Line 49." in page and "Line 52." not in page
     assert page.startswith("<p class='cut'>…</p>") and page.endswith("<p class='cut'>…</p>")
 
 
 def test_markup_of_a_page_is_only_text():
-    page = readable("<b>x</b> | <script>1</script>\n<i>&", Marks((0, 5)))
+    page = readable("<b>x</b> | <script>1</script>\n<i>&", PageMarks((0, 5)))
     assert "<b>" not in page and "<script" not in page and "<i>" not in page
 
 
@@ -81,7 +81,7 @@ SPANS = st.tuples(st.integers(-5, 90), st.integers(-5, 90))
 
 @given(TEXTS, SPANS, st.lists(SPANS, max_size=4), st.booleans())
 def test_every_character_is_shown_once_and_in_order(text, quote, others, rows):
-    page = readable(text, Marks(quote, tuple(others)), [Heading(1, 0, 1, "a")], rows=rows)
+    page = readable(text, PageMarks(quote, tuple(others)), [Heading(1, 0, 1, "a")], rows=rows)
     assert visible(page) == re.sub(r"[\s|]", "", text)
 
 

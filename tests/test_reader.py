@@ -7,11 +7,16 @@ import math
 
 import pytest
 
-from rag_app.answering.calibration import Calibration, LibraryFit, Logistic
-from rag_app.answering.reader import Reader
-from rag_app.answering.span_model import SpanModel
-from rag_app.answering.spans import PassageSpans, ScoredSpan
-from rag_app.citations import cite
+from rag_app.answering.chain import cite
+from rag_app.answering.extraction import Reader
+from rag_app.answering.span_model import (
+    Calibration,
+    LibraryFit,
+    Logistic,
+    PassageSpans,
+    ScoredSpan,
+    SpanModel,
+)
 from rag_app.errors import ModelUnavailable
 from rag_app.types import Chunk, Draft, Passage
 

@@ -5,12 +5,9 @@ from pdfs import PARAGRAPH, Line, changed, drawn, locked, outlined, paragraph, p
 from pypdf.generic import DecodedStreamObject, NameObject
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, PasswordNeeded, WrongPassword
-from rag_app.reading.hyphens import resolve_hyphens
 from rag_app.reading.limits import Limits
-from rag_app.reading.pages import ranges
-from rag_app.reading.pdf import read_pdf
-from rag_app.reading.pdf_about import About
-from rag_app.reading.pdf_file import unlock
+from rag_app.reading.pdf import About, read_pdf, resolve_hyphens
+from rag_app.reading.pdf_page import ranges, unlock
 
 TEXT = "\r\n".join(PARAGRAPH)
 
@@ -211,13 +208,13 @@ def test_what_pypdf_cannot_follow_costs_no_text(read, monkeypatch):
     def fail(*_args, **_more):
         raise RecursionError
 
-    monkeypatch.setattr("rag_app.reading.pdf_about.pypdf.PdfReader", fail)
+    monkeypatch.setattr("rag_app.reading.pdf.pypdf.PdfReader", fail)
     reading = read(pdf("Hello", title="A fine title"))
     assert (texts(reading), reading.title) == (["Hello"], "")
 
 
 def test_pypdf_is_stopped_where_it_does_not_end(file, monkeypatch):
-    monkeypatch.setattr("rag_app.reading.pdf_about._SECONDS", 0.1)
+    monkeypatch.setattr("rag_app.reading.pdf._SECONDS", 0.1)
     about = About(file(pdf("Hello")))
 
     def hang(_reader):

@@ -9,7 +9,7 @@ from offices import docx, opendocument, paragraph
 from old_offices import compound, slides, word
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
-from rag_app.reading import converted
+from rag_app.reading import doc
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import read_ole
 from rag_app.reading.opendocument import read_odt
@@ -132,7 +132,7 @@ def test_an_old_word_document_without_its_table_is_damaged(read_old):
 
 
 def test_a_file_from_before_1997_asks_for_libreoffice(read_old, monkeypatch):
-    monkeypatch.setattr(converted.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doc.shutil, "which", lambda name: None)
     with pytest.raises(UnsupportedFormat, match="needs LibreOffice, which is not installed"):
         read_old(compound(word("x\r", version=104)))
 
@@ -148,7 +148,7 @@ def test_libreoffice_is_asked_where_it_is_installed(read_old, monkeypatch, tmp_p
         f'cp "{ready}" "$2/${{name%.*}}.docx"\n'
     )
     program.chmod(0o755)
-    monkeypatch.setattr(converted.shutil, "which", lambda name: str(program))
+    monkeypatch.setattr(doc.shutil, "which", lambda name: str(program))
     assert read_old(compound(word("x\r", version=104))).pages[0].text == "From long ago."
 
 
@@ -156,8 +156,8 @@ def test_a_libreoffice_that_hangs_names_the_limit(read_old, monkeypatch):
     def run(command, timeout, **rest):
         raise subprocess.TimeoutExpired(command, timeout)
 
-    monkeypatch.setattr(converted.shutil, "which", lambda name: "soffice")
-    monkeypatch.setattr(converted.subprocess, "run", run)
+    monkeypatch.setattr(doc.shutil, "which", lambda name: "soffice")
+    monkeypatch.setattr(doc.subprocess, "run", run)
     with pytest.raises(LimitReached, match="RAG_APP_READ_SECONDS"):
         read_old(compound(word("x\r", version=104)))
 

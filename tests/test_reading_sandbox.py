@@ -11,7 +11,6 @@ import pytest
 from pdfs import drawn, locked, paragraph, pdf, scan
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, PasswordNeeded, WrongPassword
-from rag_app.reading import process
 from rag_app.reading import sandbox as sandbox_module
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
@@ -334,7 +333,7 @@ def test_a_child_never_outlives_its_parent(file, endless, busy):
 
 
 def test_only_frames_come_out_of_the_child(file):
-    child = process.Child(512)
+    child = sandbox_module.Child(512)
     request = {"task": "boxes", "path": str(file(pdf("Hello"))), "number": 1, "start": 0, "end": 5}
     child.send(request)
     header, body = child.receive(30)

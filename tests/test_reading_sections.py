@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.sections import Sections, row_text, tidy
+from rag_app.reading.sections import PageBuilder, row_text, tidy
 
 WORDS = st.lists(st.sampled_from(["word", "Ende.", "x" * 90, "漢字", "a\tb"]), max_size=160)
 TEXT = WORDS.map(" ".join)
@@ -22,8 +22,8 @@ BLOCKS = st.lists(
 )
 
 
-def build(blocks) -> Sections:
-    sections = Sections(Limits())
+def build(blocks) -> PageBuilder:
+    sections = PageBuilder(Limits())
     for kind, what, more in blocks:
         if kind == "heading":
             sections.heading(what, more)
@@ -65,7 +65,7 @@ def test_headings_come_in_the_order_of_the_document(blocks):
 
 
 def test_a_long_paragraph_is_cut_after_a_sentence():
-    sections = Sections(Limits())
+    sections = PageBuilder(Limits())
     sections.paragraph("A sentence of some words. " * 400)
     pages = sections.reading().pages
     assert len(pages) > 2
@@ -73,7 +73,7 @@ def test_a_long_paragraph_is_cut_after_a_sentence():
 
 
 def test_a_label_stays_on_all_pages_of_its_part():
-    sections = Sections(Limits())
+    sections = PageBuilder(Limits())
     for part in ("one", "two"):
         sections.new_page(part)
         sections.paragraph("A sentence of some words. " * 200)
@@ -81,7 +81,7 @@ def test_a_label_stays_on_all_pages_of_its_part():
 
 
 def test_more_pages_than_allowed_name_the_limit():
-    sections = Sections(Limits(max_pages=1))
+    sections = PageBuilder(Limits(max_pages=1))
     sections.paragraph("one")
     sections.new_page()
     sections.paragraph("two")

@@ -10,11 +10,9 @@ from offices import opendocument, xlsx
 from old_offices import compound
 
 from rag_app.errors import DamagedFile, LimitReached, NoText
-from rag_app.reading.delimited import read_delimited, sniff
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import read_ole
-from rag_app.reading.rows import row_pages
-from rag_app.reading.sheets import cell_text, read_sheets
+from rag_app.reading.sheets import cell_text, read_delimited, read_sheets, row_pages, sniff
 
 
 @pytest.fixture

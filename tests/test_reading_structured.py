@@ -6,7 +6,7 @@ import pytest
 
 from rag_app.errors import DamagedFile, LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.sources import read_asciidoc, read_latex, read_org, read_rst
+from rag_app.reading.plain_text import read_asciidoc, read_latex, read_org, read_rst
 from rag_app.reading.structured import read_json, read_xml
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.text import read_markdown, read_text
+from rag_app.reading.plain_text import read_markdown, read_text
 
 
 @pytest.fixture

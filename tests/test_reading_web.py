@@ -7,8 +7,7 @@ from rag_app.errors import DamagedFile, NoText, UnsupportedFormat
 from rag_app.reading.epub import read_epub
 from rag_app.reading.limits import Limits
 from rag_app.reading.mail import read_mhtml
-from rag_app.reading.tables import Cell, compact, spread
-from rag_app.reading.web import read_html
+from rag_app.reading.web import Cell, compact, read_html, spread
 
 
 @pytest.fixture

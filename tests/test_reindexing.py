@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.encoders.live_index import Live, LiveEmbedder, LiveVectors, Pair
-from rag_app.encoders.other_embedding import FolderEmbedder
 from rag_app.errors import ModelUnavailable
 from rag_app.library import Library
+from rag_app.retrieval.live_index import Live, LiveEmbedder, LiveVectors, ModelIndex
+from rag_app.retrieval.sentence_models import FolderEmbedder
 from rag_app.types import RetrieverKind, Status
 from tests import sentence_models as models
 from tests.fakes import ListVectors, WordEmbedder
@@ -97,9 +97,9 @@ def test_the_old_model_answers_until_the_new_one_has_seen_everything(toys, tmp_p
 
 
 def test_who_is_stopped_in_between_goes_on_where_he_stopped(toys, tmp_path, monkeypatch):
-    from rag_app.encoders import catching_up
+    from rag_app.retrieval import reindexing
 
-    monkeypatch.setattr(catching_up, "_TEXTS_PER_STEP", 1)
+    monkeypatch.setattr(reindexing, "_TEXTS_PER_STEP", 1)
     data = tmp_path / "data"
     with open_library(data) as library:
         for number in range(4):
@@ -157,7 +157,7 @@ with open_library(Path(sys.argv[1]), embedding="other") as library:
 
 
 def test_who_is_killed_at_any_point_loses_nothing(tmp_path, monkeypatch):
-    from rag_app.encoders import beginning
+    from rag_app.retrieval import reindexing
 
     data = tmp_path / "data"
     with open_library(data) as library:
@@ -171,7 +171,7 @@ def test_who_is_killed_at_any_point_loses_nothing(tmp_path, monkeypatch):
             time.sleep(wait)
             child.kill()
     other = Other()
-    monkeypatch.setattr(beginning, "embedder_of", lambda *_: other)
+    monkeypatch.setattr(reindexing, "embedder_of", lambda *_: other)
     with open_library(data, embedding="other") as library:
         assert len(dense(library)) == 8
         until(lambda: library.reindexing() is None)
@@ -254,19 +254,19 @@ class Wide(WordEmbedder):
 
 
 def test_what_the_old_model_made_never_meets_the_new_index():
-    live = Live(Pair("", WordEmbedder(), ListVectors()))
+    live = Live(ModelIndex("", WordEmbedder(), ListVectors()))
     embedder, vectors = LiveEmbedder(live), LiveVectors(live)
     passages, question = embedder.embed_documents(["the ferry"]), embedder.embed_query("ferry")
     with live.alone(threading.Event()) as alone:
         assert alone
-        live.current = Pair("wide", Wide(), ListVectors())
+        live.current = ModelIndex("wide", Wide(), ListVectors())
     vectors.upsert("document", ["1"], passages)
     assert vectors.vectors("document") == {"1": [1.0, 0.0]}
     assert vectors.search(question, 3) == [("1", 1.0)]
 
 
 def test_nobody_takes_over_while_a_search_is_under_way():
-    live = Live(Pair("", WordEmbedder(), ListVectors()))
+    live = Live(ModelIndex("", WordEmbedder(), ListVectors()))
     stop = threading.Event()
     entered: list[bool] = []
 
@@ -287,6 +287,6 @@ def test_nobody_takes_over_while_a_search_is_under_way():
 
 
 def test_the_model_that_answers_may_be_missing(tmp_path):
-    embedder = LiveEmbedder(Live(Pair("", FolderEmbedder(tmp_path / "none"), ListVectors())))
+    embedder = LiveEmbedder(Live(ModelIndex("", FolderEmbedder(tmp_path / "none"), ListVectors())))
     with pytest.raises(ModelUnavailable):
         embedder.warm()

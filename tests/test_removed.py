@@ -13,8 +13,8 @@ import pytest
 
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import RetrieverKind
-from rag_app.vectors import ChromaVectors
 from tests.fakes import WordEmbedder, _vector
 
 SECRET = "zanzibarine"  # stands in what is removed

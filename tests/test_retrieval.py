@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval import HybridRetriever, query_words
-from rag_app.store import Store
+from rag_app.retrieval.retriever import HybridRetriever, query_words
+from rag_app.storage import Store
 from rag_app.types import Passage, RetrieverKind
 from tests.fakes import ListVectors, WordEmbedder
 from tests.test_store import document, fill

@@ -12,7 +12,7 @@ from round_trips import QUESTION, SENTENCE, Case, cases
 
 from rag_app.library import Library
 from rag_app.reading import READERS
-from rag_app.reading.kinds import PICTURES
+from rag_app.reading.formats import PICTURES
 from rag_app.settings import Settings
 from rag_app.types import Citation, Finished, Status
 from tests.fakes import WordEmbedder

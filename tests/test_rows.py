@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_app.vectors import ChromaVectors
-from rag_app.vectors.rows import Rows
+from rag_app.storage.chroma import ChromaVectors
+from rag_app.storage.vectors import VectorFiles
 from tests.fakes import ListVectors
 
 DOCUMENT = "f" * 64
@@ -23,7 +23,7 @@ def vector(number, time):
 @given(st.lists(st.tuples(chunks, st.integers(0, 300)), max_size=6), chunks)
 def test_what_is_read_is_what_was_written_last_whatever_was_torn(tmp_path_factory, writes, asked):
     folder = tmp_path_factory.mktemp("r")
-    rows = Rows(folder)
+    rows = VectorFiles(folder)
     for time, (numbers, torn) in enumerate(writes):
         rows.append(DOCUMENT, [f"c-{n}" for n in numbers], [vector(n, time) for n in numbers])
         (file,) = folder.iterdir()
@@ -42,7 +42,7 @@ def test_what_is_read_is_what_was_written_last_whatever_was_torn(tmp_path_factor
 
 
 def test_a_document_without_a_file_and_ids_that_are_too_long_are_left_to_chroma(tmp_path):
-    rows = Rows(tmp_path / "rows")
+    rows = VectorFiles(tmp_path / "rows")
     assert rows.read(DOCUMENT, ["c-0"]) is None
     rows.append(DOCUMENT, ["c" * 80], [[1.0]])
     assert rows.read(DOCUMENT, ["c" * 80]) is None
@@ -50,7 +50,7 @@ def test_a_document_without_a_file_and_ids_that_are_too_long_are_left_to_chroma(
 
 
 def test_zeros_that_a_power_cut_leaves_are_no_vectors(tmp_path):
-    rows = Rows(tmp_path)
+    rows = VectorFiles(tmp_path)
     rows.append(DOCUMENT, ["c-0"], [[1.0, 0.0]])
     (file,) = tmp_path.iterdir()
     with file.open("ab") as opened:

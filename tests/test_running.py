@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.chunking import chunk_pages
-from rag_app.text.running import own_texts
+from rag_app.retrieval.chunking import chunk_pages
+from rag_app.text.structure import own_texts
 from rag_app.types import Page
 
 BODY = ("Barley is sown in spring.", "Wheat is cut in August.", "Rye is threshed by hand.")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.store import Store
-from rag_app.store.shelves import Shelved, Shelves, cleaned, cleaned_folder
+from rag_app.storage import Store
+from rag_app.storage.collections import DocumentGroups, Shelved, cleaned, cleaned_folder
 from rag_app.types import Document, Status
 
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path):
 
 
 def test_a_document_is_in_one_folder_and_in_those_around_it(store):
-    shelves, one = Shelves(store.database), add(store, "a")
+    shelves, one = DocumentGroups(store.database), add(store, "a")
     shelves.put(one, "Old")
     shelves.put(one, "Contracts/ 2025 /")
     shelf = shelves.all()
@@ -38,7 +38,7 @@ def test_a_document_is_in_one_folder_and_in_those_around_it(store):
 
 
 def test_tags_that_differ_in_case_only_are_the_same(store):
-    shelves, one, two = Shelves(store.database), add(store, "a"), add(store, "b")
+    shelves, one, two = DocumentGroups(store.database), add(store, "a"), add(store, "b")
     shelves.tag([one], "Budget")
     shelves.tag([one, two], "#budget")
     assert shelves.all().tags == {"Budget": {one, two}}
@@ -49,7 +49,7 @@ def test_tags_that_differ_in_case_only_are_the_same(store):
 
 
 def test_a_collection_is_a_choice_under_a_name(store):
-    shelves, one, two = Shelves(store.database), add(store, "a"), add(store, "b")
+    shelves, one, two = DocumentGroups(store.database), add(store, "a"), add(store, "b")
     assert shelves.collect("  My   board ", [one, two]) == "My board"
     shelves.collect("my board", [two])
     assert shelves.all().collections == {"my board": {two}}
@@ -59,7 +59,7 @@ def test_a_collection_is_a_choice_under_a_name(store):
 
 
 def test_what_is_removed_leaves_its_shelves(store):
-    shelves, one = Shelves(store.database), add(store, "a")
+    shelves, one = DocumentGroups(store.database), add(store, "a")
     shelves.put(one, "F")
     shelves.tag([one], "t")
     shelves.collect("c", [one])
@@ -69,7 +69,7 @@ def test_what_is_removed_leaves_its_shelves(store):
 
 
 def test_a_newer_version_stands_where_the_older_one_stood(store):
-    shelves, older, newer = Shelves(store.database), add(store, "a"), add(store, "b")
+    shelves, older, newer = DocumentGroups(store.database), add(store, "a"), add(store, "b")
     shelves.put(older, "F")
     shelves.tag([older], "t")
     shelves.collect("c", [older])
@@ -80,7 +80,7 @@ def test_a_newer_version_stands_where_the_older_one_stood(store):
 
 
 def test_a_document_that_is_gone_is_put_nowhere(store):
-    shelves = Shelves(store.database)
+    shelves = DocumentGroups(store.database)
     shelves.put("gone", "F")
     shelves.tag(["gone"], "t")
     shelves.collect("c", ["gone"])

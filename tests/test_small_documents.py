@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from rag_app.vectors import ChromaVectors, small_documents
-from rag_app.vectors.small_documents import LARGEST, SmallDocuments
+from rag_app.storage import vectors as vectors_module
+from rag_app.storage.chroma import ChromaVectors
+from rag_app.storage.vectors import LARGEST, SmallDocuments
 from tests.fakes import ListVectors
 
 chance = random.Random(2)
@@ -62,12 +63,12 @@ def test_large_documents_and_many_are_left_to_the_index():
     small = SmallDocuments()
     many = ([str(n) for n in range(LARGEST + 1)], [[1.0]] * (LARGEST + 1))
     assert small.search([1.0], 1, ["a"], lambda _: many) is None
-    names = [str(n) for n in range(small_documents._FEW + 1)]
+    names = [str(n) for n in range(vectors_module._FEW + 1)]
     assert small.search([1.0], 1, names, lambda _: ([], [])) is None
 
 
 def test_what_is_fetched_for_one_search_is_bounded_and_the_next_goes_on(monkeypatch):
-    monkeypatch.setattr(small_documents, "_FETCHED", 4)
+    monkeypatch.setattr(vectors, "_FETCHED", 4)
     small = SmallDocuments()
 
     def load(document):
@@ -79,7 +80,7 @@ def test_what_is_fetched_for_one_search_is_bounded_and_the_next_goes_on(monkeypa
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
 def test_of_many_documents_the_chosen_are_found(chroma, share, monkeypatch):
-    monkeypatch.setattr(small_documents, "_FEW", 0)
+    monkeypatch.setattr(vectors, "_FEW", 0)
     oracle = ListVectors()
     for document in range(400):
         ids, made = [f"{document}-0"], vectors(1)
@@ -92,7 +93,7 @@ def test_of_many_documents_the_chosen_are_found(chroma, share, monkeypatch):
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(small_documents, "_KEPT", 5)
+    monkeypatch.setattr(vectors, "_KEPT", 5)
     small, fetched = SmallDocuments(), []
 
     def load(document):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.small_talk import Talk, reply, struck, talk
+from rag_app.answering.chitchat import Talk, reply, struck, talk
 
 
 @pytest.mark.parametrize(

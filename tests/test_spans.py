@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.calibration import Calibration, LibraryFit, Logistic
-from rag_app.answering.spans import (
+from rag_app.answering.span_model import (
+    Calibration,
+    LibraryFit,
+    Logistic,
     PassageSpans,
     ScoredSpan,
     log_sum,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.errors import LibraryDamaged, UnknownDocument
-from rag_app.store import Indexed, Store
+from rag_app.storage import Indexed, Store
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
 

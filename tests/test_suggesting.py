@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.overview.question_forms import question_of
-from rag_app.overview.report_forms import reported
-from rag_app.overview.suggesting import suggestions
-from rag_app.overview.topics import key_topics
+from rag_app.answering.overview import key_topics
+from rag_app.answering.suggested_questions import question_of, reported, suggestions
 from rag_app.types import Chunk, Heading
 from tests.fakes import WordEmbedder
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.summary import central, representatives
+from rag_app.answering.summarisation import central, representatives
 
 
 def unit(*rows: list[float]) -> np.ndarray:

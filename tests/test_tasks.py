@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app import chain
-from rag_app.answering.wishes import Kind, Task, topic, wanted
+from rag_app.answering import chain
+from rag_app.answering.task_router import Task, TaskKind, topic, wanted
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Delta, Document, Finished, Sources, Status
@@ -44,13 +44,13 @@ def ask(library: Library, wish: str, generator: str | None = None) -> Answer:
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("Summarise this report", Kind.SUMMARY),
-        ("Could you please give me a short summary of the lease?", Kind.SUMMARY),
-        ("What is this document about?", Kind.SUMMARY),
-        ("Compare the two offers", Kind.COMPARISON),
-        ("what are the main differences between the leases", Kind.COMPARISON),
-        ("Write a letter to the landlord", Kind.DRAFT),
-        ("translate page 3 into French", Kind.TRANSLATION),
+        ("Summarise this report", TaskKind.SUMMARY),
+        ("Could you please give me a short summary of the lease?", TaskKind.SUMMARY),
+        ("What is this document about?", TaskKind.SUMMARY),
+        ("Compare the two offers", TaskKind.COMPARISON),
+        ("what are the main differences between the leases", TaskKind.COMPARISON),
+        ("Write a letter to the landlord", TaskKind.DRAFT),
+        ("translate page 3 into French", TaskKind.TRANSLATION),
         ("When was the summary written?", None),
         ("Who wrote the report?", None),
         ("What does the ferry cost?", None),

@@ -13,10 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rag_app.answering.build import Workshop
-from rag_app.answering.chat_models import Terms
-from rag_app.answering.choice import Choice
-from rag_app.answering.servers import models, try_out
+from rag_app.answering.chat_models import ChatSettings, models, try_out
+from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import ChatModelError
 from tests.fakes import WordEmbedder
@@ -60,9 +59,9 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def generator(url: str, model: str, tokens: int = 40):
-    terms = Terms(seconds=30, most_tokens=tokens)
-    return Workshop(WordEmbedder(), SpanModel(), 0.2, terms, 4_000, "quotes").build(
-        Choice("openai", model, url)
+    terms = ChatSettings(seconds=30, most_tokens=tokens)
+    return GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, 4_000, "quotes").build(
+        ModelSpec("openai", model, url)
     )
 
 
@@ -70,7 +69,7 @@ def test_it_is_tried_out_and_answers(served):
     url, model, _ = served
     try:
         assert "works: it answered in" in try_out(
-            Choice("openai", model, url), Terms(most_tokens=8)
+            ModelSpec("openai", model, url), ChatSettings(most_tokens=8)
         )
     except ChatModelError as error:  # random weights may write white space only
         assert "writes nothing" in str(error)

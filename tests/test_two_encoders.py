@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.embedding import Embedder
-from rag_app.encoders.two_encoders import EncoderSource, Similarity, TextEncoder, TwoEncoders
 from rag_app.errors import ModelUnavailable
-from rag_app.vectors import ChromaVectors
+from rag_app.retrieval.dual_encoder import EncoderSource, Similarity, TextEncoder, TwoEncoders
+from rag_app.retrieval.embedding import Embedder
+from rag_app.storage.chroma import ChromaVectors
 from tests import toy_models as toys
 
 WORDS = [f"word{number}" for number in range(40)]

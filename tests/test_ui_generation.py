@@ -20,13 +20,13 @@ from rag_app.types import (
     Status,
     Timing,
 )
-from rag_app.ui import generation, texts
-from rag_app.ui.generation import Generation
+from rag_app.ui import live_answer, texts
+from rag_app.ui.live_answer import Generation
 
 ANSWER = Answer("q", "All [1]", "", False, 0.9, "quotes", (), (), Timing(0.1, 0.1))
 
 
-def ended(events) -> generation.Moment:
+def ended(events) -> live_answer.Moment:
     running = Generation(events)
     assert running.wait(5)
     return running.now()
@@ -113,14 +113,14 @@ class Reading:
 
 def test_a_question_waits_for_the_documents_that_came_with_it():
     library = Reading(looks=3)
-    running = generation.ask(library, "x1", "q", None, ["d"])
+    running = live_answer.ask(library, "x1", "q", None, ["d"])
     assert running.wait(5)
     assert library.asked_after == 0 and library.kept == {"x1": ANSWER}
 
 
 def test_a_question_that_waits_can_be_stopped():
     library = Reading(looks=10_000)
-    running = generation.ask(library, "x1", "q", None, ["d"])
+    running = live_answer.ask(library, "x1", "q", None, ["d"])
     running.stop()
     assert running.wait(5)
     assert library.asked_after is None and running.now().stopped
@@ -133,7 +133,7 @@ def test_words_of_a_document_that_was_removed_meanwhile_are_neither_kept_nor_sho
     library.said = dataclasses.replace(
         ANSWER, text="Secret [1]", citations=(citation,), passages=(passage,)
     )
-    running = generation.ask(library, "x1", "q", None, [])
+    running = live_answer.ask(library, "x1", "q", None, [])
     assert running.wait(5)
     assert library.forgotten == ["gone"] and "Secret" not in repr(running.now())
 

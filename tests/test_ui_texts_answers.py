@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_app.answering.defining import SAID_OF_IT
-from rag_app.questions import APP
+from rag_app.answering.answer_language import SAID_OF_IT
+from rag_app.answering.ask_options import APP
 from rag_app.types import Answer, Timing
 from rag_app.ui import texts_answers
 

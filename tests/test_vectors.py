@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_app.vectors import ChromaVectors
+from rag_app.storage.chroma import ChromaVectors
 from tests.fakes import ListVectors
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.disk.originals import Originals
 from rag_app.errors import DocumentError, QuestionError
-from rag_app.intake import watching
-from rag_app.intake.folders import look
+from rag_app.ingestion import watching
+from rag_app.ingestion.watching import look
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.storage.originals import Originals
 from rag_app.types import RetrieverKind
 from tests.fakes import WordEmbedder
 

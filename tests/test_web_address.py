@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app import cli
-from rag_app.disk.originals import INSIDE, display_name
+from rag_app.cli import main
 from rag_app.errors import AddressError, FetchStopped, PageRefused, SettingsError
 from rag_app.export.conversation import export
-from rag_app.intake import web_address as web
+from rag_app.ingestion import web_address as web
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.store import Store
-from rag_app.store.database import VERSIONS
-from rag_app.store.fetched import Origin
+from rag_app.storage import Store
+from rag_app.storage.database import VERSIONS
+from rag_app.storage.originals import INSIDE, display_name
+from rag_app.storage.provenance import Origin
 from rag_app.types import Finished, Status
-from rag_app.ui.fetches import Fetching
+from rag_app.ui.jobs import Fetching
 from rag_app.ui.web_pages import origin_html
 from tests.fakes import WordEmbedder
 from tests.web_sites import Site, web_site
@@ -253,7 +253,7 @@ def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch,
     address = site.page("/p", FERRY.format("Fares", "four"))
 
     def run(*arguments: str):
-        status = cli.main([*arguments, "--data-dir", str(tmp_path / "data"), "--json"])
+        status = main.main([*arguments, "--data-dir", str(tmp_path / "data"), "--json"])
         return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     status, [added] = run("add", address)
@@ -269,7 +269,7 @@ def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch,
     assert refused["name"] == f"{site.address}/nowhere"
     [documents] = run("documents")[1]
     assert {d["address"] for d in documents} == {address}
-    assert cli.main(["add", "--watch", address, "--data-dir", str(tmp_path / "data")]) == 2
+    assert main.main(["add", "--watch", address, "--data-dir", str(tmp_path / "data")]) == 2
 
 
 def test_a_page_that_cannot_be_read_fails_like_a_file(library, site):

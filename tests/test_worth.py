@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.words import telling
-from rag_app.answering.worth import speaks_of, stands_under, tells
+from rag_app.answering.quotes import telling
+from rag_app.answering.summarisation import speaks_of, stands_under, tells
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,28 @@ Keys are handed in and kept in memory only: never shown, logged or stored."""
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.answering.choice import OLLAMA_URL, Choice
-from rag_app.downloads.downloading import is_hub_id, local_folder
+from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
+from rag_app.models.download import Fetch, discard, folder_of, is_hub_id, local_folder
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from pydantic import SecretStr
 
+
 _NO_KEY = "none"  # servers on one's own machine want a key and do not look at it
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ChatSettings:
     """How a chat model is asked."""
 
     key: SecretStr | None = None
@@ -30,11 +35,11 @@ class Terms:
     models: Path = Path()  # where models of the hub are kept
 
 
-def open_model(choice: Choice, terms: Terms) -> BaseChatModel:
+def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
     """The chat model of a choice. Raises ChatModelError."""
     key = _checked_key(terms)
     if choice.kind == "local":
-        from rag_app.answering.local_chat import open_local
+        from rag_app.answering.transformers_chat import open_local
 
         folder = local_folder(choice.model, terms.models)
         if not folder.is_dir() and is_hub_id(choice.model):
@@ -48,7 +53,7 @@ def open_model(choice: Choice, terms: Terms) -> BaseChatModel:
     return _by_provider(choice, terms, key)
 
 
-def _checked_key(terms: Terms) -> str:
+def _checked_key(terms: ChatSettings) -> str:
     key = terms.key.get_secret_value().strip() if terms.key else ""
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ChatModelError(
@@ -58,7 +63,7 @@ def _checked_key(terms: Terms) -> str:
     return key
 
 
-def _openai_compatible(choice: Choice, terms: Terms, key: str) -> BaseChatModel:
+def _openai_compatible(choice: ModelSpec, terms: ChatSettings, key: str) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
@@ -81,7 +86,7 @@ def _openai_compatible(choice: Choice, terms: Terms, key: str) -> BaseChatModel:
     )
 
 
-def _by_provider(choice: Choice, terms: Terms, key: str) -> BaseChatModel:
+def _by_provider(choice: ModelSpec, terms: ChatSettings, key: str) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     given: dict[str, Any] = {"timeout": terms.seconds, "max_tokens": terms.most_tokens}
@@ -102,7 +107,7 @@ def _by_provider(choice: Choice, terms: Terms, key: str) -> BaseChatModel:
     return model
 
 
-def explain(error: Exception, choice: Choice) -> ChatModelError:
+def explain(error: Exception, choice: ModelSpec) -> ChatModelError:
     """One sentence on what is wrong with a chat model and what to do. Never holds the key."""
     if isinstance(error, ChatModelError):
         return error
@@ -117,7 +122,7 @@ def explain(error: Exception, choice: Choice) -> ChatModelError:
     return ChatModelError(_breakdown(error, choice, where))
 
 
-def _refusal(status: int, choice: Choice, where: str) -> str:
+def _refusal(status: int, choice: ModelSpec, where: str) -> str:
     if status in (401, 403):
         return f"{where} did not accept the key. Check RAG_APP_CHAT_KEY and what it may use."
     if status == 404:
@@ -132,7 +137,7 @@ def _refusal(status: int, choice: Choice, where: str) -> str:
     return f"{where} failed (status {status}). Look at the server's own messages, then try again."
 
 
-def _breakdown(error: Exception, choice: Choice, where: str) -> str:
+def _breakdown(error: Exception, choice: ModelSpec, where: str) -> str:
     names = {cls.__name__ for cls in type(error).__mro__}
     if any("Timeout" in name for name in names):
         return f"{choice.name} was silent for too long. Try again, or choose a smaller model."
@@ -149,3 +154,113 @@ def _breakdown(error: Exception, choice: Choice, where: str) -> str:
     if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
         return f"There is not enough memory for {choice.name}. Choose a smaller model."
     return f"{choice.name} could not answer ({type(error).__name__}). Try another model."
+
+
+# Servers of chat models that run on this machine, and whether a chosen model answers.
+#
+# Looks at this machine only, and only when it is asked to.
+
+KNOWN = (
+    ("Ollama", "http://127.0.0.1:11434/v1"),
+    ("LM Studio", "http://127.0.0.1:1234/v1"),
+    ("llama.cpp", "http://127.0.0.1:8080/v1"),
+    ("vLLM", "http://127.0.0.1:8000/v1"),
+)
+_PATIENCE = 0.5  # seconds; a server on this machine answers at once
+_MOST_MODELS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answered, and the models it offers."""
+
+    name: str
+    url: str
+    models: tuple[str, ...]
+
+
+def running(known: Sequence[tuple[str, str]] = KNOWN) -> list[Server]:
+    """The servers of this machine that answer now, in the order of `known`."""
+    with ThreadPoolExecutor(len(known) or 1) as pool:
+        found = pool.map(lambda pair: Server(pair[0], pair[1], models(pair[1])), known)
+    return [server for server in found if server.models]
+
+
+def models(url: str) -> tuple[str, ...]:
+    """The models a server offers; none if it does not answer as an OpenAI-compatible one does."""
+    import httpx
+
+    try:
+        reply = httpx.get(f"{url}/models", timeout=_PATIENCE, trust_env=False)
+        listed = reply.raise_for_status().json()["data"]
+        names = [str(one["id"]) for one in listed[:_MOST_MODELS]]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return ()
+    return tuple(name for name in names if name.isprintable())
+
+
+def try_out(choice: ModelSpec, terms: ChatSettings) -> str:
+    """One sentence: that it works and how fast. Raises ChatModelError with one on what is wrong."""
+    began = time.perf_counter()
+    try:
+        model = open_model(choice, terms)
+        said = str(model.invoke([("human", "Reply with the word: ready")]).text)
+    except Exception as error:
+        raise explain(error, choice) from error
+    if not said.strip():
+        raise ChatModelError(f"{choice.name} answers, but writes nothing. Choose another model.")
+    return f"{choice.name} works: it answered in {time.perf_counter() - began:.1f} s."
+
+
+# The chat models that can be chosen: what runs on this machine, and what can be fetched.
+
+
+class ChatModelCatalogue:
+    """One download at a time; everything else is looked up when it is asked for."""
+
+    def __init__(self, terms: ChatSettings) -> None:
+        self._terms = terms
+        self._lock = threading.Lock()
+        self._fetch: Fetch | None = None
+
+    def close(self) -> None:
+        """Stop a download that is under way; what has arrived is kept."""
+        if self._fetch is not None:
+            self._fetch.stop()
+
+    def servers(self) -> list[Server]:
+        """The servers of chat models that run on this machine now."""
+        return running()
+
+    def try_out(self, generator: str) -> str:
+        """One sentence that a chat model works. Raises ChatModelError with one on what is wrong."""
+        return try_out(parse(generator), self._terms)
+
+    def missing(self, generator: str) -> str:
+        """The hub's name of a model that is chosen and not here yet; else empty."""
+        choice = parse(generator)
+        here = local_folder(choice.model, self._terms.models).is_dir()
+        return choice.model if choice.kind in LOCAL and is_hub_id(choice.model) and not here else ""
+
+    def fetched(self, generator: str) -> str:
+        """The hub's name of a model that is chosen and was downloaded; else empty."""
+        model = parse(generator).model
+        return model if is_hub_id(model) and folder_of(model, self._terms.models).is_dir() else ""
+
+    def fetch_again(self, model: str) -> Fetch:
+        """Download a model anew: what is here of it is damaged."""
+        if self._fetch is None or not self._fetch.running:
+            discard(model, self._terms.models)
+        return self.fetch(model)
+
+    def fetch(self, model: str) -> Fetch:
+        """Begin to download a model, or the download that is under way."""
+        with self._lock:
+            if self._fetch is None or not self._fetch.running:
+                self._fetch = Fetch(model, self._terms.models)
+            return self._fetch
+
+    @property
+    def fetching(self) -> Fetch | None:
+        """The last download that was begun."""
+        return self._fetch

@@ -1,115 +1,161 @@
-"""A generator of transformers with its tokenizer: folder to model, words to tensors.
+"""RAG-Token and RAG-Sequence as generators of the app (Lewis et al. 2020).
 
-Seq2seq or causal; safetensors, no code of the folder's own, nothing from the network."""
+The answer's citations carry their passage's share of the probability: p(z|x,y), the posterior of
+the document given question and answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rag_app.answering.rag import IGNORED, RagInputs, joined
-from rag_app.answering.rag_network import Network, target_log_probs
+from rag_app.answering.attribution import support
+from rag_app.answering.chat_generator import CUT, UNSUPPORTED
+from rag_app.answering.generation import Cancelled, Generator, Piece, instead
+from rag_app.answering.model_spec import ModelSpec
+from rag_app.answering.quotes import QuoteGenerator
 from rag_app.errors import ModelUnavailable
+from rag_app.research.rag_network import RagGenerator
+from rag_app.retrieval.embedding import Embedder
+from rag_app.types import Draft, Passage, Span
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from rag_app.research.rag import RagAnswer
 
-Join = Callable[[str, str], str]  # (question, passage) -> what the generator reads
+_DOCUMENTS = 5  # decoded as one batch
+_LONGEST = 400  # tokens of question and passage
+_LEAST_SHARE = 0.1  # of a passage that is cited
+_BEAMS = 4  # of RAG-Sequence; RAG-Token is streamed, and so greedy
+_LOOK = 0.05  # seconds between two looks at `cancelled`
 
 
-def plain_join(question: str, passage: str) -> str:
-    """What a generator reads unless told otherwise."""
-    return f"{question} // {passage}"
+class RagAnswers:
+    """A transformers seq2seq or causal model, its documents mixed as the paper has it."""
 
-
-@dataclass(frozen=True, slots=True)
-class RagGenerator:
-    """A model of transformers and its tokenizer."""
-
-    model: Any
-    tokenizer: Any
-
-    @classmethod
-    def load(cls, folder: Path) -> RagGenerator:
-        """From a local folder, in eval mode. Raises ModelUnavailable."""
-        try:
-            return cls(*_load(folder))
-        except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-            raise ModelUnavailable(
-                f"The generator in {folder.name} could not be loaded: {error}"
-            ) from error
-
-    def save(self, folder: Path) -> None:
-        """Write what `load` reads."""
-        self.tokenizer.save_pretrained(folder)
-        self.model.save_pretrained(folder)
-
-    def inputs(
+    def __init__(
         self,
+        choice: ModelSpec,
+        folder: Path,
+        embedder: Embedder,
+        safety: Generator,
+        most_tokens: int,
+    ) -> None:
+        self.name = choice.name
+        self._by_token = choice.kind == "rag-token"
+        self._thorough = choice.kind != "rag-sequence-fast"
+        self._folder = folder
+        self._embedder = embedder
+        self._safety = safety
+        self._most_tokens = most_tokens
+
+    def warm(self) -> None:
+        """Load what answers if the model cannot. Raises ModelUnavailable."""
+        self._safety.warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces (of RAG-Token as they are decoded), then the draft with shares."""
+        read = list(passages)[:_DOCUMENTS]
+        try:
+            generator = _loaded(str(self._folder))
+        except ModelUnavailable as error:
+            said = self._safety.generate(question, passages, cancelled)
+            yield from instead(said, self._safety.name, str(error))
+            return
+        answer: RagAnswer | None = None
+        why = f"{self.name} wrote nothing."
+        for item in self._decoded(generator, question, read, cancelled) if read else ():
+            if isinstance(item, str):
+                yield Piece(item)
+            elif isinstance(item, Exception):
+                why = f"{self.name} could not answer ({type(item).__name__})."
+            else:
+                answer = item
+        if cancelled():
+            return
+        if answer is None or not any(c.isalnum() for c in answer.text):
+            said = self._safety.generate(question, passages, cancelled)
+            yield from instead(said, self._safety.name, why)
+            return
+        if not self._by_token:
+            yield Piece(answer.text)
+        yield Piece(draft=self._draft(question, answer, read))
+
+    def _decoded(
+        self,
+        generator: RagGenerator,
         question: str,
-        passages: Sequence[str],
-        scores: Sequence[float],
-        longest: int,
-        join: Join = plain_join,
-    ) -> RagInputs:
-        """Each passage beside the question, shortened where both are over `longest` tokens.
+        read: Sequence[Passage],
+        cancelled: Cancelled,
+    ) -> Iterator[str | RagAnswer | Exception]:
+        """Texts as they are decoded, then the answer or what went wrong."""
+        from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
 
-        p(z|x) is the softmax of the scores; the scores of probabilities are their logarithms."""
-        texts = [self.joined(question, passage, join, longest) for passage in passages]
-        return RagInputs.from_texts(texts, scores, self.tokenizer, longest)
+        scores = [math.log(max(passage.score, 1e-9)) for passage in read]
+        texts = [passage.chunk.text for passage in read]
+        told: queue.SimpleQueue[str | RagAnswer | Exception] = queue.SimpleQueue()
 
-    def joined(self, question: str, passage: str, join: Join, longest: int) -> str:
-        """Question and passage, the passage shortened so that it is at most `longest` tokens."""
-        return joined(question, passage, join, self.tokenizer, longest)
+        def decode() -> None:
+            try:
+                inputs = generator.inputs(question, texts, scores, _LONGEST)
+                given = {"tokenizer": generator.tokenizer, "cancelled": cancelled}
+                if self._by_token:
+                    plan = Decoding(self._most_tokens)
+                    told.put(
+                        decode_token(
+                            generator.model,
+                            inputs,
+                            plan,
+                            on_token=lambda _, text: told.put(text),
+                            **given,
+                        )
+                    )
+                else:
+                    plan = Decoding(self._most_tokens, _BEAMS, self._thorough)
+                    told.put(decode_sequence(generator.model, inputs, plan, **given))
+            except Exception as error:  # noqa: BLE001 - whatever it is, another generator answers
+                told.put(error)
 
-    def answer_log_probs(
-        self, texts: Sequence[str], answers: Sequence[str], longest: int, longest_answer: int
-    ) -> Tensor:
-        """The log p(y_i | x, z, y_<i), (b, k, t), with gradients if they are on.
+        threading.Thread(target=decode, name="rag-app-rag", daemon=True).start()
+        while not cancelled():
+            try:
+                item = told.get(timeout=_LOOK)
+            except queue.Empty:
+                continue
+            yield item
+            if not isinstance(item, str):
+                return
 
-        `texts` are question and passage, b * k of them, `answers` b; what is over so many tokens
-        is cut off."""
-        network = Network.of(self.model)
-        read = self.tokenizer(
-            list(texts), padding=True, truncation=True, max_length=longest, return_tensors="pt"
-        ).to(self.model.device)
-        k = len(texts) // len(answers)
-        targets = self._targets(network, answers, longest_answer).to(self.model.device)
-        rows = target_log_probs(
-            network,
-            read["input_ids"],
-            read["attention_mask"],
-            targets.repeat_interleave(k, dim=0),
+    def _draft(self, question: str, answer: RagAnswer, read: Sequence[Passage]) -> Draft:
+        judged = support(answer.text, read, self._embedder)
+        claims = [one for one in judged if one.claims]
+        held = sum(bool(one.evidence) for one in claims)
+        notes = ((CUT,) if answer.cut else ()) + ((UNSUPPORTED,) if claims and not held else ())
+        return Draft(
+            sentences=(answer.text,),
+            evidence=(tuple(self._cited(question, answer, read)),),
+            confidence=held / len(claims) if claims else 0.0,
+            short_answer=answer.text if len(answer.text) < 80 else "",
+            notes=notes,
+            shares=answer.shares,
         )
-        return rows.view(len(answers), k, -1)
 
-    def _targets(self, network: Network, answers: Sequence[str], longest: int) -> Tensor:
-        """Answers with their end, (b, t); a causal model's do not begin anew."""
-        import torch
-
-        rows = []
-        for answer in answers:
-            ids = self.tokenizer(answer, add_special_tokens=not network.causal)["input_ids"]
-            if not ids or ids[-1] not in network.ends:
-                ids = [*ids, min(network.ends)]
-            rows.append(torch.tensor(ids[:longest]))
-        padded: Tensor = torch.nn.utils.rnn.pad_sequence(
-            rows, batch_first=True, padding_value=IGNORED
-        )
-        return padded
+    def _cited(self, question: str, answer: RagAnswer, read: Sequence[Passage]) -> list[Span]:
+        """Of each passage with a share worth naming the sentence nearest to the answer."""
+        quoter = QuoteGenerator(self._embedder, 0.0)
+        spans = []
+        for index in sorted(range(len(read)), key=lambda i: -answer.shares[i]):
+            if answer.shares[index] >= _LEAST_SHARE:
+                ranked = quoter.rank(f"{question} {answer.text}", [read[index]])
+                spans += [ranked[0].span] if ranked else []
+        return spans
 
 
-def _load(folder: Path) -> tuple[Any, Any]:
-    import transformers
-    from transformers.utils import logging
-
-    if not folder.is_dir():  # else its name would be looked up on the hub
-        raise FileNotFoundError(f"there is no folder {folder}")
-    local = {"local_files_only": True, "trust_remote_code": False}
-    logging.disable_progress_bar()
-    seq2seq = transformers.AutoConfig.from_pretrained(folder, **local).is_encoder_decoder
-    kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
-    model = kind.from_pretrained(folder, use_safetensors=True, **local)
-    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder, **local)
+@lru_cache(maxsize=1)
+def _loaded(folder: str) -> RagGenerator:
+    return RagGenerator.load(Path(folder))

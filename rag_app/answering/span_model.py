@@ -7,6 +7,9 @@ for "no answer here". How it was trained: training/README.md."""
 from __future__ import annotations
 
 import json
+import math
+import re
+import string
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +19,156 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rag_app.answering.calibration import Calibration, LibraryFit, Logistic
-from rag_app.answering.spans import PassageSpans, ScoredSpan
-from rag_app.embedding import batches, check_sha256
 from rag_app.errors import ModelUnavailable
-from rag_app.fast_bert import FastBert, has_fast_bf16
+from rag_app.retrieval.embedding import batches, check_sha256
+from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
+
+
+# Spans of several passages -> answers, added up as RAG-Sequence says. Pure.
+#
+# p(y|x) = sum over z of p(z|x) p(y|x,z) (Lewis et al. 2020): passages that agree add up. The
+# retriever knows which passages are near the question, the reader which of them answer; so the
+# retriever's p(z|x) is divided by the reader's p(no answer|x,z) and normalised again, which turns
+# p(y|x,z) into odds against "no answer here". Two spans are the same answer y if they are the same
+# words after normalisation.
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation + "“”‘’–—…•")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSpan:
+    """A piece of a text that may answer; `log_prob` is log p(y|x,z)."""
+
+    start: int
+    end: int
+    log_prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSpans:
+    """What the reader sees in one text: its best spans, the best first, and "no answer here".
+
+    The log-probabilities are those of the text's most telling window."""
+
+    spans: tuple[ScoredSpan, ...]
+    no_answer: float
+
+    @property
+    def margin(self) -> float:
+        """Log-odds of the best span against "no answer"; minus infinity without a span."""
+        return self.spans[0].log_prob - self.no_answer if self.spans else -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One passage's span for an answer; `log_odds` is log of p(z|x) p(y|x,z) / p(no answer|x,z)."""
+
+    passage: int
+    start: int
+    end: int
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpanAnswer:
+    """An answer y with all the spans that say it, the strongest first; `log_odds` is their sum."""
+
+    votes: tuple[Vote, ...]
+    log_odds: float
+
+
+def normalised(text: str) -> str:
+    """Lower case, without punctuation and articles: what two answers are compared by (SQuAD)."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def marginal(
+    texts: Sequence[str], seen: Sequence[PassageSpans], priors: Sequence[float]
+) -> list[SpanAnswer]:
+    """All answers, the most probable first; `priors` are p(z|x) of the texts.
+
+    Of overlapping spans of a passage that say the same only the best votes."""
+    votes: dict[str, list[Vote]] = {}
+    for index, (text, found, prior) in enumerate(zip(texts, seen, priors, strict=True)):
+        for span in found.spans:
+            words = normalised(text[span.start : span.end])
+            if words and prior > 0:
+                odds = math.log(prior) + span.log_prob - found.no_answer
+                vote = Vote(index, span.start, span.end, odds)
+                if not any(overlap(vote, other) for other in votes.get(words, ())):
+                    votes.setdefault(words, []).append(vote)
+    answers = [
+        SpanAnswer(
+            tuple(sorted(agreeing, key=lambda v: -v.log_odds)),
+            log_sum([v.log_odds for v in agreeing]),
+        )
+        for agreeing in votes.values()
+    ]
+    return sorted(answers, key=lambda answer: -answer.log_odds)
+
+
+def overlap(a: Vote, b: Vote) -> bool:
+    """Whether two votes are cuts of the same words."""
+    return a.passage == b.passage and a.start < b.end and b.start < a.end
+
+
+def log_sum(values: Sequence[float]) -> float:
+    """Log of the sum of exp(values)."""
+    top = max(values, default=-math.inf)
+    if top == -math.inf:
+        return top
+    return top + math.log(sum(math.exp(value - top) for value in values))
+
+
+# Scores to confidence: the chance that an answer is right. Pure.
+#
+# Both fits are logistic regressions on held-out questions (training/calibrate.py, and
+# benchmarks/fit_reader.py for a whole library).
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """Chance = 1 / (1 + exp(-(slope * margin + offset))), for one passage."""
+
+    slope: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFit:
+    """The same for the best of many passages, and how far it leads the next answer."""
+
+    score: float
+    lead: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How the reader's scores become confidence."""
+
+    passage: Logistic
+    library: LibraryFit
+
+    def of_passage(self, margin: float) -> float:
+        """Chance that the best span of one passage answers the question; 0 without a span."""
+        return _chance(self.passage.slope * margin + self.passage.offset)
+
+    def of_library(self, score: float, lead: float) -> float:
+        """Chance that the best answer over all passages is right."""
+        fit = self.library
+        return _chance(fit.score * score + fit.lead * lead + fit.offset)
+
+
+def _chance(log_odds: float) -> float:
+    if math.isnan(log_odds) or log_odds == -math.inf:
+        return 0.0
+    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, log_odds))))
+
 
 ABOUT = "reader.json"  # beside the weights: their hash, and the fits that turn scores into chances
 FOLDER = Path(str(files("rag_app") / "models" / "reader"))
@@ -44,7 +189,7 @@ _FORBIDDEN = -1e4
 
 
 @dataclass(frozen=True, slots=True)
-class _Network:
+class _SpanNetwork:
     """Hidden states, and what makes scores of them."""
 
     bert: FastBert
@@ -68,7 +213,7 @@ class SpanModel:
         self._folder = folder
         self._loading = threading.Lock()
         self._computing = threading.Lock()
-        self._network: _Network | None = None
+        self._network: _SpanNetwork | None = None
         self._tokenizer: Tokenizer | None = None
         self._calibration: Calibration | None = None
 
@@ -148,7 +293,7 @@ def _split(head: list[int], sep: int, text: Encoding, owner: int) -> Iterator[_W
         start += room - OVERLAP
 
 
-def _log_probs(network: _Network, windows: Sequence[_Window], length: int) -> tuple[Any, Any]:
+def _log_probs(network: _SpanNetwork, windows: Sequence[_Window], length: int) -> tuple[Any, Any]:
     """Log-probabilities (windows x length) of an answer's first and last token."""
     import torch
 
@@ -215,7 +360,7 @@ def check(folder: Path) -> Calibration:
     return Calibration(Logistic(**about["passage"]), LibraryFit(**about["library"]))
 
 
-def _load(folder: Path) -> tuple[Tokenizer, _Network]:
+def _load(folder: Path) -> tuple[Tokenizer, _SpanNetwork]:
     import torch
     from tokenizers import Tokenizer
     from transformers import BertForQuestionAnswering
@@ -232,4 +377,4 @@ def _load(folder: Path) -> tuple[Tokenizer, _Network]:
         dtype=torch.bfloat16 if has_fast_bf16() else torch.float32,
     ).eval()
     # Eight bits of mantissa are few for a score.
-    return tokenizer, _Network(FastBert(network.bert), network.qa_outputs.float())
+    return tokenizer, _SpanNetwork(FastBert(network.bert), network.qa_outputs.float())

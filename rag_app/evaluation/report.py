@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from rag_app.evaluation.figures import Answering, Evaluation, Finding, as_figure
-from rag_app.evaluation.metrics import DEPTHS
+from rag_app.evaluation.metrics import DEPTHS, Answering, Evaluation, Finding, as_figure
 
 _COLOURS = ("#8a94a6", "#b7791f", "#2b6cb0", "#2f855a", "#97266d")
 _STYLE = """

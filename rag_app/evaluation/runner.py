@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from rag_app.chunking import search_text
 from rag_app.errors import ModelUnavailable, RagAppError
-from rag_app.evaluation.asked import Asked, Place
-from rag_app.evaluation.figures import (
+from rag_app.evaluation.metrics import (
+    DEPTHS,
     Answering,
     Evaluation,
+    EvaluationQuestion,
     Finding,
     Judged,
+    Place,
     Ranking,
     answering,
     finding,
+    normalised,
 )
-from rag_app.evaluation.metrics import DEPTHS, normalised
-from rag_app.evaluation.tfidf import TfIdf
 from rag_app.library import Library
-from rag_app.questions import askable
-from rag_app.types import Answer, Chunk, Citation, Finished, RetrieverKind
+from rag_app.retrieval.chunking import search_text
+from rag_app.retrieval.ranking import query_words
+from rag_app.text.scripts import WORD
+from rag_app.types import Answer, Chunk, Citation, Finished, RetrieverKind, askable
+
+# The oldest retriever, to compare with: cosine of tf-idf vectors over the same passages.
+
+
+class TfIdf:
+    """Passages by their words, all in memory."""
+
+    def __init__(self, chunks: Sequence[Chunk], texts: Sequence[str]) -> None:
+        self._chunks = list(chunks)
+        counts = [Counter(_words(text)) for text in texts]
+        held = Counter(word for count in counts for word in count)
+        self._rarity = {w: math.log((1 + len(counts)) / (1 + n)) + 1 for w, n in held.items()}
+        self._holders: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for place, count in enumerate(counts):
+            weights = {w: (1 + math.log(n)) * self._rarity[w] for w, n in count.items()}
+            length = math.sqrt(sum(x * x for x in weights.values())) or 1.0
+            for word, weight in weights.items():
+                self._holders[word].append((place, weight / length))
+
+    def search(
+        self, question: str, k: int, documents: Iterable[str] | None = None
+    ) -> list[tuple[Chunk, float]]:
+        """The k best passages and their scores, best first."""
+        allowed = None if documents is None else set(documents)
+        scores: dict[int, float] = defaultdict(float)
+        for word in {word for asked in query_words(question)[0] for word in _words(asked)}:
+            for place, weight in self._holders.get(word, ()):
+                scores[place] += weight * self._rarity[word]
+        places = (
+            place
+            for place in sorted(scores, key=lambda place: (-scores[place], place))
+            if allowed is None or self._chunks[place].document_id in allowed
+        )
+        best = itertools.islice(places, k)
+        return [(self._chunks[place], scores[place]) for place in best]
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(text)]
+
 
 RETRIEVERS = ("tf-idf", "bm25", "dense", "hybrid", "hybrid+rerank")
 DEFAULT = RETRIEVERS[:4]  # the reader takes its time
@@ -35,7 +80,7 @@ Progress = Callable[[str, int, int], None]
 
 def evaluate(
     library: Library,
-    asked: Sequence[Asked],
+    asked: Sequence[EvaluationQuestion],
     retrievers: Sequence[str] = DEFAULT,
     answers: bool = True,
     progress: Progress = lambda *_: None,
@@ -60,7 +105,7 @@ def evaluate(
     )
 
 
-def _ids(library: Library, asked: Asked) -> list[str] | None:
+def _ids(library: Library, asked: EvaluationQuestion) -> list[str] | None:
     """The ids of the documents that a question is asked of; those it wants must be there."""
     for name in asked.documents:
         library.document(name)
@@ -70,7 +115,7 @@ def _ids(library: Library, asked: Asked) -> list[str] | None:
 def _rankings(
     library: Library,
     name: str,
-    asked: Sequence[tuple[Asked, list[str] | None]],
+    asked: Sequence[tuple[EvaluationQuestion, list[str] | None]],
     progress: Progress,
 ) -> list[Ranking] | None:
     """What one retriever finds; None if the model it needs is not there."""
@@ -111,7 +156,9 @@ def _pages(chunks: Iterable[Chunk], names: dict[str, str]) -> tuple[Place, ...]:
 
 
 def _answers(
-    library: Library, asked: Sequence[tuple[Asked, list[str] | None]], progress: Progress
+    library: Library,
+    asked: Sequence[tuple[EvaluationQuestion, list[str] | None]],
+    progress: Progress,
 ) -> Answering | None:
     able = [(one, ids) for one, ids in asked if one.answers or one.unanswerable]
     judged = []
@@ -130,7 +177,7 @@ def _answer(library: Library, question: str, ids: list[str] | None) -> Answer | 
     return None
 
 
-def judge(library: Library, asked: Asked, answer: Answer) -> Judged:
+def judge(library: Library, asked: EvaluationQuestion, answer: Answer) -> Judged:
     """What an answer's quotes are worth."""
     verbatim = [citation for citation in answer.citations if is_verbatim(library, citation)]
     return Judged(
@@ -151,7 +198,7 @@ def is_verbatim(library: Library, citation: Citation) -> bool:
     return bool(citation.quote) and text[citation.start : citation.end] == citation.quote
 
 
-def _supports(citation: Citation, asked: Asked) -> bool:
+def _supports(citation: Citation, asked: EvaluationQuestion) -> bool:
     quote = f" {normalised(citation.quote)} "
     said = any(f" {normalised(gold)} " in quote for gold in asked.answers if normalised(gold))
     return said or (citation.name, citation.page) in (asked.pages or {})

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from rag_app.citations import MARKER
-from rag_app.contract import answer_json
+from rag_app.answering.ask_options import APP, UNDERSTOOD
+from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
 from rag_app.export.html import as_html, day
+from rag_app.export.json_contract import answer_json
 from rag_app.library import Library
-from rag_app.questions import APP, UNDERSTOOD
-from rag_app.store import Conversation, Exchange
-from rag_app.store.frozen import REMOVED
+from rag_app.storage import Conversation, Exchange
+from rag_app.storage.conversations import REMOVED
 from rag_app.text.page_names import beside, page_name
 from rag_app.types import QUOTING, Answer, Citation
 

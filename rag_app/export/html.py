@@ -13,14 +13,14 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from rag_app.citations import MARKER
+from rag_app.answering.ask_options import APP
+from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
-from rag_app.export.readable import TABLES, Marks, readable
-from rag_app.highlighting import areas, mark
+from rag_app.export.readable import TABLES, PageMarks, readable
 from rag_app.library import Library
-from rag_app.questions import APP
-from rag_app.store import Conversation, Exchange
-from rag_app.store.fetched import Origin
+from rag_app.storage import Conversation, Exchange
+from rag_app.storage.provenance import Origin
+from rag_app.text.highlighting import areas, mark
 from rag_app.text.page_names import beside
 from rag_app.types import QUOTING, Answer, Citation
 
@@ -69,7 +69,7 @@ mark, tr.cited td { background: #ffe58a; color: #1d1b16; }
 
 
 @dataclass
-class _Quoted:
+class _QuotedPage:
     """A page that was quoted, and its quotes with the labels they have: "3.1"."""
 
     document_id: str
@@ -105,11 +105,11 @@ def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]
     )
 
 
-def _where(library: Library, quoted: _Quoted | Citation) -> str:
+def _where(library: Library, quoted: _QuotedPage | Citation) -> str:
     return library.page_name(quoted.document_id, quoted.page, quoted.name)
 
 
-def _place(quoted: _Quoted | Citation, where: str) -> str:
+def _place(quoted: _QuotedPage | Citation, where: str) -> str:
     return beside(f"<b>{escape(quoted.name)}</b>", escape(where))
 
 
@@ -127,18 +127,18 @@ def _from(origin: Origin | None) -> str:
     return f", from {said}, fetched {escape(day(origin.at))}"
 
 
-def _quoted_pages(exchanges: Iterable[Exchange]) -> dict[tuple[str, int], _Quoted]:
-    pages: dict[tuple[str, int], _Quoted] = {}
+def _quoted_pages(exchanges: Iterable[Exchange]) -> dict[tuple[str, int], _QuotedPage]:
+    pages: dict[tuple[str, int], _QuotedPage] = {}
     for number, exchange in enumerate(exchanges, start=1):
         for citation in exchange.answer.citations if exchange.answer else ():
             key = (citation.document_id, citation.page)
             if citation.quote:
-                quoted = pages.setdefault(key, _Quoted(key[0], citation.name, key[1]))
+                quoted = pages.setdefault(key, _QuotedPage(key[0], citation.name, key[1]))
                 quoted.quotes.append((f"{number}.{citation.number}", citation))
     return pages
 
 
-def _labels(quoted: _Quoted) -> str:
+def _labels(quoted: _QuotedPage) -> str:
     return "".join(
         f"<a class='n' href='#s-{label.replace('.', '-')}'>{label}</a>"
         for label, _ in quoted.quotes
@@ -209,7 +209,7 @@ def _text(number: int, answer: Answer) -> str:
     return str(reader.render(answer.text))
 
 
-def _page(library: Library, quoted: _Quoted) -> str:
+def _page(library: Library, quoted: _QuotedPage) -> str:
     """The page with its quotes highlighted, empty if it is not there any more."""
     try:
         return _picture(library, quoted) or _words(library, quoted)
@@ -217,7 +217,7 @@ def _page(library: Library, quoted: _Quoted) -> str:
         return ""
 
 
-def _picture(library: Library, quoted: _Quoted) -> str:
+def _picture(library: Library, quoted: _QuotedPage) -> str:
     boxes = [box for _, citation in quoted.quotes for box in citation.boxes]
     picture = library.picture(quoted.document_id, quoted.page) if boxes else None
     if picture is None:
@@ -232,14 +232,14 @@ def _picture(library: Library, quoted: _Quoted) -> str:
     return f"<div class='sheet'><img alt='{said}' src='data:image/webp;base64,{data}'>{marks}</div>"
 
 
-def _words(library: Library, quoted: _Quoted) -> str:
+def _words(library: Library, quoted: _QuotedPage) -> str:
     spans = tuple((c.start, c.end) for _, c in quoted.quotes)
     page = library.page(quoted.document_id, quoted.page)
     window = (min(a for a, _ in spans) - _AROUND, max(b for _, b in spans) + _AROUND)
     headings = [h for h in library.headings(quoted.document_id) if h.page == quoted.page]
     rows = library.document(quoted.document_id).suffix in TABLES
     marked = readable(
-        page.text, Marks((0, 0), spans), headings, rows=rows, window=None if rows else window
+        page.text, PageMarks((0, 0), spans), headings, rows=rows, window=None if rows else window
     )
     for tag in ("mark", "tr"):  # every quote is as strong as the others
         marked = marked.replace(f"<{tag} class='other'>", f"<{tag} class='cited'>")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rag_app.highlighting import merge_spans
-from rag_app.reading.rows import LOOKED_AT, names_columns
+from rag_app.reading.sheets import LOOKED_AT, names_columns
+from rag_app.text.highlighting import merge_spans
 from rag_app.types import Heading
 
 Span = tuple[int, int]
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}"
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class PageMarks:
     """What is marked on a page: the quote that is looked at, and paler the answer's others."""
 
     quote: Span = (0, 0)
@@ -34,7 +34,7 @@ class Marks:
 
 def readable(
     text: str,
-    marks: Marks,
+    marks: PageMarks,
     headings: Iterable[Heading] = (),
     *,
     rows: bool = False,
@@ -43,7 +43,7 @@ def readable(
     """The page as HTML, or only the lines of it that touch `window`.
 
     `headings` are those of this page. With `rows` every line is a row of a table."""
-    page = _Page(text, marks, {h.start: h for h in headings})
+    page = _PageRenderer(text, marks, {h.start: h for h in headings})
     low, high = window or (0, len(text))
     lines = [(a, b) for a, b in _lines(text) if b >= low and a <= high]
     body = "".join(page.block(kind, block) for kind, block in page.blocks(lines, rows))
@@ -77,8 +77,8 @@ def _lines(text: str) -> Iterator[Span]:
         start += len(line) + 1
 
 
-class _Page:
-    def __init__(self, text: str, marks: Marks, headings: dict[int, Heading]) -> None:
+class _PageRenderer:
+    def __init__(self, text: str, marks: PageMarks, headings: dict[int, Heading]) -> None:
         self._text = text
         self._headings = headings
         quote = merge_spans([marks.quote], len(text))

@@ -5,6 +5,7 @@ What is in them is counted while it is unpacked: the sizes that a ZIP file state
 from __future__ import annotations
 
 import io
+import re
 import stat
 import struct
 import zipfile
@@ -16,14 +17,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from rag_app.errors import DamagedFile, LimitReached, UnsupportedFormat
+from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
 from rag_app.reading.limits import MAX_MEMBERS, Limits
+from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.unpacking import LINK, LOCKED, TOO_DEEP, Unpacking, inner_name
+from rag_app.text.page_names import size
+from rag_app.types import Reading
 
 TORN = (
     "This file is damaged: what is packed in it cannot be opened. "
     "Copy or download it again, or save it again from the program that made it."
 )
-LOCKED = (
+PROTECTED = (
     "This file is protected with a password, and of such files only PDFs and those of Microsoft "
     "Office can be opened here. Save a copy without a password, or print it to a PDF."
 )
@@ -63,7 +68,7 @@ def count_members(path: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """A packed file as its archive lists it; all of it may be lies."""
 
     name: str
@@ -114,12 +119,14 @@ class Archive:
         """The names of all that is packed, in lower case."""
         return list(self._members)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ArchiveEntry]:
         """All that is packed but folders, in order; two may have one name."""
         for info in self._zip.infolist():
             if not info.filename.endswith("/"):
                 is_link = stat.S_ISLNK(info.external_attr >> 16)
-                yield Entry(_name(info), info.file_size, bool(info.flag_bits & 1), is_link, info)
+                yield ArchiveEntry(
+                    _name(info), info.file_size, bool(info.flag_bits & 1), is_link, info
+                )
 
     @contextmanager
     def open(self, name: str) -> Iterator[Member]:
@@ -131,7 +138,7 @@ class Archive:
             yield member
 
     @contextmanager
-    def stream(self, entry: Entry) -> Iterator[Member]:
+    def stream(self, entry: ArchiveEntry) -> Iterator[Member]:
         """One packed file as a stream whose bytes the caller counts: only its ratio is limited."""
         with self._open(entry.info, counted=False) as member:
             yield member
@@ -139,7 +146,7 @@ class Archive:
     @contextmanager
     def _open(self, info: zipfile.ZipInfo, counted: bool = True) -> Iterator[Member]:
         if info.flag_bits & 1:
-            raise UnsupportedFormat(LOCKED)
+            raise UnsupportedFormat(PROTECTED)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DamagedFile(TORN)
         self._check(info, counted)
@@ -217,3 +224,54 @@ def _name(info: zipfile.ZipInfo) -> str:
 
 def _key(name: str) -> str:
     return name.replace("\\", "/").lstrip("/").lower()
+
+
+# Reads ZIP archives: a page that lists the files, and the files themselves for whoever wants them.
+#
+# Links, the leavings of operating systems and what goes over a limit stay inside.
+
+_ZIPPED_BLOCK = 65_536
+_LEAVINGS = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$)", re.I)
+
+
+def read_zip(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """A list of what is packed, and the files. Raises DamagedFile, NoText or LimitReached."""
+    sections, unpacking = PageBuilder(limits), Unpacking(limits)
+    with Archive(path, limits) as archive:
+        entries = [each for each in archive.entries() if not _LEAVINGS.search(each.name)]
+        if not entries:
+            raise NoText("There are no files in this archive.")
+        sections.heading("Files in this archive", 1)
+        for done, entry in enumerate(entries, 1):
+            sections.row(f"{inner_name(entry.name)} ({size(entry.size)})")
+            if unpacking.wanted:
+                _take(archive, entry, unpacking)
+            else:
+                unpacking.leave(entry.name, TOO_DEEP)
+            if on_page:
+                on_page(done, len(entries))
+    reading = sections.reading("", unpacking.warnings())
+    return Reading(
+        reading.pages, headings=reading.headings, warnings=reading.warnings, parts=unpacking.parts
+    )
+
+
+def _take(archive: Archive, entry: ArchiveEntry, unpacking: Unpacking) -> None:
+    if entry.is_link:
+        unpacking.leave(entry.name, LINK)
+    elif entry.is_locked:
+        unpacking.leave(entry.name, LOCKED)
+    else:
+        unpacking.take(entry.name, _pieces(archive, entry))
+
+
+def _pieces(archive: Archive, entry: ArchiveEntry) -> Iterator[bytes]:
+    with archive.stream(entry) as member:
+        while piece := member.read(_ZIPPED_BLOCK):
+            yield piece

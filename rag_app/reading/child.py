@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_app.errors import RagAppError
-from rag_app.reading.formats import reader
+from rag_app.reading.formats import PICTURES, reader
 from rag_app.reading.frames import (
     Header,
     pack,
@@ -26,7 +26,6 @@ from rag_app.reading.frames import (
     read_frame,
     write_frame,
 )
-from rag_app.reading.kinds import PICTURES
 from rag_app.reading.limits import Limits
 
 _PROGRESS_EVERY = 0.1  # seconds
@@ -114,9 +113,9 @@ def _answer(request: Header, out: BinaryIO) -> None:
 def _unlock(request: Header, path: Path) -> None:
     password, target = request["password"], Path(request["target"])
     if path.suffix == ".pdf":
-        from rag_app.reading.pdf_file import unlock
+        from rag_app.reading.pdf_page import unlock
     else:
-        from rag_app.reading.locked import unlock
+        from rag_app.reading.ole import unlock
     unlock(path, password, target)
 
 

@@ -6,17 +6,86 @@ which paragraphs are headings or ends of rows. Structures are those of [MS-DOC].
 from __future__ import annotations
 
 import re
+import shutil
 import struct
+import subprocess
+import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.errors import DamagedFile, PasswordNeeded
+from rag_app.errors import DamagedFile, LimitReached, PasswordNeeded, UnsupportedFormat
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import LOCKED, TORN, Compound
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
+
+# Reads what only LibreOffice can: it is asked for a copy in a newer format, which is then read.
+#
+# It is used where it is installed, for files that are too old for the readers here.
+
+_PROGRAMS = ("soffice", "libreoffice")
+_SHARE = 0.8  # of the time for the file; what is left is for reading the copy
+
+
+def read_converted(path: Path, suffix: str, limits: Limits, on_page: OnPage | None) -> Reading:
+    """The pages of a copy in the format `suffix`.
+
+    Raises UnsupportedFormat where there is no LibreOffice, DamagedFile or LimitReached."""
+    from rag_app.reading.formats import reader
+
+    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if program is None:
+        raise UnsupportedFormat(
+            "This file is from a program before 1997, and reading it needs LibreOffice, which is "
+            f"not installed. Install it, or save the file as {suffix} or PDF."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        copy = _convert(program, path, suffix, Path(folder), limits)
+        return reader(suffix)(copy, limits=limits, password=None, on_page=on_page)
+
+
+def _convert(program: str, path: Path, suffix: str, folder: Path, limits: Limits) -> Path:
+    """A copy of the file, made with a profile of its own: none of the user's macros are run."""
+    command = [
+        program,
+        f"-env:UserInstallation={(folder / 'profile').as_uri()}",
+        "--headless",
+        "--norestore",
+        "--convert-to",
+        suffix.removeprefix("."),
+        "--outdir",
+        str(folder),
+        str(path),
+    ]
+    try:
+        subprocess.run(
+            command,
+            check=True,
+            timeout=limits.seconds * _SHARE,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LimitReached(
+            f"LibreOffice takes more than {limits.seconds * _SHARE:g} of the {limits.seconds:g} "
+            "seconds set by RAG_APP_READ_SECONDS to open this file. Split it, or raise the limit."
+        ) from error
+    except (subprocess.CalledProcessError, OSError) as error:
+        raise DamagedFile(_FAILED) from error
+    copy = folder / f"{path.stem}{suffix}"
+    if not copy.is_file():
+        raise DamagedFile(_FAILED)
+    return copy
+
+
+_FAILED = (
+    "LibreOffice cannot open this file. "
+    "Save it again from the program that made it, or print it to a PDF."
+)
+
 
 _MAGIC, _OLDEST = 0xA5EC, 101  # of a file of Word 6 or later; 193 is Word 97
 _WORD_97 = 193
@@ -36,7 +105,7 @@ _NOTES = ((1, "Footnotes"), (5, "Endnotes"), (6, "Text boxes"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _CharacterRun:
     """What paragraphs from an offset of the file on are; `level` is that of a heading."""
 
     start: int = 0
@@ -46,7 +115,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _TextPiece:
     """Some text: its characters are `width` bytes each, from `start` of the file on."""
 
     text: str
@@ -62,8 +131,6 @@ def read_doc(compound: Compound, path: Path, limits: Limits, on_page: OnPage | N
     try:
         magic, version, flags = struct.unpack_from("<HH6xH", data)
         if magic == _MAGIC and version < _WORD_97:
-            from rag_app.reading.converted import read_converted
-
             return read_converted(path, ".docx", limits, on_page)
         if flags & _ENCRYPTED:
             raise PasswordNeeded(LOCKED)
@@ -73,7 +140,7 @@ def read_doc(compound: Compound, path: Path, limits: Limits, on_page: OnPage | N
         runs = sorted(_runs(data, table), key=lambda run: run.start)
     except (struct.error, IndexError) as error:
         raise DamagedFile(TORN) from error
-    sections = Sections(limits)
+    sections = PageBuilder(limits)
     _add(_cut(pieces, 0, counts[0]), runs, sections)
     for index, title in _NOTES:
         start = sum(counts[:index])
@@ -87,7 +154,7 @@ def read_doc(compound: Compound, path: Path, limits: Limits, on_page: OnPage | N
     return reading
 
 
-def _pieces(data: bytes, table: bytes) -> Iterator[_Piece]:
+def _pieces(data: bytes, table: bytes) -> Iterator[_TextPiece]:
     """The pieces of text in their order, as the table of pieces lists them."""
     start, size = struct.unpack_from("<II", data, _CLX_AT)
     clx = table[start : start + size]
@@ -109,7 +176,7 @@ def _pieces(data: bytes, table: bytes) -> Iterator[_Piece]:
         if left < 0:
             raise DamagedFile(TORN)
         text = raw.decode("cp1252" if narrow else "utf-16-le", "replace")
-        yield _Piece(text if narrow else _units(raw, text), offset, width)
+        yield _TextPiece(text if narrow else _units(raw, text), offset, width)
 
 
 def _units(raw: bytes, text: str) -> str:
@@ -119,7 +186,7 @@ def _units(raw: bytes, text: str) -> str:
     return "".join(map(chr, struct.unpack(f"<{len(raw) // 2}H", raw[: len(raw) // 2 * 2])))
 
 
-def _runs(data: bytes, table: bytes) -> Iterator[_Run]:
+def _runs(data: bytes, table: bytes) -> Iterator[_CharacterRun]:
     """What the paragraphs are; styles 1 to 9 are always the headings of these levels."""
     start, size = struct.unpack_from("<II", data, _PAPX_AT)
     plc = table[start : start + size]
@@ -137,22 +204,24 @@ def _runs(data: bytes, table: bytes) -> Iterator[_Run]:
             style = int.from_bytes(properties[:2], "little") if at else 0
             level = style if 1 <= style <= 9 else 0
             in_table, ends_row = _IN_TABLE in properties, _END_OF_ROW in properties
-            yield _Run(begin, level, in_table, ends_row) if at else _Run(begin)
+            yield _CharacterRun(begin, level, in_table, ends_row) if at else _CharacterRun(begin)
 
 
-def _cut(pieces: list[_Piece], start: int, end: int) -> list[_Piece]:
+def _cut(pieces: list[_TextPiece], start: int, end: int) -> list[_TextPiece]:
     """The pieces of the characters from `start` to `end`."""
     found = []
     for piece in pieces:
         first, last = max(0, start), min(len(piece.text), end)
         if first < last:
             offset = piece.start + first * piece.width
-            found.append(_Piece(piece.text[first:last], offset, piece.width))
+            found.append(_TextPiece(piece.text[first:last], offset, piece.width))
         start, end = start - len(piece.text), end - len(piece.text)
     return found
 
 
-def _paragraphs(pieces: list[_Piece], runs: list[_Run]) -> Iterator[tuple[str, _Run]]:
+def _paragraphs(
+    pieces: list[_TextPiece], runs: list[_CharacterRun]
+) -> Iterator[tuple[str, _CharacterRun]]:
     """(text with its mark, what it is) of each paragraph; one may go on in the next piece."""
     starts = [run.start for run in runs]
     before = ""
@@ -163,12 +232,12 @@ def _paragraphs(pieces: list[_Piece], runs: list[_Run]) -> Iterator[tuple[str, _
             index = bisect_right(starts, at)
             at += len(part) * piece.width
             if part[-1:] in ("\r", "\x07", "\x0c") and part:
-                yield before, runs[index - 1] if index else _Run()
+                yield before, runs[index - 1] if index else _CharacterRun()
                 before = ""
-    yield before, _Run()
+    yield before, _CharacterRun()
 
 
-def _add(pieces: list[_Piece], runs: list[_Run], sections: Sections) -> None:
+def _add(pieces: list[_TextPiece], runs: list[_CharacterRun], sections: PageBuilder) -> None:
     rows: list[list[str]] = []
     cells: list[str] = []
     cell = ""

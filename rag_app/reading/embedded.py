@@ -13,11 +13,11 @@ from pathlib import Path
 import olefile
 
 from rag_app.errors import DocumentError
-from rag_app.reading.archive import Archive, Entry
-from rag_app.reading.kinds import PICTURES
+from rag_app.reading.archive import Archive, ArchiveEntry
+from rag_app.reading.formats import PICTURES
 from rag_app.reading.limits import Limits
-from rag_app.reading.office import relations
-from rag_app.reading.sections import Sections
+from rag_app.reading.markup import relations
+from rag_app.reading.sections import PageBuilder
 from rag_app.reading.unpacking import Unpacking
 from rag_app.types import Reading
 
@@ -34,7 +34,7 @@ _LISTED = "Files in this document:"
 
 
 def finished(
-    path: Path, sections: Sections, limits: Limits, title: str, warnings: Sequence[str] = ()
+    path: Path, sections: PageBuilder, limits: Limits, title: str, warnings: Sequence[str] = ()
 ) -> Reading:
     """The reading of a packed Office file, and the files inside it. Raises NoText."""
     unpacking = Unpacking(limits)
@@ -68,7 +68,7 @@ def _take(archive: Archive, unpacking: Unpacking, *, pictures: bool) -> None:
             unpacking.take(_name(entry), iter((archive.read(entry.name),)))
 
 
-def _opened(archive: Archive, entry: Entry, number: int) -> Iterator[tuple[str, bytes]]:
+def _opened(archive: Archive, entry: ArchiveEntry, number: int) -> Iterator[tuple[str, bytes]]:
     """A file that was put in, taken out of the container that it may be in: at most one."""
     data = archive.read(entry.name)
     if not entry.name.lower().endswith(".bin"):
@@ -107,5 +107,5 @@ def _native(data: bytes, number: int) -> tuple[str, bytes]:
     return name or f"embedded {number}", data[at + 4 : at + 4 + size]
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: ArchiveEntry) -> str:
     return entry.name.rpartition("/")[2]

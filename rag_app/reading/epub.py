@@ -13,7 +13,7 @@ from rag_app.errors import DamagedFile, UnsupportedFormat
 from rag_app.reading.archive import TORN, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.reading.web import add_html, decode_html
 from rag_app.types import Reading
 
@@ -40,7 +40,7 @@ def read_epub(
     with Archive(path, limits) as archive:
         _refuse_locked(archive)
         book = _book(archive)
-        sections = Sections(limits)
+        sections = PageBuilder(limits)
         warnings: list[str] = []
         for done, chapter in enumerate(book.chapters, 1):
             sections.new_page()

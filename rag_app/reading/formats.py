@@ -4,30 +4,223 @@ A new format is one line in READERS and one function with the signature of `Read
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
-from rag_app.reading.kinds import (
-    A_ZIP,
-    PICTURES,
-    guess,
-    picture_kind,
-    text_kind,
-    torn_zip_kind,
-    zip_guess,
-    zip_kind,
-)
+from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
-from rag_app.reading.text import is_text
+from rag_app.reading.plain_text import is_text
 from rag_app.types import Reading
+
+# What a file is, told from its bytes: its name may lie.
+#
+# Runs where the library runs, so it looks at little and follows nothing.
+
+A_ZIP = "a ZIP archive"
+_LOOKED_AT = 1 << 20  # bytes of a part that says what the file is
+_TYPES = "[Content_Types].xml"
+_MAIN = re.compile(
+    rb"(wordprocessingml|ms-word|spreadsheetml|ms-excel|presentationml|ms-powerpoint)"
+    rb"\.[\w.]{1,60}\.main(?:\+xml)?\""
+)
+_OFFICE = {
+    b"wordprocessingml": ".docx",
+    b"ms-word": ".docx",
+    b"spreadsheetml": ".xlsx",
+    b"ms-excel": ".xlsx",
+    b"presentationml": ".pptx",
+    b"ms-powerpoint": ".pptx",
+}
+_MIME = {
+    b"application/epub+zip": ".epub",
+    b"application/vnd.oasis.opendocument.text": ".odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    b"application/vnd.oasis.opendocument.presentation": ".odp",
+    b"application/vnd.oasis.opendocument.graphics": ".odp",
+    b"application/vnd.oasis.opendocument.text-master": ".odt",
+    b"application/vnd.oasis.opendocument.text-web": ".odt",
+    b"application/vnd.sun.xml.writer": ".odt",
+    b"application/vnd.sun.xml.impress": ".odp",
+}
+_MANIFEST = "META-INF/manifest.xml"
+_PARTS = (
+    ("word/document.xml", ".docx"),
+    ("xl/workbook.xml", ".xlsx"),
+    ("xl/workbook.bin", ".xlsx"),
+    ("ppt/presentation.xml", ".pptx"),
+    ("META-INF/container.xml", ".epub"),
+)
+_AT_HEAD = (
+    (b"word/", ".docx"),
+    (b"xl/", ".xlsx"),
+    (b"ppt/", ".pptx"),
+    (b"application/epub+zip", ".epub"),
+    (b"opendocument.text", ".odt"),
+    (b"opendocument.spreadsheet", ".ods"),
+    (b"opendocument.presentation", ".odp"),
+)
+_AT_START = (
+    (b"\x89PNG\r\n\x1a\n", ".png"),
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"II*\x00", ".tiff"),
+    (b"MM\x00*", ".tiff"),
+    (b"II+\x00\x08\x00\x00\x00", ".tiff"),
+    (b"MM\x00+\x00\x08\x00\x00", ".tiff"),
+    (b"GIF87a", ".gif"),
+    (b"GIF89a", ".gif"),
+)
+PICTURES = (".png", ".jpg", ".tiff", ".gif", ".bmp", ".webp")
+_BMP_HEADERS = (12, 40, 52, 56, 64, 108, 124)  # their lengths: "BM" alone begins many a text
+_PHOTOS = {
+    **dict.fromkeys([b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1"], "HEIC"),
+    **dict.fromkeys([b"avif", b"avis"], "AVIF"),
+}
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"%!PS", "a PostScript file"),
+    (b"MZ", "a Windows program"),
+    (b"\x7fELF", "a program"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"ID3", "a sound file (MP3)"),
+    (b"OggS", "a sound file (Ogg)"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\xffWPC", "a WordPerfect document"),
+)
+_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]{0,60}:|[ \t]+\S")
+_OF_MAIL = re.compile(
+    rb"^(message-id|mime-version|received|return-path|delivered-to|x-mailer):", re.I | re.M
+)
+_SAVED_PAGE = re.compile(rb"^(snapshot-content-location|x-snapshot)|from: <saved by", re.I | re.M)
+_RELATED = re.compile(rb"^content-type:\s*multipart/related", re.I | re.M)
+_SENT = re.compile(rb"^(to|received|message-id):", re.I | re.M)
+_MBOX = re.compile(rb"From \S[^\r\n]{0,200}\d{2}:\d{2}[^\r\n]{0,40}\r?\n[A-Za-z-]{1,60}:")
+_HTML = re.compile(rb"<!doctype\s+html|<html[\s>]", re.I)
+
+
+def zip_kind(path: Path) -> str:
+    """The suffix of what a ZIP file really is, empty if it is only an archive.
+
+    Raises DamagedFile if it cannot be opened, or LimitReached."""
+    with Archive(path, Limits()) as archive:
+        found = _by_types(archive) or _by_mime(archive)
+        return found or next((suffix for part, suffix in _PARTS if part in archive), "")
+
+
+def zip_guess(path: Path) -> str:
+    """What a ZIP file that cannot be read seems to be."""
+    with Archive(path, Limits()) as archive:
+        names = archive.names
+    if any(name.endswith(".iwa") or name == "index.apxl" for name in names):
+        return "a document of Apple Pages, Numbers or Keynote"
+    if "visio/document.xml" in names:
+        return "a Visio drawing"
+    if "androidmanifest.xml" in names or any(name.endswith(".class") for name in names):
+        return "a program"
+    return A_ZIP
+
+
+def _part(archive: Archive, name: str) -> bytes:
+    if name not in archive:
+        return b""
+    try:
+        with archive.open(name) as member:
+            return member.read(_LOOKED_AT)
+    except (DamagedFile, UnsupportedFormat):
+        return b""
+
+
+def _by_types(archive: Archive) -> str:
+    found = _MAIN.search(_part(archive, _TYPES))
+    return _OFFICE[found.group(1)] if found else ""
+
+
+def _by_mime(archive: Archive) -> str:
+    said = _part(archive, "mimetype").strip().removesuffix(b"-template")
+    if said not in _MIME:
+        manifest = _part(archive, _MANIFEST)
+        said = next((kind for kind in _MIME if b'"' + kind in manifest), b"")
+    return _MIME.get(said, "")
+
+
+def torn_zip_kind(head: bytes) -> str:
+    """What the beginning of a ZIP file without its end seems to be, empty if nothing known."""
+    return next((suffix for mark, suffix in _AT_HEAD if mark in head), "")
+
+
+def text_kind(head: bytes, suffix: str) -> str:
+    """The suffix of a text that says itself what it is, empty if it is just text.
+
+    `suffix` is that of its name; it counts where the text leaves a doubt."""
+    opening = _as_ascii(head).lstrip(b"\xef\xbb\xbf \r\n\t")
+    if opening.startswith(b"{\\rtf"):
+        return ".rtf"
+    if opening.startswith(b"<?xml") or _HTML.match(opening):
+        return ".html" if _HTML.search(opening[:4_096]) else ".xml"
+    if suffix in (".html", ".xml") and b"<" in opening[:1_024]:
+        return suffix
+    if _MBOX.match(opening):
+        return ".mbox"
+    return _mail_kind(opening, suffix)
+
+
+def _mail_kind(opening: bytes, suffix: str) -> str:
+    """The kind of message that a text is: it begins with lines of headers."""
+    headers: list[bytes] = []
+    named = suffix in (".eml", ".mhtml")
+    ended = False
+    for line in opening.splitlines():
+        if not _HEADER.match(line):
+            ended = not line.strip()  # an empty line has to follow
+            break
+        headers.append(line)
+    block = b"\n".join(headers) if ended or named else b""
+    if _RELATED.search(block) and (_SAVED_PAGE.search(block) or not _SENT.search(block)):
+        return ".mhtml"
+    enough = len(headers) > (1 if named else 2)
+    return ".eml" if enough and (named or _OF_MAIL.search(block)) else ""
+
+
+def _as_ascii(head: bytes) -> bytes:
+    """The beginning of a file without the zeros of UTF-16, so that marks can be found in it."""
+    for bom, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(bom):
+            return head[2:].decode(codec, "replace").encode("ascii", "replace")
+    return head
+
+
+def picture_kind(head: bytes) -> str:
+    """The suffix of a picture, empty if it is none that can be read."""
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return ".webp"
+    if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:
+        return ".bmp"
+    return next((suffix for mark, suffix in _AT_START if head.startswith(mark)), "")
+
+
+def guess(head: bytes) -> str:
+    """What a file that cannot be read seems to be, empty if nothing known."""
+    if head[4:8] == b"ftyp":
+        photo = _PHOTOS.get(head[8:12])
+        return f"a photo ({photo})" if photo else "a film or sound (MP4)"
+    if head.startswith(b"RIFF"):
+        return "a film or sound (RIFF)"
+    return next((what for mark, what in _MAGIC if head.startswith(mark)), "")
+
 
 OnPage = Callable[[int, int], None]  # pages done, pages in all
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """What every reader looks like."""
 
     def __call__(
@@ -57,15 +250,15 @@ READERS = {
     ".eml": f"{_PACKAGE}.mail:read_eml",
     ".msg": f"{_PACKAGE}.ole:read_ole",
     ".mbox": f"{_PACKAGE}.mail:read_mbox",
-    ".zip": f"{_PACKAGE}.zipped:read_zip",
-    ".txt": f"{_PACKAGE}.text:read_text",
-    ".md": f"{_PACKAGE}.text:read_markdown",
-    ".rst": f"{_PACKAGE}.sources:read_rst",
-    ".tex": f"{_PACKAGE}.sources:read_latex",
-    ".adoc": f"{_PACKAGE}.sources:read_asciidoc",
-    ".org": f"{_PACKAGE}.sources:read_org",
-    ".csv": f"{_PACKAGE}.delimited:read_delimited",
-    ".tsv": f"{_PACKAGE}.delimited:read_delimited",
+    ".zip": f"{_PACKAGE}.archive:read_zip",
+    ".txt": f"{_PACKAGE}.plain_text:read_text",
+    ".md": f"{_PACKAGE}.plain_text:read_markdown",
+    ".rst": f"{_PACKAGE}.plain_text:read_rst",
+    ".tex": f"{_PACKAGE}.plain_text:read_latex",
+    ".adoc": f"{_PACKAGE}.plain_text:read_asciidoc",
+    ".org": f"{_PACKAGE}.plain_text:read_org",
+    ".csv": f"{_PACKAGE}.sheets:read_delimited",
+    ".tsv": f"{_PACKAGE}.sheets:read_delimited",
     ".json": f"{_PACKAGE}.structured:read_json",
     ".jsonl": f"{_PACKAGE}.structured:read_json",
     ".ipynb": f"{_PACKAGE}.structured:read_json",
@@ -109,10 +302,10 @@ _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLD_OFFICE = (".doc", ".xls", ".ppt", ".msg")  # one reader for all: it looks into the file
 
 
-def reader(suffix: str) -> Reader:
+def reader(suffix: str) -> FormatReader:
     """The reader for a suffix of READERS; its parser is loaded now."""
     module, function = READERS[suffix].split(":")
-    return cast(Reader, getattr(import_module(module), function))
+    return cast(FormatReader, getattr(import_module(module), function))
 
 
 def detect(path: Path, name: str) -> str:

@@ -12,11 +12,11 @@ from email.mime.application import MIMEApplication
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 
-from rag_app.reading.letters import Attached, Letter, add_letter, finished, take_attachments
 from rag_app.reading.limits import Limits
+from rag_app.reading.mail import Attached, Letter, add_letter, finished, take_attachments
 from rag_app.reading.ole import Compound
 from rag_app.reading.rtf import add_rtf
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.reading.unpacking import Unpacking
 from rag_app.reading.web import decode_html
 from rag_app.types import Reading
@@ -43,7 +43,7 @@ _RING = 4_096
 def read_msg(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
     """The sections of a message. Raises DamagedFile, NoText or LimitReached."""
     letter = _letter(compound)
-    sections, unpacking = Sections(limits), Unpacking(limits)
+    sections, unpacking = PageBuilder(limits), Unpacking(limits)
     add_letter(letter, sections)
     take_attachments(letter, unpacking)
     if not letter.plain.strip() and not letter.html:

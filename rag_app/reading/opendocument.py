@@ -7,11 +7,11 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from rag_app.errors import DamagedFile, UnsupportedFormat
-from rag_app.reading.archive import LOCKED, Archive
+from rag_app.reading.archive import PROTECTED, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
 from rag_app.reading.pptx import LONGEST_SLIDE
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
 
 _CONTENT = "content.xml"
@@ -35,7 +35,7 @@ def read_odt(
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
     with Archive(path, limits) as archive:
         _refuse_locked(archive)
-        sections = Sections(limits)
+        sections = PageBuilder(limits)
         with archive.open(_CONTENT) as member:
             for element in outermost(member, _TEXTS, _SKIP):
                 _add(element, sections)
@@ -57,7 +57,7 @@ def read_odp(
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
     with Archive(path, limits) as archive:
         _refuse_locked(archive)
-        sections = Sections(limits, LONGEST_SLIDE)
+        sections = PageBuilder(limits, LONGEST_SLIDE)
         with archive.open(_CONTENT) as member:
             for number, slide in enumerate(outermost(member, frozenset(["page"]), _SKIP), 1):
                 same = sections.pages + (not sections.is_empty) == number - 1
@@ -72,7 +72,7 @@ def _refuse_locked(archive: Archive) -> None:
     if _MANIFEST in archive:
         with archive.open(_MANIFEST) as member:
             for _ in outermost(member, frozenset(["encryption-data"])):
-                raise UnsupportedFormat(LOCKED)
+                raise UnsupportedFormat(PROTECTED)
 
 
 def _title(archive: Archive) -> str:
@@ -85,7 +85,7 @@ def _title(archive: Archive) -> str:
         return ""
 
 
-def _add(element: Element, sections: Sections) -> None:
+def _add(element: Element, sections: PageBuilder) -> None:
     """Add one element of a text, with what is in it."""
     if element.tag == "h":
         level = element.get("outline-level", "1")
@@ -106,7 +106,7 @@ def _add(element: Element, sections: Sections) -> None:
         _add_inside(element, sections)
 
 
-def _add_inside(element: Element, sections: Sections) -> None:
+def _add_inside(element: Element, sections: PageBuilder) -> None:
     for child in element:
         if child.tag in _TEXTS and child.tag != "frame":
             _add(child, sections)
@@ -166,7 +166,7 @@ def _text(element: Element) -> str:
     return "".join(pieces)
 
 
-def _add_slide(slide: Element, sections: Sections) -> None:
+def _add_slide(slide: Element, sections: PageBuilder) -> None:
     """Add a slide: its title first, then its shapes, then its notes."""
     shapes = [child for child in slide if child.tag != "notes"]
     for shape in shapes:

@@ -14,7 +14,7 @@ from rag_app.errors import DamagedFile, PasswordNeeded
 from rag_app.reading.limits import MAX_DEPTH, Limits
 from rag_app.reading.ole import LOCKED, TORN, Compound
 from rag_app.reading.pptx import LONGEST_SLIDE
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
 
 _HEADER = struct.Struct("<HHI")
@@ -60,7 +60,7 @@ def read_ppt(compound: Compound, path: Path, limits: Limits, on_page: OnPage | N
         slides, notes = file.slides()
     except (struct.error, IndexError) as error:
         raise DamagedFile(TORN) from error
-    sections = Sections(limits, LONGEST_SLIDE)
+    sections = PageBuilder(limits, LONGEST_SLIDE)
     for number, slide in enumerate(slides, 1):
         same = sections.pages + (not sections.is_empty) == number - 1
         sections.new_page("" if same else f"slide {number}")

@@ -12,12 +12,11 @@ from xml.etree.ElementTree import Element
 
 from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
-from rag_app.reading.drawings import SKIP, add_drawings, paragraphs
+from rag_app.reading.docx import SKIP, add_drawings, paragraphs
 from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
-from rag_app.reading.markup import outermost, tree
-from rag_app.reading.office import core_title, main_part, related, relations
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.markup import core_title, main_part, outermost, related, relations, tree
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
 
 LONGEST_SLIDE = 20_000  # characters; a slide that has more is a document pasted in
@@ -40,7 +39,7 @@ def read_pptx(
     with Archive(path, limits) as archive:
         main = main_part(archive, "ppt/presentation.xml")
         slides = list(_slides(archive, main))
-        sections = Sections(limits, LONGEST_SLIDE)
+        sections = PageBuilder(limits, LONGEST_SLIDE)
         warnings: list[str] = []
         for number, part in enumerate(slides, 1):
             same = sections.pages + (not sections.is_empty) == number - 1
@@ -70,7 +69,7 @@ def _slides(archive: Archive, main: str) -> Iterator[str]:
                 yield part
 
 
-def _add_slide(archive: Archive, part: str, sections: Sections) -> None:
+def _add_slide(archive: Archive, part: str, sections: PageBuilder) -> None:
     with archive.open(part) as member:
         slide = tree(member, SKIP)
     shapes = [each for each in _shapes(slide) if _placeholder(each) not in _SMALL_PRINT]
@@ -84,7 +83,7 @@ def _add_slide(archive: Archive, part: str, sections: Sections) -> None:
         _add_notes(archive, notes, sections)
 
 
-def _add_small_print(archive: Archive, slides: Sequence[str], sections: Sections) -> None:
+def _add_small_print(archive: Archive, slides: Sequence[str], sections: PageBuilder) -> None:
     """Add the footers, which are all that slides without a text say."""
     said: dict[str, None] = {}
     for part in slides:
@@ -121,7 +120,7 @@ def _place(shape: Element) -> tuple[int, int]:
     return 0, 0
 
 
-def _add_shape(shape: Element, sections: Sections) -> None:
+def _add_shape(shape: Element, sections: PageBuilder) -> None:
     tables = list(shape.iter("tbl"))
     for table in tables:
         sections.table(
@@ -131,7 +130,7 @@ def _add_shape(shape: Element, sections: Sections) -> None:
         sections.paragraph("\n".join(paragraphs(shape)))
 
 
-def _add_notes(archive: Archive, part: str, sections: Sections) -> None:
+def _add_notes(archive: Archive, part: str, sections: PageBuilder) -> None:
     with archive.open(part) as member:
         notes = tree(member, SKIP)
     texts = [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rag_app.errors import DamagedFile
 from rag_app.reading.limits import Limits
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
 
 _TOKEN = re.compile(
@@ -47,7 +47,7 @@ _STYLE_NAME = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _RtfGroup:
     """What holds inside a pair of braces."""
 
     hidden: bool = False
@@ -64,7 +64,7 @@ def read_rtf(
     on_page: OnPage | None = None,
 ) -> Reading:
     """The sections, title and headings of a rich text. Raises DamagedFile, NoText, LimitReached."""
-    sections = Sections(limits)
+    sections = PageBuilder(limits)
     title = add_rtf(path.read_bytes(), sections)
     reading = sections.reading(title)
     if on_page:
@@ -72,7 +72,7 @@ def read_rtf(
     return reading
 
 
-def add_rtf(data: bytes, sections: Sections) -> str:
+def add_rtf(data: bytes, sections: PageBuilder) -> str:
     """Add the text of a document in RTF, and give its title back. Raises DamagedFile."""
     parser = _Parser(sections)
     for token in _TOKEN.finditer(_PICTURES.sub(b"", data)):
@@ -84,15 +84,15 @@ def add_rtf(data: bytes, sections: Sections) -> str:
 class _Parser:
     """Follows the words and groups of one document."""
 
-    def __init__(self, sections: Sections) -> None:
+    def __init__(self, sections: PageBuilder) -> None:
         self.title = ""
         self._sections = sections
         self._codec = "cp1252"
         self._fonts: dict[int, str] = {}
         self._styles: dict[int, int] = {}
         self._font = self._style = self._level = self._ignore = 0
-        self._group = _Group()
-        self._above: list[_Group] = []
+        self._group = _RtfGroup()
+        self._above: list[_RtfGroup] = []
         self._pieces: list[str] = []
         self._bytes = bytearray()
         self._cells: list[str] = []
@@ -133,7 +133,7 @@ class _Parser:
 
     def _close(self) -> None:
         group = self._group
-        self._group = self._above.pop() if self._above else _Group()
+        self._group = self._above.pop() if self._above else _RtfGroup()
         if group.place and not self._group.place:
             self._pieces, self._level = [], 0
 

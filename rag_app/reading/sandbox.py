@@ -4,7 +4,12 @@ Whatever happens to the child is one RagAppError here, and the next request find
 
 from __future__ import annotations
 
+import json
+import logging
 import queue
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +18,164 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TypeVar
 
-from rag_app.errors import DocumentError, ModelUnavailable, RagAppError
-from rag_app.reading.frames import Header, unpack, unpack_boxes, unpack_recognised
+from rag_app.errors import (
+    DamagedFile,
+    DocumentError,
+    LimitReached,
+    ModelUnavailable,
+    RagAppError,
+    error_class,
+)
+from rag_app.reading.frames import (
+    Header,
+    read_frame,
+    unpack,
+    unpack_boxes,
+    unpack_recognised,
+    write_frame,
+)
 from rag_app.reading.limits import Limits
-from rag_app.reading.process import Child, Frame
-from rag_app.reading.verdicts import OutOfMemory, UsedUp, died, refused, too_slow
 from rag_app.types import Box, PagePicture, Reading, Recognised
+
+# A child process that answers requests, as its parent sees it.
+
+Frame = tuple[Header, bytes]
+
+# The parent's own search path is handed on, so that the child finds the same packages, and this
+# package's own folder, which an editable install keeps off that path; without site (-S) it starts
+# in half the time.
+_HERE = Path(__file__).resolve().parents[2]
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "from rag_app.reading.child import main; main()"
+)
+
+
+class Child:
+    """One running child. Not for two threads at once."""
+
+    def __init__(self, memory_mb: int) -> None:
+        search = json.dumps([str(Path(entry).resolve()) for entry in [*sys.path, str(_HERE)]])
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-S", "-c", _START, search, str(memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take a request."""
+        return self._process.poll() is None
+
+    def send(self, request: Header) -> None:
+        """Hand over a request. Raises OSError if the child is gone."""
+        assert self._process.stdin is not None
+        write_frame(self._process.stdin, request)
+
+    def receive(self, timeout: float) -> Frame | None:
+        """The next frame, None if the child has died. Raises queue.Empty after so many seconds."""
+        return self._frames.get(timeout=max(0.0, timeout))
+
+    def end(self) -> int:
+        """Kill it if it still runs, and give its exit status back; below 0: the signal."""
+        if self.alive:
+            self._process.kill()
+        status = self._process.wait()
+        self._listener.join()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            try:
+                stream.close()
+            except OSError:  # what was still to be written has no reader
+                continue
+        return status
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            while frame := read_frame(self._process.stdout):
+                self._frames.put(frame)
+        finally:
+            self._frames.put(None)
+
+
+# What is said of a file whose reading came to no good end, as errors for people.
+
+log = logging.getLogger(__name__)
+
+
+class OutOfMemory(LimitReached):
+    """A file takes more memory than there may be."""
+
+
+class UsedUp(OutOfMemory):
+    """The same in a child whose memory earlier files may have used up."""
+
+
+def refused(header: Header, request: Header, limits: Limits, worked: bool) -> RagAppError:
+    """What the child said; `worked`: it has done something else before."""
+    code = header["error"]
+    if code == "memory":
+        return too_big(limits, worked)
+    if code == "crash":
+        log.error("reading failed in the child (%s):\n%s", request["task"], header["message"])
+        return DamagedFile(
+            "This file is built in a way that the reader cannot follow. "
+            "Save it again from the program that made it, or print it to a new PDF."
+        )
+    return error_class(code)(header["message"])
+
+
+def died(status: int, request: Header, limits: Limits, worked: bool) -> RagAppError:
+    """What it means that the child ended with this status; below 0: the signal."""
+    log.error("the reading child ended with status %s (%s)", status, request["task"])
+    if status == -signal.SIGABRT:  # how PDFium ends where it is given no memory
+        return too_big(limits, worked)
+    if status == -getattr(signal, "SIGKILL", 9):
+        return DamagedFile(
+            "Reading this file was stopped by the system, most likely because memory ran out. "
+            "Close other programs and try it again."
+        )
+    return DamagedFile(
+        "This file makes the reader crash. The other files are not affected. "
+        "Save it again from the program that made it, or print it to a new PDF."
+    )
+
+
+def too_slow(request: Header, seconds: float, limits: Limits) -> RagAppError:
+    """What is said when the time is over."""
+    if request["task"] == "recognise":
+        return LimitReached(
+            f"It takes more than the {seconds:g} seconds a page set by RAG_APP_OCR_SECONDS."
+        )
+    if request["task"] in {"render", "boxes"} and seconds < limits.seconds:
+        return LimitReached(
+            f"Page {request['number']} takes more than {seconds:g} seconds to draw. "
+            "Its text can still be read and searched."
+        )
+    return LimitReached(
+        f"Reading this file takes more than the {seconds:g} seconds set by "
+        "RAG_APP_READ_SECONDS. Split it, or raise the limit."
+    )
+
+
+def too_big(limits: Limits, worked: bool) -> OutOfMemory:
+    """What is said when there is no more memory."""
+    return (UsedUp if worked else OutOfMemory)(
+        f"Reading this file takes more than the {limits.memory_mb:,} MB of memory set by "
+        "RAG_APP_READ_MEMORY_MB. Split it, or raise the limit."
+    )
+
 
 _Result = TypeVar("_Result")
 
@@ -157,7 +314,7 @@ class Sandbox:
             _check(cancelled)
         try:
             yield self._ask(request, seconds, cancelled)
-        except _Refused as refusal:
+        except _ChildRefused as refusal:
             if isinstance(refusal.error, OutOfMemory):  # it does not get back what it took
                 self._end()
             raise refusal.error from None
@@ -184,7 +341,7 @@ class Sandbox:
             if frame is None:
                 raise died(self._end(), request, self._limits, self._worked)
             if "error" in frame[0]:
-                raise _Refused(refused(frame[0], request, self._limits, self._worked))
+                raise _ChildRefused(refused(frame[0], request, self._limits, self._worked))
             yield frame
             if "done" in frame[0]:
                 self._worked = self._worked or request["task"] != "load"
@@ -218,7 +375,7 @@ def _twice(work: Callable[[], _Result]) -> _Result:
         return work()
 
 
-class _Refused(Exception):
+class _ChildRefused(Exception):
     """The child answered with an error and is well."""
 
     def __init__(self, error: RagAppError) -> None:

@@ -34,7 +34,7 @@ class _Block:
     tight: bool = False
 
 
-class Sections:
+class PageBuilder:
     """Collects blocks into pages."""
 
     def __init__(self, limits: Limits, most: int = _MOST) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,9 +22,79 @@ from rag_app.reading.archive import Archive
 from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import LOCKED
-from rag_app.reading.rows import Row, row_pages, rows_label
-from rag_app.reading.sections import OnPage, Sections
+from rag_app.reading.plain_text import load, with_headings
+from rag_app.reading.sections import SECTION, OnPage, PageBuilder, row_text
 from rag_app.types import Reading
+
+# Pages of long tables: as many rows as fill a page, under the row that names the columns.
+#
+# Knows nothing of files.
+
+Row = tuple[int, Sequence[str]]  # its number in the sheet, from 1, and its cells
+
+LOOKED_AT = 10  # rows in which the names of the columns are looked for
+
+
+def row_pages(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[str]]]:
+    """(first row, last row, lines) of each page; the names of the columns begin every page.
+
+    Rows without text are left out."""
+    header = ""
+    before: list[str] = []
+    page: list[str] = []
+    first = last = size = 0
+    for number, line in _with_header(rows):
+        if number < 0:  # the names of the columns
+            number, header = -number, line
+        if page and size + len(line) > SECTION and line != header:
+            yield first, last, [*before, *page]
+            before, page, size = [header] if header else [], [], len(header)
+        first, last = first if page else number, number
+        page.append(line)
+        size += len(line) + 1
+    if page:
+        yield first, last, [*before, *page]
+
+
+def _with_header(rows: Iterable[Row]) -> Iterator[tuple[int, str]]:
+    """(number, line) of each row with text; the number of the one with the names is below 0."""
+    waiting: list[tuple[int, str, int]] = []
+    decided = False
+    for number, cells in rows:
+        line = row_text(cells)
+        if not line:
+            continue
+        if decided:
+            yield number, line
+            continue
+        waiting.append((number, line, sum(1 for cell in cells if cell.strip())))
+        if len(waiting) == LOOKED_AT:
+            yield from _decide(waiting)
+            decided = True
+    if not decided:
+        yield from _decide(waiting)
+
+
+def _decide(waiting: list[tuple[int, str, int]]) -> Iterator[tuple[int, str]]:
+    """The first rows: the names stand in the first that has most of the columns filled."""
+    most = max((filled for _, _, filled in waiting), default=0)
+    found = False
+    for number, line, filled in waiting:
+        fits = names_columns(filled, most) and len(line) < SECTION / 3
+        is_header = fits and not found
+        found = found or is_header
+        yield (-number if is_header else number), line
+
+
+def names_columns(filled: int, most: int) -> bool:
+    """Whether a row with so many cells filled may name the columns; `most`: of the rows beside."""
+    return filled >= 2 and filled * 3 >= most * 2
+
+
+def rows_label(first: int, last: int) -> str:
+    """What a page of rows is called."""
+    return f"row {first}" if first == last else f"rows {first}–{last}"
+
 
 _TORN = (
     "This spreadsheet is damaged and cannot be opened. "
@@ -46,7 +118,7 @@ def read_sheets(
     if packed:
         with Archive(path, limits) as archive:
             archive.verify()
-    sections = Sections(limits, _PAGE)
+    sections = PageBuilder(limits, _PAGE)
     warnings: list[str] = []
     with _panics_told(), _open(path) as book:
         names = [each.name for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
@@ -89,7 +161,7 @@ def _open(path: Path) -> CalamineWorkbook:
         raise DamagedFile(_TORN) from error
 
 
-def _add_sheet(sheet: CalamineSheet, sections: Sections) -> None:
+def _add_sheet(sheet: CalamineSheet, sections: PageBuilder) -> None:
     for first, last, lines in row_pages(_rows(sheet)):
         sections.new_page(f"{sheet.name}, {rows_label(first, last)}")
         sections.heading(sheet.name, 1)
@@ -113,3 +185,66 @@ def cell_text(cell: object) -> str:
     if isinstance(cell, dt.datetime):
         return cell.isoformat(" ", "auto") if cell.time() != _MIDNIGHT else cell.date().isoformat()
     return str(cell)
+
+
+# Reads tables in text files (.csv, .tsv): rows that fill a page, under the columns' names.
+
+_DELIMITERS = ",;\t|"
+_SAMPLE = 65_536  # characters looked at
+_DELIMITED_PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut again
+_LONGEST_CELL = 1_000_000
+
+
+def read_delimited(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The rows of a table; what is none is read as plain text. Raises NoText or LimitReached."""
+    text, warnings = load(path, limits)
+    delimiter = sniff(text[:_SAMPLE])
+    try:
+        if not delimiter:
+            return with_headings(text, (), warnings, on_page)
+        sections = PageBuilder(limits, _DELIMITED_PAGE)
+        for first, last, lines in row_pages(_delimited_rows(text, delimiter)):
+            sections.new_page(rows_label(first, last))
+            for line in lines:
+                sections.row(line)
+    except csv.Error as error:
+        said = f"The table in this file is broken ({error}); it was read as plain text."
+        return with_headings(text, (), (*warnings, said), on_page)
+    reading = sections.reading(warnings=warnings)
+    if on_page:
+        on_page(len(reading.pages), len(reading.pages))
+    return reading
+
+
+def sniff(sample: str) -> str:
+    """What stands between the cells, empty if the text is no table.
+
+    It is what cuts most of the first lines into the same number of cells, at least two."""
+    best, most = "", 0.0
+    lines = sample.splitlines(keepends=True)
+    whole = lines[:200] if len(lines) < 3 else lines[:-1][:200]
+    for delimiter in _DELIMITERS:
+        try:
+            widths = [len(row) for row in _reader("".join(whole), delimiter) if row]
+        except csv.Error:
+            continue
+        common = max(set(widths), key=widths.count, default=0)
+        share = widths.count(common) / max(1, len(widths))
+        if common > 1 and share >= 0.5 and share * common > most:
+            best, most = delimiter, share * common
+    return best
+
+
+def _delimited_rows(text: str, delimiter: str) -> Iterator[Row]:
+    yield from enumerate(_reader(text, delimiter), 1)
+
+
+def _reader(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(_LONGEST_CELL)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)

@@ -14,8 +14,8 @@ from xml.parsers import expat
 from rag_app.errors import DamagedFile, NoText
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import BROKEN, tree
-from rag_app.reading.sections import OnPage, Sections
-from rag_app.reading.text import load, read_text, with_headings
+from rag_app.reading.plain_text import load, read_text, with_headings
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.reading.web import decode_html
 from rag_app.types import Reading
 
@@ -76,7 +76,7 @@ def _title(data: object) -> str:
 
 def _notebook(cells: list[Any], limits: Limits, warnings: tuple[str, ...]) -> Reading:
     """The cells of a Jupyter notebook; of their outputs those that are text."""
-    sections = Sections(limits)
+    sections = PageBuilder(limits)
     title = ""
     for cell in cells:
         if not isinstance(cell, dict):
@@ -152,7 +152,7 @@ def _root(path: Path) -> Element:
 
 def _xml(root: Element, limits: Limits) -> Reading:
     for with_attributes in (False, True):
-        sections = Sections(limits)
+        sections = PageBuilder(limits)
         _add(root, 1, sections, with_attributes)
         if sections.pages or not sections.is_empty:
             title = next((each for each in root.iter() if each.tag in _HEADINGS), None)
@@ -160,7 +160,7 @@ def _xml(root: Element, limits: Limits) -> Reading:
     raise NoText("There is no text in this XML file: its elements are empty.")
 
 
-def _add(element: Element, depth: int, sections: Sections, with_attributes: bool) -> None:
+def _add(element: Element, depth: int, sections: PageBuilder, with_attributes: bool) -> None:
     """Add an element: as a heading, a paragraph, a named value, or what is in it."""
     if with_attributes and element.attrib:
         said = ", ".join(f"{name}: {value}" for name, value in element.attrib.items())

@@ -6,19 +6,265 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rag_app.errors import NoText
-from rag_app.reading.elements import BLOCKS, UNSEEN, is_shown, walk
 from rag_app.reading.limits import Limits
-from rag_app.reading.main_content import Chosen, everything, main_content
-from rag_app.reading.sections import OnPage, Sections
-from rag_app.reading.tables import Cell, compact, spread
-from rag_app.reading.text import decode
+from rag_app.reading.plain_text import decode
+from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
+
+# The elements of a web page: which are shown, which stand on lines of their own, one after the
+# other.
+
+Test = Callable[[LexborNode], bool]
+
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+UNSEEN = frozenset(
+    [
+        "head", "script", "style", "noscript", "template", "svg", "math", "canvas", "iframe",
+        "object", "nav", "button", "select", "textarea", "datalist", "dialog", "ix:header",
+    ]
+)  # fmt: skip
+BLOCKS = frozenset(
+    [
+        "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
+        "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2",
+        "h3", "h4", "h5", "h6", "header", "hr", "legend", "li", "menu", "ol", "optgroup", "option",
+        "p", "pre", "section", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    ]
+)  # fmt: skip
+
+
+def is_shown(node: LexborNode) -> bool:
+    """Whether an element says nothing against being shown."""
+    attributes = node.attributes
+    if not attributes:
+        return True
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return False
+    return attributes.get("role") != "navigation" and not _HIDDEN.search(
+        attributes.get("style") or ""
+    )
+
+
+def walk(root: LexborNode, goes_in: Test) -> Iterator[tuple[LexborNode, bool]]:
+    """(node, entering) in the order of the page; what is inside an element is between its two."""
+    waiting: list[tuple[LexborNode, bool]] = [(root, True)]
+    while waiting:
+        node, entering = waiting.pop()
+        yield node, entering
+        if not entering or not node.is_element_node or not goes_in(node):
+            continue
+        waiting.append((node, False))
+        child = node.last_child
+        while child is not None:
+            waiting.append((child, True))
+            child = child.prev
+
+
+# Which part of a web page is what people come for, where the page itself says so.
+#
+# A page names its main part (main, article …). It is taken alone if nearly all sentences of the
+# page stand in it: menus are no sentences. Where that is not so, as on a page of many articles or
+# of links, everything is read: nothing is guessed away.
+
+_PARTS = "main, [role=main], article, [itemprop=articleBody]"
+_MOST_PARTS = 60  # more are a list of articles, none of which is the page
+_SHARE = 0.8  # of the page's sentences
+_LEAST = 300  # characters of sentences: less says nothing about shares
+_SENTENCE = 60  # characters, beside links, from which a block is more than a label
+_MENU = 6  # links that make one
+_LINKED = 0.9  # of the letters of a menu
+_WIDER = 1.5  # times the text: a part may be widened so far to hold its heading and who wrote it
+_CONSENT = ", ".join(
+    f"[{attribute}*={word} i]"
+    for word in ("cookie", "consent", "gdpr", "onetrust", "didomi")
+    for attribute in ("id", "class")
+)
+_SMALL = 0.25  # of the page's text: a larger one is about cookies, not a question about them
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of a page is to be read."""
+
+    part: LexborNode | None = None  # None: everything
+    heading: str = ""  # of the page, if it stands outside of the part
+    without: Collection[int] = ()  # elements that ask something of the visitor, by `mem_id`
+
+
+def everything(parser: LexborHTMLParser) -> Chosen:
+    """All that is shown, as for a message or a chapter of a book."""
+    return Chosen()
+
+
+def main_content(parser: LexborHTMLParser) -> Chosen:
+    """The main part of a page, if it is told from the rest."""
+    body = parser.body
+    if body is None:
+        return Chosen()
+    without = _questions(parser, body)
+    parts = parser.css(_PARTS)
+    whole = _sentences(body, without) if 0 < len(parts) <= _MOST_PARTS else 0
+    if whole < _LEAST:
+        return Chosen(without=without)
+    held = [(_sentences(part, without), len(part.text()), part) for part in parts]
+    able = [each for each in held if each[0] >= _SHARE * whole]
+    if not able:
+        return Chosen(without=without)
+    part = min(able, key=lambda each: each[:2])[2]
+    without |= _menus(part)
+    headings = [node for node in parser.css("h1") if node.text().strip()]
+    if len(headings) != 1 or part.css_first("h1") is not None:
+        return Chosen(part, without=without)
+    wider = _around(part)
+    if wider is not None:
+        return Chosen(wider, without=without)
+    return Chosen(part, " ".join(headings[0].text().split()), without)
+
+
+def _menus(part: LexborNode) -> frozenset[int]:
+    """The lists of nothing but links that stand before the first sentence of a part: the other
+    languages of a page, its contents, which its headings say again."""
+    menus = set()
+    here = 0
+    for node, entering in walk(part, lambda each: each.mem_id not in menus and _is_read(each, ())):
+        tag = node.tag or ""
+        if entering and tag in ("ul", "ol") and _is_menu(node):
+            menus.add(node.mem_id)
+        elif tag == "-text":
+            here += len(" ".join((node.text_content or "").split()))
+        elif tag in BLOCKS:
+            if here >= _SENTENCE:
+                break
+            here = 0
+    return frozenset(menus)
+
+
+def _is_menu(node: LexborNode) -> bool:
+    links = node.css("a")
+    linked = sum(len("".join(link.text().split())) for link in links)
+    return len(links) >= _MENU and linked >= _LINKED * len("".join(node.text().split()))
+
+
+def _around(part: LexborNode) -> LexborNode | None:
+    """The nearest element around a part that has the heading, if it has little more."""
+    most = _WIDER * len(part.text())
+    around = part.parent
+    while around is not None and around.tag not in ("body", "html") and len(around.text()) <= most:
+        if around.css_first("h1") is not None:
+            return around
+        around = around.parent
+    return None
+
+
+def _questions(parser: LexborHTMLParser, body: LexborNode) -> frozenset[int]:
+    """The boxes that ask whether cookies may be set: named so, small, and no part of the text."""
+    most = _SMALL * len(body.text())
+    return frozenset(
+        node.mem_id
+        for node in parser.css(_CONSENT)
+        if node.tag not in ("html", "body")
+        and len(node.text()) < most
+        and node.css_first(f"h1, {_PARTS}") is None
+    )
+
+
+def _sentences(root: LexborNode, without: Collection[int]) -> int:
+    """Characters of what reads as text under an element: not of links, not of labels."""
+    total = here = 0
+    in_link = 0
+    for node, entering in walk(root, lambda each: _is_read(each, without)):
+        tag = node.tag or ""
+        if tag == "-text" and not in_link:
+            here += len(" ".join((node.text_content or "").split()))
+        elif tag == "a":
+            in_link += (1 if entering else -1) * _is_read(node, without)  # else it is not left
+        elif tag in BLOCKS:
+            total += here if here >= _SENTENCE else 0
+            here = 0
+    return total + (here if here >= _SENTENCE else 0)
+
+
+def _is_read(node: LexborNode, without: Collection[int]) -> bool:
+    return node.tag not in UNSEEN and node.mem_id not in without and is_shown(node)
+
+
+# Tables that were made to look good, as rows that read well.
+#
+# Pages set a sum in three cells, "$", "(1,234" and ")", under a heading that spans all three.
+
+_TABLES_WIDEST = 1_000  # columns
+_BEFORE = frozenset(["$", "€", "£", "¥", "(", "$(", "($", "-$"])
+_AFTER = frozenset([")", "%", ")%", "%)", "x"])
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in one column of a row; `spans`: it spans others, too."""
+
+    text: str = ""
+    spans: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing stands in it."""
+        return not self.text
+
+
+def spread(text: str, columns: int) -> list[Cell]:
+    """A cell that spans so many columns, as one cell for each."""
+    return [Cell(text, columns > 1), *[Cell()] * (columns - 1)]
+
+
+def compact(rows: Sequence[Sequence[Cell]]) -> list[list[str]]:
+    """The rows without columns that hold nothing of their own."""
+    joined = [
+        _join([Cell(" ".join(cell.text.split()), cell.spans) for cell in row]) for row in rows
+    ]
+    width = min(_TABLES_WIDEST, max(map(len, joined), default=0))
+    columns = [
+        [row[index] if index < len(row) else Cell() for row in joined] for index in range(width)
+    ]
+    kept: list[list[Cell]] = []
+    for column in columns:
+        if all(cell.is_empty for cell in column):
+            continue
+        if kept and _fit(kept[-1], column):
+            kept[-1] = [b if a.is_empty else a for a, b in zip(kept[-1], column, strict=True)]
+        else:
+            kept.append(column)
+    return [[column[index].text for column in kept] for index in range(len(joined))]
+
+
+def _fit(left: list[Cell], right: list[Cell]) -> bool:
+    """Whether two columns are one: headings that span both, and what they are about."""
+    if any(not a.is_empty and not b.is_empty for a, b in zip(left, right, strict=True)):
+        return False
+    return all(cell.is_empty or cell.spans for cell in left)
+
+
+def _join(row: list[Cell]) -> list[Cell]:
+    """The row with signs that have a cell of their own put to the numbers they belong to."""
+    cells = list(row)
+    for index, cell in enumerate(row):
+        if cell.text in _BEFORE:
+            after = next((at for at in range(index + 1, len(cells)) if cells[at].text), 0)
+            if after and cells[after].text[0].isdigit() | (cells[after].text[0] in "(–—-"):
+                cells[after] = Cell(cell.text + cells[after].text)
+                cells[index] = Cell()
+        elif cell.text in _AFTER:
+            before = next((at for at in range(index - 1, -1, -1) if cells[at].text), -1)
+            if before >= 0 and any(map(str.isdigit, cells[before].text)):
+                cells[before] = Cell(cells[before].text + cell.text)
+                cells[index] = Cell()
+    return cells
+
 
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)|<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]+)",
@@ -46,7 +292,7 @@ def read_html(
 ) -> Reading:
     """The sections, title and headings of a web page. Raises NoText or LimitReached."""
     markup, warnings = decode_html(path.read_bytes())
-    sections = Sections(limits)
+    sections = PageBuilder(limits)
     title = add_html(markup, sections, main_content)
     if sections.is_empty and not sections.pages:
         if not title:
@@ -80,23 +326,23 @@ def _errors(codec: str) -> str:
 
 
 def add_html(
-    markup: str, sections: Sections, choose: Callable[[LexborHTMLParser], Chosen] = everything
+    markup: str, sections: PageBuilder, choose: Callable[[LexborHTMLParser], Chosen] = everything
 ) -> str:
     """Add what a page shows, or the part of it that is chosen, and give its title back."""
     parser = LexborHTMLParser(markup)
     if parser.root is None:
         return ""
-    page = _Page(parser, sections, choose(parser))
+    page = _HtmlWalker(parser, sections, choose(parser))
     page.write(parser.root)
     named = parser.css_first("head > title")
     said = " ".join(named.text().split()) if named else ""
     return said or page.title
 
 
-class _Page:
+class _HtmlWalker:
     """Goes through the elements of one page, in their order."""
 
-    def __init__(self, parser: LexborHTMLParser, sections: Sections, chosen: Chosen) -> None:
+    def __init__(self, parser: LexborHTMLParser, sections: PageBuilder, chosen: Chosen) -> None:
         self.title = chosen.heading
         self._chosen = chosen
         self._sections = sections

@@ -7,22 +7,120 @@ from html import escape
 
 import streamlit as st
 
-from rag_app.highlighting import link_citations, mark
 from rag_app.library import Library
+from rag_app.storage.conversations import title_of
+from rag_app.text.highlighting import link_citations, mark
 from rag_app.ui import (
-    actions,
+    answer_actions,
     answers,
-    asking,
-    editing,
-    generation,
-    ratings,
+    composer,
+    live_answer,
+    session_sync,
     texts,
     texts_answers,
-    why,
 )
-from rag_app.ui.asking import submit as submit
-from rag_app.ui.boundary import caught
-from rag_app.ui.state import EARLIER, Exchange, Session, current, say
+from rag_app.ui.composer import submit as submit
+from rag_app.ui.jobs import caught
+from rag_app.ui.live_answer import RUNNING
+from rag_app.ui.state import EARLIER, Session, ShownExchange, current, say
+
+# A question changed in place and asked again: it takes the place of the old one and of all that
+# came after it, once that has been said, or begins a new conversation with what came before.
+
+
+def draw_editing(library: Library, exchange: ShownExchange) -> None:
+    """The field that stands where the question stood."""
+    later = _after(current(), exchange)
+    with st.form("editing", border=False):
+        st.text_area(
+            texts_answers.EDITED_QUESTION,
+            value=exchange.question,
+            key=f"edited-{exchange.id}",
+            label_visibility="collapsed",
+            height="content",
+        )
+        if later:
+            st.html(f"<p class='note'>{texts_answers.drops(len(later))}</p>")
+        with st.container(horizontal=True, horizontal_alignment="right"):
+            st.form_submit_button(
+                texts_answers.CANCEL_EDIT, key="edit_cancel", type="tertiary", on_click=_cancel
+            )
+            if later:
+                st.form_submit_button(
+                    texts_answers.ASK_ELSEWHERE,
+                    key="edit_elsewhere",
+                    on_click=_ask,
+                    args=(library, exchange.id, True),
+                )
+            st.form_submit_button(
+                texts_answers.ASK_AGAIN,
+                key="edit_ask",
+                type="primary",
+                on_click=_ask,
+                args=(library, exchange.id, False),
+            )
+
+
+def _after(session: Session, exchange: ShownExchange) -> list[ShownExchange]:
+    """What was asked later."""
+    rest = session.exchanges[session.exchanges.index(exchange) + 1 :]
+    return [one for one in rest if one.question.strip()]
+
+
+@caught(say)
+def _ask(library: Library, exchange_id: str, elsewhere: bool) -> None:
+    session = current()
+    session_sync.look(library)
+    exchange = session.exchange(exchange_id)
+    question = str(st.session_state[f"edited-{exchange_id}"]).strip()
+    if exchange is None or not question:
+        return
+    session.editing = session.opened = None
+    session.redraw = True  # the source beside it, and the address
+    if elsewhere:
+        _branch(library, session, exchange, question)
+    else:
+        _cut(library, session, exchange, question)
+    composer.submit(library, question)
+
+
+def _cut(library: Library, session: Session, exchange: ShownExchange, question: str) -> None:
+    """Forget the exchange and what came after it."""
+    at = session.exchanges.index(exchange)
+    for gone in session.exchanges[at:]:
+        if running := RUNNING.get(gone.id):
+            running.stop()
+    if exchange.kept:
+        _retitle(library, session, at, exchange, question)
+        library.conversations.cut(exchange.id)
+    del session.exchanges[at:]
+
+
+def _retitle(
+    library: Library, session: Session, at: int, exchange: ShownExchange, question: str
+) -> None:
+    """A conversation that is called by its first question goes by the changed one."""
+    known = library.conversations.conversation(session.conversation or "")
+    first = not any(one.kept for one in session.exchanges[:at])
+    if known and first and known.title == title_of(exchange.question):
+        library.conversations.rename(known.id, question)
+
+
+def _branch(library: Library, session: Session, exchange: ShownExchange, question: str) -> None:
+    """Go on in a new conversation that begins with what came before."""
+    new = library.conversations.branch(exchange.id, question) if exchange.kept else None
+    session.conversation, session.changes = new, 0
+    session.exchanges = []
+    if new:
+        session.exchanges = [
+            session_sync.shown(one) for one in library.conversations.exchanges(new)
+        ]
+        session.changes = library.conversations.changes(new)
+
+
+def _cancel() -> None:
+    current().editing = None
+
 
 _AT_ONCE = 0.4  # seconds an answer may take and be drawn without a word about waiting
 _LOOK_AGAIN = 0.3  # seconds
@@ -49,12 +147,12 @@ def press(library: Library) -> None:
     """Carry out what was pressed under an answer. Call it before anything else is drawn:
 
     whatever has the page drawn anew from the start would lose the press."""
-    session, found = current(), actions.pressed()
+    session, found = current(), answer_actions.pressed()
     if found is None:
         return
     act, exchange = found
     if act == "again":
-        asking.begin(library, session, exchange)
+        composer.begin(library, session, exchange)
     elif act == "edit":
         session.editing = exchange.id
     elif act == "why":
@@ -104,10 +202,10 @@ def _show_earlier() -> None:
     current().shown += EARLIER
 
 
-def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
+def _exchange(library: Library, session: Session, exchange: ShownExchange) -> None:
     with st.chat_message("user"):
         if session.editing == exchange.id:
-            editing.draw(library, exchange)
+            draw_editing(library, exchange)
         else:
             _question(exchange)
     with st.chat_message("assistant"):
@@ -122,14 +220,16 @@ def _exchange(library: Library, session: Session, exchange: Exchange) -> None:
         exchange.drawn = True
         answers.draw(library, exchange, exchange.generation.now())
         explained = exchange.id in session.explained
-        actions.row(library, exchange, explained)
-        ratings.draw(library, exchange)
+        answer_actions.row(library, exchange, explained)
+        answer_actions.draw(library, exchange)
         if explained:
-            why.draw(library, exchange)
+            answers.draw_why(library, exchange)
 
 
 def _soon(
-    library: Library, exchange: Exchange, made: generation.Generation | generation.Ended
+    library: Library,
+    exchange: ShownExchange,
+    made: live_answer.Generation | live_answer.FinishedGeneration,
 ) -> bool:
     """Whether an answer came while this run of the script waited for it.
 
@@ -138,7 +238,7 @@ def _soon(
     if made.wait(_AT_ONCE) or not exchange.quoting:
         return made.now().done
     place, came, end = st.empty(), False, time.monotonic() + _PATIENCE
-    while not came and generation.running() > _FEW and time.monotonic() < end:
+    while not came and live_answer.running() > _FEW and time.monotonic() < end:
         place.html(_waiting(library))  # a newer click may end this run here
         came = made.wait(_AT_ONCE)
     place.empty()
@@ -150,14 +250,14 @@ def _waiting(library: Library) -> str:
     return f"<p class='working' role='status'>{said}</p>"
 
 
-def _question(exchange: Exchange) -> None:
+def _question(exchange: ShownExchange) -> None:
     files = "".join(f"<div class='attached'>{escape(f)}</div>" for f in exchange.files[:8])
     more = len(exchange.files) - 8
     files += f"<div class='attached'>{texts.waiting_more(more)}</div>" if more > 0 else ""
     st.html(f"<div class='question'>{mark(exchange.question, ())}</div>{files}")
 
 
-def _live(library: Library, exchange: Exchange) -> None:
+def _live(library: Library, exchange: ShownExchange) -> None:
     """An answer in the making. It looks again and again, and has the page drawn when it is done."""
     running = exchange.generation
     if running is None or running.now().done:

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rag_app.highlighting import escape_markdown
 from rag_app.library import Library
+from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import (
-    aside,
+    answer_actions,
+    browser,
     chat,
-    checking,
-    choices,
-    conversations,
-    documents,
-    folders,
-    follow,
-    overview,
-    ratings,
-    searching,
-    shelving,
+    check_panel,
+    collection_panel,
+    conversation_list,
+    document_list,
+    document_page,
+    folder_panel,
+    model_picker,
+    search_panel,
     source,
     style,
     tasks_menu,
     texts,
     welcome,
-    who,
 )
-from rag_app.ui.boundary import caught
+from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current
 
-_PAGES = {checking.PAGE: checking.draw, folders.PAGE: folders.draw}
+_PAGES = {check_panel.PAGE: check_panel.draw, folder_panel.PAGE: folder_panel.draw}
 
 
 def show_error(sentence: str) -> None:
@@ -41,25 +39,25 @@ def show_error(sentence: str) -> None:
 def draw(library: Library) -> None:
     """Draw everything. The source comes before the chat, so that it opens while an answer runs."""
     session = current()
-    choices.restore(library)
-    conversations.restore(library)
+    model_picker.restore(library)
+    conversation_list.restore(library)
     chat.press(library)
     chat.take(library)
-    conversations.address()
-    ratings.listen(library)
+    conversation_list.address()
+    answer_actions.listen(library)
     st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
     library.overviews.start()
     _back_when_asked(session)
     session.redraw = False
     for exchange in session.exchanges:
         exchange.drawn = exchange.drawn or not exchange.running  # what this run is about to do
-    conversations.draw(library)
-    who.draw(library)
+    conversation_list.draw(library)
+    model_picker.draw(library)
     with st.sidebar:
-        searching.button(library)
-    documents.draw(library)
+        search_panel.button(library)
+    document_list.draw(library)
     source.draw(library)
-    shelving.dialog(library)
+    collection_panel.dialog(library)
     # In a place of its own: if the field for questions had another, what is sent from it just then
     # would belong to nothing, and be lost.
     with st.container(key="before_talk"):
@@ -78,11 +76,11 @@ def _instead(library: Library, session: Session) -> None:
     if library.warm_state not in ("cold", "warming", "ready"):
         show_error(library.warm_state)
     if session.search.open:
-        searching.draw(library)
+        search_panel.draw(library)
     elif session.page in _PAGES:
         _PAGES[session.page](library)
     elif session.about:
-        overview.draw(library)
+        document_page.draw(library)
 
 
 @st.fragment
@@ -96,9 +94,9 @@ def _talk(library: Library) -> None:
         st.rerun()
     with caught(show_error):
         search = str(session.search.number) if session.search.open else ""
-        shown = session.page + checking.stage(library) if session.page else session.about
-        aside.opened(search or shown, len(session.exchanges))
-        follow.end(len(session.exchanges) if session.talking else 0)
+        shown = session.page + check_panel.stage(library) if session.page else session.about
+        browser.opened(search or shown, len(session.exchanges))
+        browser.end(len(session.exchanges) if session.talking else 0)
         session.asked = _asked(session)
         if session.talking:
             chat.draw(library)

@@ -6,11 +6,11 @@ from html import escape
 
 import streamlit as st
 
-from rag_app.answering.in_language import LANGUAGES
+from rag_app.answering.answer_language import LANGUAGES
 from rag_app.library import Library
-from rag_app.ui import checking, choices, languages, source, texts
-from rag_app.ui import texts_settings as words
-from rag_app.ui.boundary import caught
+from rag_app.ui import check_panel, language_panel, model_picker, source, texts
+from rag_app.ui import texts as words
+from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, say
 
 OPEN = "settings"  # the name of its dialog
@@ -45,11 +45,11 @@ def draw(library: Library) -> None:
             help=words.LANGUAGE_NEEDS_MODEL,
         )
         if picked != session.language:
-            choices.change(library, language=picked)
-        languages.choose(library)
+            model_picker.change(library, language=picked)
+        language_panel.choose(library)
         if st.button(words.CHECK, key="settings_check", icon=":material/fact_check:"):
             _close()
-            checking.open_page()
+            check_panel.open_page()
             st.rerun()
         st.html(words.limits_set(library.settings))
         held = library.size_on_disk()
@@ -78,7 +78,7 @@ def _choice(
         key=f"settings_{name}",
     )
     if picked is not None and values[picked] != now:
-        choices.change(library, **{name: values[picked]})
+        model_picker.change(library, **{name: values[picked]})
 
 
 def _everything(library: Library, session: Session) -> None:

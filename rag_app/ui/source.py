@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import streamlit as st
 
 from rag_app.errors import UnknownDocument
 from rag_app.export.conversation import safe_name
-from rag_app.export.readable import TABLES, Marks, readable
-from rag_app.highlighting import areas, escape_markdown, mark
+from rag_app.export.readable import TABLES, PageMarks, readable
 from rag_app.library import Library
-from rag_app.types import Box, Document, Page
-from rag_app.ui import cites, pictures, tasks_menu, texts, texts_answers, viewer, web_pages
-from rag_app.ui.boundary import caught
-from rag_app.ui.places import citation_place, citations_of, place_of
-from rag_app.ui.state import Opened, Place, current
+from rag_app.text.highlighting import areas, escape_markdown, mark
+from rag_app.types import Box, Citation, Document, Page
+from rag_app.ui import session_sync, tasks_menu, texts, texts_answers, viewer, web_pages
+from rag_app.ui.jobs import caught
+from rag_app.ui.state import Opened, Place, Session, current
+
+# Places in documents that can be opened: what a link of the page points at.
+
+_KEY = re.compile(r"(?P<exchange>[0-9a-f]{16})-(?P<passage>p?)(?P<number>[1-9]\d{0,2})")
+
+
+def place_of(session: Session, key: str) -> Place | None:
+    """The place a link `#cite:<key>` points at; None if it is none of this session's."""
+    found = _KEY.fullmatch(key)
+    if found is None:
+        return None
+    number = int(found["number"])
+    if found["passage"]:
+        return _passage_place(session, found["exchange"], number)
+    return citation_place(session, found["exchange"], number)
+
+
+def citation_place(session: Session, exchange_id: str, number: int) -> Place | None:
+    """The place of a citation of one of the session's answers."""
+    for citation in citations_of(session, exchange_id):
+        if citation.number == number:
+            return Place(
+                citation.document_id,
+                citation.name,
+                citation.page,
+                citation.start,
+                citation.end,
+                citation.quote,
+                citation.boxes,
+                exchange_id,
+                number,
+            )
+    return None
+
+
+def _passage_place(session: Session, exchange_id: str, number: int) -> Place | None:
+    exchange = session.exchange(exchange_id)
+    passages = exchange.generation.now().passages if exchange and exchange.generation else ()
+    for passage in passages[number - 1 : number]:
+        chunk = passage.chunk
+        return Place(
+            chunk.document_id,
+            passage.name,
+            chunk.page,
+            chunk.start,
+            chunk.end,
+            chunk.text,
+            exchange_id=exchange_id,
+        )
+    return None
+
+
+def citations_of(session: Session, exchange_id: str) -> tuple[Citation, ...]:
+    """The citations of one of the session's answers."""
+    exchange = session.exchange(exchange_id)
+    answer = exchange.generation.now().answer if exchange and exchange.generation else None
+    return answer.citations if answer else ()
+
 
 _AROUND = 4_000  # characters of a text shown before and after a quote
 _WHOLE = 12_000  # a text up to this long is shown whole
 
-forget_pictures = pictures.forget
+forget_pictures = session_sync.forget
 
 
 @st.fragment
@@ -30,7 +88,7 @@ def draw(library: Library) -> None:
     A click on a citation reruns this fragment only."""
     session = current()
     with caught(_complain):
-        clicked = cites.clicked()
+        clicked = viewer.clicked()
         place = place_of(session, clicked) if clicked else None
         if place:
             session.opened = Opened(place, place.page)
@@ -151,7 +209,7 @@ def _page(library: Library, document: Document, opened: Opened) -> None:
         texts.picture(document, page),
         focus=not opened.moved,
     )
-    picture = pictures.picture(library, document.id, page.number)
+    picture = session_sync.picture(library, document.id, page.number)
     if picture is None:
         viewer.show_text(view, _text(library, document, page, opened), _close)
         return
@@ -187,7 +245,7 @@ def _text(library: Library, document: Document, page: Page, opened: Opened) -> s
     window = None
     if len(page.text) > _WHOLE and not rows:
         window = (quote[0] - _AROUND, quote[1] + _AROUND)
-    return readable(page.text, Marks(quote, others), headings, rows=rows, window=window)
+    return readable(page.text, PageMarks(quote, others), headings, rows=rows, window=window)
 
 
 def _boxes(library: Library, place: Place) -> tuple[Box, ...]:

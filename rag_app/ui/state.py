@@ -12,23 +12,23 @@ from typing import Any
 
 import streamlit as st
 
-from rag_app.answering.follow_ups import Turn
-from rag_app.answering.servers import Server
+from rag_app.answering.chat_models import Server
+from rag_app.answering.query_rewriting import Turn
 from rag_app.types import Box, Document, Status
-from rag_app.ui.fetches import Fetching
-from rag_app.ui.generation import Ended, Generation
+from rag_app.ui.jobs import Fetching
+from rag_app.ui.live_answer import FinishedGeneration, Generation
 
 SHOWN = 10  # exchanges that are drawn at first: every run of the page costs what is drawn
 EARLIER = 20  # that are drawn besides with every wish for earlier ones
 
 
 @dataclass
-class Exchange:
+class ShownExchange:
     """A question and its answer, finished or not; without a generation, only a drop of files."""
 
     question: str
     files: tuple[str, ...] = ()
-    generation: Generation | Ended | None = None
+    generation: Generation | FinishedGeneration | None = None
     first: tuple[str, ...] = ()  # ids of the documents that are read before it is asked
     documents: list[str] | None = None  # that it is asked of; None: all
     error: str | None = None
@@ -140,7 +140,7 @@ class WebPages:
 class Session:
     """Everything one browser session remembers."""
 
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[ShownExchange] = field(default_factory=list)
     typed: list[Any] = field(default_factory=list)  # into the question's field, not asked yet
     conversation: str | None = None  # its id in the store, from the first question on
     changes: int = 0  # of the conversation in the store, when it was last looked at
@@ -200,11 +200,11 @@ class Session:
         self.unticked = set(document_ids)
         self.ticks += 1
 
-    def exchange(self, exchange_id: str) -> Exchange | None:
+    def exchange(self, exchange_id: str) -> ShownExchange | None:
         """One of the session's questions."""
         return next((e for e in self.exchanges if e.id == exchange_id), None)
 
-    def turns_before(self, exchange: Exchange) -> list[Turn]:
+    def turns_before(self, exchange: ShownExchange) -> list[Turn]:
         """What was asked and answered before a question, as follow-ups lean on it."""
         before = self.exchanges[: self.exchanges.index(exchange)]
         return [Turn(e.question, e.answered) for e in before if e.question and e.generation]

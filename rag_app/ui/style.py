@@ -9,9 +9,151 @@ from functools import cache
 
 from PIL import Image, ImageDraw
 
-from rag_app.ui import texts, texts_documents
-from rag_app.ui.style_answers import ANSWERS
-from rag_app.ui.style_library import LIBRARY
+from rag_app.ui import texts, texts_library
+
+# How answers look, and what stands around them. A part of style.py, which has grown long.
+
+ANSWERS = """
+.st-key-actions_listener, .st-key-thumbs_listener { position: absolute; width: 0 !important; }
+.near + .how { margin-top: .6rem; }
+/* Addresses are text of their own, so that nothing links them; that is not to be seen. */
+.stMarkdownColoredText { color: inherit !important; }
+/* Bringing a quote into view must not move the page sideways. */
+[data-testid="stAppViewContainer"] { overflow: clip !important; }
+.acts { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem; margin: .15rem 0 0 -.4rem;
+  color: var(--soft); }
+.acts button { position: relative; display: inline-flex; align-items: center; height: 2rem;
+  min-width: 2rem; padding: 0 .4rem; border: 0; border-radius: .55rem; background: transparent;
+  color: inherit; font: inherit; font-size: .8rem; cursor: pointer; }
+.acts button::before { font: 400 1.15rem/1 "Material Symbols Rounded"; letter-spacing: normal;
+  font-feature-settings: "liga"; -webkit-font-smoothing: antialiased; }
+.acts button > span { position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap; }
+.acts button:hover, .acts button[aria-expanded="true"] { background: var(--wash);
+  color: light-dark(#1f2430, #e7e9ee); }
+.acts button:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+.acts button[aria-pressed="true"] { color: var(--accent); background: var(--wash); }
+.acts button[aria-pressed="true"]::before { font-variation-settings: "FILL" 1; }
+.acts [data-act^="up:"]::before { content: "thumb_up" / ""; }
+.acts [data-act^="down:"]::before { content: "thumb_down" / ""; }
+.acts [data-act^="copy:"]::before { content: "content_copy" / ""; }
+.acts [data-act^="copy:"].done::before { content: "check" / ""; }
+.acts [data-act^="again:"]::before { content: "refresh" / ""; }
+.acts [data-act^="edit:"]::before { content: "edit" / ""; }
+.acts [data-act^="why:"]::before { content: "help" / ""; }
+.acts [data-act^="why:"] { gap: .35rem; padding-right: .65rem; }
+.acts [data-act^="why:"] > span { position: static; width: auto; height: auto; clip-path: none; }
+.acts button:not([data-act^="why:"]):is(:hover, :focus-visible)::after, .acts .done::after {
+  content: attr(aria-label) / ""; position: absolute; bottom: calc(100% + .3rem); left: 0;
+  z-index: 3; padding: .25rem .5rem; border-radius: .45rem; white-space: nowrap;
+  pointer-events: none; font-size: .75rem; background: light-dark(#1f2430, #e7e9ee);
+  color: light-dark(#ffffff, #15171c); }
+.acts button[data-tip]::after { content: attr(data-tip) / "" !important; }
+.to-copy { display: none; }
+.removed { color: var(--soft); }
+.st-key-reason, [data-testid="stForm"]:has(.st-key-reason_kind) { gap: .6rem; }
+[data-testid="stForm"]:has(.st-key-reason_kind) { padding: .9rem 1rem; border-radius: .75rem;
+  background: var(--tint); border: 1px solid var(--line); }
+[data-testid="stChatMessage"]:has([class*="st-key-edited-"])
+  > [data-testid="stChatMessageContent"] { flex: 1 1 auto; max-width: 100%; }
+[class*="st-key-why-"] { padding: 1rem 1.1rem; border: 1px solid var(--line);
+  border-radius: .75rem; background: var(--tint); }
+.why { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.1rem;
+  margin: 0 !important; padding: 0 !important; font-size: .875rem; line-height: 1.5; }
+.why dt { color: var(--soft); font-weight: 400; margin: 0; padding: 0; }
+.why dd { margin: 0; padding: 0; overflow-wrap: anywhere; }
+[class*="st-key-why-"] .note { margin-top: .7rem; }
+[class*="st-key-why-"] h4 { font-size: .875rem; font-weight: 600; margin: 1rem 0 0; padding: 0; }
+.found ul { margin: .5rem 0 0; padding: 0; list-style: none; }
+.found summary { padding: .5rem 0; font-size: .85rem; cursor: pointer; color: var(--accent);
+  border-top: 1px solid var(--line); }
+.found summary:focus-visible { outline: 2px solid var(--accent); }
+.found li { margin: 0 !important; padding: .7rem 0 !important; font-size: .85rem;
+  border-top: 1px solid var(--line); }
+.found header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .2rem .6rem; }
+.found header b { font-weight: 600; overflow-wrap: anywhere; }
+.found header span, .found .score { color: var(--soft); }
+.found header a { margin-left: auto; }
+.found .score { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .9rem;
+  margin: .2rem 0 .35rem; font-size: .8rem; }
+.found .passage { font-size: .85rem; line-height: 1.5; max-height: 7.65rem; }
+@media (max-width: 640px) {
+  .why { grid-template-columns: 1fr; gap: 0; }
+  .why dd { margin-bottom: .5rem; } }
+.st-key-source_quotes { flex-wrap: nowrap !important; gap: .25rem !important; }
+.st-key-source_quotes .where { margin: 0; font-size: .875rem; color: var(--soft);
+  font-variant-numeric: tabular-nums; }
+.st-key-source_quotes > [data-testid="stElementContainer"]:has(.where) { width: auto !important;
+  flex: 0 0 auto; }
+.st-key-quote_previous button p, .st-key-quote_next button p { font-size: 0; }
+.gone { display: flex; gap: .6rem; align-items: baseline; padding: .8rem 1rem; margin: 0;
+  border: 1px dashed var(--line); border-radius: .75rem; }
+.gone b { white-space: nowrap; font-weight: 600; }
+[class*="st-key-exporting-"], [class*="st-key-renaming-"], [class*="st-key-deleting-"] {
+  padding: .25rem 0 .5rem; gap: .35rem !important; }
+[data-testid="stPopoverBody"]:has(.st-key-conversation_words) { width: min(24rem, 94vw); }
+[data-testid="stPopoverBody"] [class*="st-key-row-c"] [data-testid="stButton"] button
+  :is(div, span) { justify-content: flex-start; }
+[class*="st-key-row-c"] button:disabled p { color: light-dark(#1f2430, #e7e9ee);
+  font-weight: 600; }
+"""
+
+
+# How the pages look that are about the library as a whole. A part of style.py, which has grown
+# long.
+
+LIBRARY = """
+button[kind^="primary"]:not(:disabled), button[kind^="primary"]:not(:disabled) p {
+  color: light-dark(#ffffff, #15171c); }
+/* What cannot be taken back is red. */
+:is([class*="st-key-remove-"], [class*="st-key-delete-"], .st-key-clear_now) button:not(:disabled) {
+  background: light-dark(#a3341f, #ffa893); border-color: light-dark(#a3341f, #ffa893); }
+:is([class*="st-key-remove-"], [class*="st-key-delete-"], .st-key-clear_now) button:hover {
+  background: light-dark(#86270f, #ffc2b3); border-color: light-dark(#86270f, #ffc2b3); }
+/* Streamlit darkens the colour of what is open or pointed at, in the dark as well. */
+.stApp button[kind="tertiary"]:is([aria-expanded="true"], :hover, :active),
+.stApp [data-testid="stPopoverButton"]:is([aria-expanded="true"], :hover, :active) {
+  color: var(--accent) !important; }
+:is(.st-key-check, .st-key-folders) { gap: .8rem !important; }
+:is(.st-key-check, .st-key-folders) h2.about { font-size: 1.5rem; font-weight: 650; margin: 0;
+  padding: 0; letter-spacing: -.015em; line-height: 1.3; }
+:is(.st-key-check, .st-key-folders) h3 { font-size: .95rem; font-weight: 600; margin: .6rem 0 0;
+  padding: 0; overflow-wrap: anywhere; }
+.st-key-check h4 { font-size: .875rem; font-weight: 600; margin: .4rem 0 0; padding: 0; }
+:is(.st-key-check_back, .st-key-folders_back) button { color: var(--soft); padding-inline: 0;
+  min-height: 2rem; }
+:is(.st-key-check, .st-key-folders) .note { font-size: .9rem; max-width: 42rem; }
+:is(.st-key-check, .st-key-folders) ul.notes { margin: .2rem 0 0; padding-left: 1.2rem;
+  font-size: .9rem; }
+:is(.st-key-check, .st-key-folders) ul.notes li { font-size: .9rem; overflow-wrap: anywhere; }
+.figures { list-style: none; margin: 0 !important; padding: 0 !important; }
+.figures li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .2rem 1rem;
+  align-items: baseline; margin: 0 !important; padding: .55rem 0 !important;
+  border-top: 1px solid var(--line); }
+.figures li:last-child { border-bottom: 1px solid var(--line); }
+.figures b { font-size: 1.15rem; font-weight: 650; font-variant-numeric: tabular-nums; }
+.st-key-languages_hint { padding: .75rem .9rem; border-radius: .75rem; background: var(--wash);
+  gap: .3rem !important; }
+.st-key-languages_hint_buttons { gap: .2rem .9rem !important; }
+.st-key-languages_hint_buttons button { min-height: 1.75rem; padding: 0; }
+.st-key-languages_hint_buttons button p { font-size: .85rem; }
+.st-key-settings_languages:has(input:disabled) :is(label, p, div) { color: var(--soft) !important;
+  opacity: 1 !important; }
+.st-key-languages_open button p { color: var(--accent); font-weight: 600; }
+[class*="st-key-folder-"] { gap: .15rem !important; padding: .6rem 0;
+  border-top: 1px solid var(--line); }
+[class*="st-key-unwatch-"] button { padding-inline: 0; min-height: 2rem; }
+.st-key-web_open button, .st-key-web_cancel button { min-height: 1.5rem; padding: 0 .2rem; }
+.st-key-web_open button p { font-size: .8rem; }
+[class*="st-key-web-"] { flex-wrap: nowrap !important; gap: .5rem !important; }
+[class*="st-key-web-"] > :first-child { flex: 1 1 auto; min-width: 0; }
+[class*="st-key-web-"] .working { font-size: .8rem; overflow-wrap: anywhere; }
+[class*="st-key-web_stop-"] button { min-height: 1.75rem; padding: 0 .2rem; }
+.st-key-web_address [data-testid="InputInstructions"] { display: none; }
+.st-key-web_buttons { align-items: center !important; }
+.facts a { color: var(--accent) !important; overflow-wrap: anywhere; }
+"""
+
 
 _LAYOUT = """
 /* The theme follows the system; menus and dialogs hang outside of what Streamlit gives one. */
@@ -234,7 +376,7 @@ _REST = """
 
 _ALL = _LAYOUT + _DOCUMENTS + _PAGES + _CHAT + _REST + ANSWERS + LIBRARY
 CSS = f"<style>{_ALL}</style>".replace("DROP_HERE", texts.DROP_HERE)
-CSS = CSS.replace("FOLDER_HERE", texts_documents.FOLDER_HERE)
+CSS = CSS.replace("FOLDER_HERE", texts_library.FOLDER_HERE)
 
 
 @cache

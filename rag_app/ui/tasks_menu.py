@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rag_app.answering.choice import parse
-from rag_app.answering.in_language import LANGUAGES
-from rag_app.highlighting import escape_markdown
+from rag_app.answering.answer_language import LANGUAGES
+from rag_app.answering.model_spec import parse
+from rag_app.answering.tasks import ASKED_OF
 from rag_app.library import Library
-from rag_app.questions import askable
-from rag_app.tasks import ASKED_OF
-from rag_app.types import QUOTING, Document
-from rag_app.ui import asking, choices, texts
-from rag_app.ui.boundary import caught
+from rag_app.text.highlighting import escape_markdown
+from rag_app.types import QUOTING, Document, askable
+from rag_app.ui import composer, model_picker, texts
+from rag_app.ui.jobs import caught
 from rag_app.ui.state import Place, Session, current, say
 
 _FIELD = "task_text"
@@ -113,7 +112,7 @@ def _language(library: Library, session: Session) -> None:
     )
     if st.button(texts.DONE, key="task_go", type="primary"):
         session.dialog = ""
-        choices.change(library, language=picked)
+        model_picker.change(library, language=picked)
         st.rerun()
 
 
@@ -128,7 +127,7 @@ def _carry_out(library: Library, session: Session, task: str) -> None:
         asked = texts.draft(text)
     only = [session.task_document] if session.task_document else None
     session.dialog, session.task_document = "", ""
-    asking.submit(library, asked, only=only)
+    composer.submit(library, asked, only=only)
     st.rerun()
 
 
@@ -143,9 +142,9 @@ def _chosen(library: Library) -> None:
     if task == "summarise":
         many = len(documents) > ASKED_OF
         asked = texts.SUMMARISE_ALL if many else texts.summarise(*names)
-        asking.submit(library, asked, only=[d.id for d in documents])
+        composer.submit(library, asked, only=[d.id for d in documents])
     elif task == "compare":
-        asking.submit(library, texts.compare(names), only=[d.id for d in documents])
+        composer.submit(library, texts.compare(names), only=[d.id for d in documents])
     elif task:
         session.dialog, session.task_document = task, ""
 

@@ -5,13 +5,15 @@ Pure: words and numbers in, a sentence out. What comes from documents is escaped
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from html import escape
 from urllib.parse import urlsplit
 
-from rag_app.answering.choice import Choice
-from rag_app.text.amounts import count as count
-from rag_app.text.amounts import size as size
+from rag_app.answering.model_spec import ModelSpec
+from rag_app.settings import Settings
 from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
+from rag_app.text.page_names import count as count
+from rag_app.text.page_names import size as size
 from rag_app.types import QUOTING, Answer, Document, Page, Progress, Status
 
 APP = "Ask your documents"
@@ -168,14 +170,14 @@ def choice(one: str) -> str:
     return _CHOICES.get(one, one)
 
 
-def who(chosen: Choice) -> str:
+def who(chosen: ModelSpec) -> str:
     """Who answers now."""
     if chosen.kind == "reader":
         return "Answers: the built-in reader"
     return "Answers: whole sentences" if chosen.kind == "quotes" else f"Answers: {chosen.name}"
 
 
-def where_it_goes(chosen: Choice) -> str:
+def where_it_goes(chosen: ModelSpec) -> str:
     """Where questions and passages go, as HTML."""
     if chosen.stays_here:
         return PRIVATE
@@ -368,3 +370,93 @@ def picture(document: Document, page: Page) -> str:
 def turn(document: Document, by: int) -> str:
     """The button that goes to the page before or after."""
     return f"{'Next' if by > 0 else 'Previous'} {unit(document.suffix)}"
+
+
+# The English words of the settings. Pure.
+
+SETTINGS = "Settings"
+CAUTION = "When it is not sure"
+CAUTIONS = {
+    "more": ("Answer more", "Answers even when it may be wrong; check the source."),
+    "balanced": ("Balanced", "Answers when it is more likely right than wrong."),
+    "careful": ("Be more careful", "Rather says that it does not know."),
+}
+READ_MUCH = "How much to read for one question"
+READS = {
+    "little": ("Little", "The four best passages; fastest."),
+    "normal": ("Normal", "The usual number of passages."),
+    "much": ("A lot", "Sixteen passages; finds rarer things and takes longer."),
+}
+LANGUAGE_NEEDS_MODEL = "Another language than the documents’ needs a language model."
+CHECK = "Check how well it does with my documents"
+DELETE_EVERYTHING = "Delete everything…"
+DELETE_SURE = (
+    "All documents, conversations and choices will be deleted, for everybody who uses this app. "
+    "This cannot be undone."
+)
+DELETE_NOW, SETTINGS_KEEP = "Delete everything", "Keep everything"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 90 else count(round(seconds / 60), "minute")
+
+
+def limits_set(settings: Settings) -> str:
+    """The limits, and where they are changed, as HTML."""
+    rows = (
+        ("Largest file", f"{settings.max_file_mb:,} MB"),
+        ("Most pages of one document", f"{settings.max_pages:,}"),
+        ("Longest time to read one document", _minutes(settings.read_seconds)),
+        ("Longest question", count(settings.max_question_characters, "character")),
+    )
+    items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
+    return (
+        f"<h3>Limits</h3><dl class='facts-list'>{items}</dl><p class='note'>Who runs the app can "
+        "change them; the README lists their names.</p>"
+    )
+
+
+def kept_where(folder: str, documents: int, held: int) -> str:
+    """Where everything is and how much it takes, as HTML."""
+    return (
+        f"<h3>Your data</h3><p class='note'>{count(documents, 'document')}, {size(held)}, in "
+        f"<code>{escape(folder)}</code> on the computer that runs this app.</p>"
+    )
+
+
+# The English words around pages of the web. A part of texts.py, which has grown long.
+#
+# Pure: words and numbers in, a sentence out.
+
+ADD_PAGE = "Add a web page"
+WEB_ADDRESS = "Address of the page"
+EXAMPLE = "https://example.org/page"
+FETCH = "Fetch it"
+WEB_CANCEL = "Cancel"
+WEB_STOP = "Stop"
+GOES_OUT = (
+    "This goes to the internet: the app fetches this one page now, because you ask for it. "
+    "Nothing of yours is sent along."
+)
+NOTHING_TYPED = "Paste the address of a page first, such as https://example.org/page."
+FROM = "From"  # before the name of a site
+ENOUGH = "Wait until the pages before it have come, then fetch the next."
+
+
+def fetching(site: str, done: int, total: int) -> str:
+    """How far a page is."""
+    if total and done < total:
+        return f"Fetching from {site}: {size(done)} of {size(total)}"
+    return f"Fetching from {site}: {size(done)}" if done else f"Fetching from {site}…"
+
+
+def origin(address: str, at: str) -> tuple[str, str]:
+    """The site that a document is from, and when it was fetched, in the time of this computer."""
+    site = (urlsplit(address).hostname or address).removeprefix("www.")
+    return site, fetched(at)
+
+
+def fetched(at: str) -> str:
+    """When something was fetched."""
+    moment = datetime.fromisoformat(at).astimezone()
+    return f"fetched {moment.day} {moment:%B %Y}"

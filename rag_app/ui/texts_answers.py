@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_app.answering.any_language import BY_WORDS, OTHER_SOURCE
-from rag_app.answering.defining import SAID_OF_IT
-from rag_app.questions import APP
+from rag_app.answering.answer_language import BY_WORDS, OTHER_SOURCE, SAID_OF_IT
+from rag_app.answering.ask_options import APP
 from rag_app.types import QUOTING, Answer
 from rag_app.ui import texts
 

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from html import escape
 
-from rag_app.evaluation.checking import FIRST, Check, Tried
-from rag_app.types import Progress, Watched
-from rag_app.ui.texts import count
+from rag_app.evaluation.self_check import FIRST, Check, Tried
+from rag_app.retrieval.embedding_choice import MANY
+from rag_app.text.languages import NAMES
+from rag_app.types import Document, Progress, Report, Watched
+from rag_app.ui import texts
+from rag_app.ui.texts import count, size
 
 MORE = "More: all documents"
 CHECK = "Check my library"
@@ -175,3 +179,208 @@ def reindexing(work: Progress) -> str:
     """How far another embedding model is that is to take over."""
     share = f" {100 * min(work.done, work.total) // work.total} %" if work.total else ""
     return f"Another model learns what your documents mean:{share}. Until then the old one answers."
+
+
+# The English words around documents: their own page, search, folders and tags, the queue.
+#
+# A part of texts.py, which has grown long. Pure: words and numbers in, a sentence out.
+
+BACK = "Back"
+
+ABOUT = "About this document"
+SEARCH_IN = "Search in it"
+SUMMARY = "In short"
+TOPICS = "Key topics"
+TOPICS_HINT = "Find this in the document"
+CAN_ANSWER = "Questions it answers"
+OUTLINE = "Outline"
+NO_OUTLINE = "This document has no headings."
+NO_DOCUMENT_QUESTIONS = (
+    "No question was found that it answers for certain. Ask one of your own below."
+)
+BEING_MADE = "Reading it once more to say what it is about…"
+TRYING = "Trying out questions…"
+NOT_MADE = "What it is about could not be worked out. You can still ask about it below."
+NOT_READ_YET = "As soon as it has been read, this page says what it is about."
+NOTES = "Good to know"
+CAME_IN = "in {0}"  # of an attachment: the mail
+FOLDER, TAGS = "Folder", "Tags"
+FOLDER_AND_TAGS = "Folder and tags…"
+FOLDER_HINT = "Choose a folder, or type a new one"
+NEW_TAGS = "New tags"
+TAGS_HINT = "Separated by commas"
+SAVE, CLOSE = "Save", "Cancel"
+
+SEARCH = "Search the text"
+SEARCH_TITLE = "Search your documents"
+SEARCH_HINT = "Words, or an “exact phrase” in quotation marks"
+SEARCH_HELP = (
+    "Finds where words stand, without asking anything. All the words are looked for together; put "
+    "an exact phrase between quotation marks."
+)
+NOTHING_FOUND = "This stands nowhere in your documents."
+NOTHING_FOUND_WHY = "Check the spelling, try fewer words, or ask the question below."
+EVERYWHERE = "Search all documents"
+ALL_PLACES = "Show all {0} places"
+FEWER_PLACES = "Show fewer"
+MORE_DOCUMENTS = "More documents"
+LOOSE = "Nowhere do all of these words stand together. Here are places with some of them."
+
+PAUSE, RESUME = "Pause", "Go on"
+PAUSED = "Paused: files wait until you go on."
+CANCEL_WAITING = "Do not read the rest"
+CANCEL_READING = "Do not read it"
+RETRY_ALL = "Try all again"
+
+CHOOSE = "Show and ask only"
+COLLECTION_MARK, TAG_MARK = "★ ", "#"
+SAVE_CHOICE = "Save this choice as a collection…"
+COLLECTION = "Name of the collection"
+DROP_COLLECTION = "Forget the collection “{0}”"
+WHOLE_FOLDER = "Add a whole folder instead"
+SINGLE_FILES = "Add single files instead"
+FOLDER_HERE = "or drop one"
+
+
+def language(code: str) -> str:
+    """The English name of a language; empty if the code is not known."""
+    return NAMES.get(code, "")
+
+
+def added(at: str) -> str:
+    """When a document was added, in the time of this computer."""
+    moment = datetime.fromisoformat(at).astimezone()
+    return f"added {moment.day} {moment:%B %Y, %H:%M}"
+
+
+def about(document: Document, written_in: str = "") -> str:
+    """Kind, pages, size, language and date of a document, in one line."""
+    kind = document.suffix.lstrip(".").upper()
+    known = [kind, texts.facts(document), language(written_in), added(document.added_at)]
+    return " · ".join(part for part in known if part)
+
+
+def report(made: Report) -> list[str]:
+    """What became of a document, a sentence each; what is as it should be is not said."""
+    said = []
+    if made.tables:
+        said.append(f"{texts.count(made.tables, 'table')} found.")
+    if made.pages_without_text:
+        pages = texts.count(made.pages_without_text, "page holds", "pages hold")
+        said.append(f"{pages} no text that can be searched.")
+    if made.inside:
+        said.append(f"It came out of {_listed(made.inside)}.")
+    if made.parts:
+        said.append(f"It held {_listed(made.parts)}.")
+    if made.duplicates:
+        said.append(f"The same file also came as {_listed(made.duplicates)}.")
+    return said
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(f"“{name}”" for name in names[:4])
+    return f"{shown} {texts.waiting_more(len(names) - 4)}" if len(names) > 4 else shown
+
+
+def found(places: int, documents: int, more: bool) -> str:
+    """How much a search found."""
+    said = f"{texts.count(places, 'place')} in {texts.count(documents, 'document')}"
+    return f"More than {said}; add a word to narrow it down" if more else said
+
+
+def within(chosen: int, of: int) -> str:
+    """Which documents are searched, if not all."""
+    return f"Searched in {chosen:,} of your {of:,} documents"
+
+
+def within_one(name: str) -> str:
+    """That only one document is searched."""
+    return f"Searched in “{name}”"
+
+
+def places(number: int) -> str:
+    """How many places of a document are not shown yet."""
+    return ALL_PLACES.format(f"{number:,}")
+
+
+def tagged(folder: str, tags: tuple[str, ...]) -> str:
+    """Folder and tags of a document, in one line."""
+    return " · ".join([*([folder] if folder else []), *(f"{TAG_MARK}{tag}" for tag in tags)])
+
+
+def shelf(name: str, number: int) -> str:
+    """A folder, tag or collection with the number of its documents."""
+    return f"{name} {number:,}"
+
+
+# The English words around the languages of documents: the model that finds by meaning. Pure.
+
+ENGLISH, SEVERAL, OWN = "english", "many", "folder"
+LANGUAGES = "Which languages are your documents in?"
+ABOUT_LANGUAGES = f"about {round(MANY.size / 1e6, -1):,.0f} MB"
+OPTIONS = {
+    ENGLISH: "English",
+    SEVERAL: "Others, or several",
+    OWN: "A model of your own",
+}
+CAPTIONS = {
+    ENGLISH: "Comes with the app; nothing to download.",
+    SEVERAL: (
+        f"For about {MANY.languages} languages, the widespread ones best, and from one to another. "
+        f"Downloaded once, {ABOUT_LANGUAGES}, from huggingface.co; "
+        "reading then takes several times as long."
+    ),
+    OWN: "For those who know: a folder of sentence-transformers on this computer.",
+}
+LANGUAGE_MODEL_FOLDER = "Folder of the model"
+FIXED = (
+    "Who runs the app has set this with RAG_APP_EMBEDDING. Remove that setting to choose it here."
+)
+ONLY_HERE = "A folder can be chosen only on the computer that the app runs on."
+USE = "Use this from now on"
+TRY_AGAIN = "Try again"
+FETCH_AGAIN = f"Download it again ({ABOUT_LANGUAGES})"
+BACKGROUND = (
+    "Your documents are read again for their meaning, in the background. Until that is done they "
+    "are found as before."
+)
+STOP_FETCHING, STOPPING = "Stop the download", "Stopping…"
+STAY = "Stop, and leave it as it was"
+CHOOSE_LANGUAGE_MODEL, NOT_NOW = "Choose languages…", "Not now"
+_NAMED = 2  # languages
+
+
+def fetch(arrived: int) -> str:
+    """The button that begins the download, or goes on with it."""
+    if arrived:
+        return f"Go on with the download ({size(arrived)} of {ABOUT_LANGUAGES})"
+    return f"Download it ({ABOUT_LANGUAGES})"
+
+
+def fetching(done: int, total: int) -> str:
+    """How far the download is."""
+    return f"Downloading: {size(done)} of {size(total)}" if total else "Downloading…"
+
+
+def in_use(choice: str) -> str:
+    """Which model finds now, as HTML."""
+    if not choice:
+        return "By meaning, documents in English are found; by words, those in any language."
+    if choice == MANY.name:
+        return f"Documents are found by meaning in about {MANY.languages} languages."
+    return f"Documents are found by meaning with the model in <code>{escape(choice)}</code>."
+
+
+def hint(documents: Sequence[Document]) -> str:
+    """Said once, where most documents are not in English."""
+    weights: dict[str, int] = {}
+    for document in documents:
+        if document.language != "en" and document.language in NAMES:
+            name = NAMES[document.language]
+            weights[name] = weights.get(name, 0) + document.chunks
+    named = sorted(weights, key=lambda name: (-weights[name], name))[:_NAMED]
+    what = f"in {' and '.join(named)}" if named else "not in English"
+    return (
+        f"Most of your documents are {what}. They are found by their words; to find them by "
+        "meaning, too, choose a model for more languages."
+    )

@@ -12,9 +12,9 @@ from typing import Any
 
 import streamlit as st
 
-from rag_app.highlighting import Area
+from rag_app.text.highlighting import Area
 from rag_app.types import PagePicture
-from rag_app.ui import texts
+from rag_app.ui import texts, texts_answers
 
 KEY = "viewer"
 
@@ -214,3 +214,113 @@ def _numbers(quoted: Quoted) -> list[list[float]]:
 
 def _mount(view: View, data: dict[str, Any], on_close: Callable[[], None]) -> None:
     _viewer(key=KEY, data=dataclasses.asdict(view) | data, on_close_change=on_close)
+
+
+# Footnotes: one listener for every citation link on the page, however old its answer is.
+#
+# Hovering or focusing a link shows its quote on a card; a click or Enter reports which one it was.
+# Answers stay plain Markdown and cost nothing; without JavaScript the browser's tooltip remains.
+
+CITES_KEY = "cites"
+
+_CITES_HTML = '<div id="card" popover="manual" role="tooltip"><b></b><q></q></div>'
+
+_CITES_CSS = """
+#card { position: fixed; inset: auto; margin: 0; max-width: min(26rem, calc(100vw - 1rem));
+  padding: .75rem .9rem; border: 1px solid var(--st-border-color); border-radius: .75rem;
+  background: var(--st-background-color); color: var(--st-text-color);
+  box-shadow: 0 .5rem 2rem rgb(0 0 0 / .16); font: 400 .875rem/1.5 var(--st-font);
+  pointer-events: none; overflow-wrap: anywhere; unicode-bidi: isolate; }
+#card b { display: block; margin-bottom: .25rem; font-weight: 600; font-size: .8rem; opacity: .75; }
+#card q { quotes: "“" "”"; }
+#card.gone q { quotes: none; font-style: italic; }
+"""
+
+# The cleanup of an earlier call is not run when data or theme change: hence the AbortController.
+_CITES_JS = r"""
+const SELECTOR = 'a[href^="#cite:"]';
+const SPLIT = ' — ';
+export default function ({ data, parentElement, setTriggerValue }) {
+  parentElement.__listening?.abort();
+  const controller = parentElement.__listening = new AbortController();
+  const on = { signal: controller.signal };
+  const card = parentElement.querySelector('#card');
+  let current = null, last = null;
+  const link = event => event.target instanceof Element ? event.target.closest(SELECTOR) : null;
+  const hide = () => { if (card.matches(':popover-open')) card.hidePopover(); };
+  const place = () => {
+    const at = current.getBoundingClientRect();
+    if (!current.isConnected || at.bottom < 0 || at.top > innerHeight) return hide();
+    const size = card.getBoundingClientRect();
+    card.style.left = Math.max(8, Math.min(at.left - 12, innerWidth - size.width - 8)) + 'px';
+    const above = at.top > size.height + 12;
+    card.style.top = (above ? at.top - size.height - 6 : at.bottom + 6) + 'px';
+  };
+  const show = anchor => {
+    if (anchor.title) {
+      anchor.dataset.said = anchor.title;
+      anchor.removeAttribute('title');
+      anchor.setAttribute('aria-description', anchor.dataset.said);
+    }
+    const said = anchor.dataset.said;
+    if (!said) return;
+    const cut = said.indexOf(SPLIT), gone = said.endsWith(' —');  // nothing is quoted any more
+    const [where, quote] = gone ? [said.slice(0, -2), data.gone]
+      : cut < 0 ? ['', said] : [said.slice(0, cut), said.slice(cut + SPLIT.length)];
+    card.querySelector('b').textContent = where;
+    card.querySelector('q').textContent = quote;
+    card.classList.toggle('gone', gone);
+    current = anchor;
+    card.showPopover();
+    place();
+  };
+  const hold = anchor => {  // the chat gets narrower beside the source: the marker stays in place
+    const scroller = anchor.closest('.stMain'), y = anchor.getBoundingClientRect().top;
+    const block = anchor.closest('.stMainBlockContainer');
+    if (!scroller || !block) return;
+    const observer = new ResizeObserver(() => {
+      scroller.scrollTop += anchor.getBoundingClientRect().top - y;
+    });
+    observer.observe(block);
+    setTimeout(() => observer.disconnect(), 1500);
+  };
+  const back = () => setTimeout(() => {
+    if (last?.isConnected) last.focus({ preventScroll: true });
+  }, 250);
+  document.addEventListener('pointerover', event => {
+    const anchor = link(event);
+    anchor ? show(anchor) : hide();
+  }, on);
+  document.addEventListener('focusin', event => { const a = link(event); if (a) show(a); }, on);
+  document.addEventListener('focusout', event => { if (link(event)) hide(); }, on);
+  document.addEventListener('keydown', event => { if (event.key === 'Escape') hide(); }, on);
+  document.addEventListener('scroll', () => { if (card.matches(':popover-open')) place(); },
+    { ...on, capture: true, passive: true });
+  document.addEventListener('click', event => {
+    if (event.target instanceof Element && event.target.closest('.st-key-source_close')) back();
+    const anchor = link(event);
+    if (!anchor || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    hide();
+    hold(anchor);
+    last = anchor;
+    setTriggerValue('open', anchor.getAttribute('href').slice('#cite:'.length));
+  }, { ...on, capture: true });
+  document.addEventListener('rag-app-source-closed', back, on);
+  return () => controller.abort();
+}
+"""
+
+_listener = st.components.v2.component(
+    "rag_app_cites", html=_CITES_HTML, css=_CITES_CSS, js=_CITES_JS
+)
+
+
+def clicked() -> str | None:
+    """The citation that was just clicked: what stands in its link after `#cite:`.
+
+    It comes from the browser, so it may be anything."""
+    gone = {"gone": texts_answers.SOURCE_REMOVED}
+    value = _listener(key=CITES_KEY, data=gone, on_open_change=lambda: None).open
+    return value if isinstance(value, str) else None

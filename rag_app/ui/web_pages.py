@@ -9,10 +9,9 @@ from html import escape
 import streamlit as st
 
 from rag_app.library import Library
-from rag_app.store.fetched import Origin
-from rag_app.ui import texts_web as words
-from rag_app.ui.boundary import caught
-from rag_app.ui.fetches import Fetching
+from rag_app.storage.provenance import Origin
+from rag_app.ui import texts as words
+from rag_app.ui.jobs import Fetching, caught
 from rag_app.ui.state import Receipt, Replaceable, Session, WebPages, current, say
 
 _AT_ONCE = 5  # pages on their way in one window

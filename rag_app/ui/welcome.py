@@ -8,14 +8,13 @@ from importlib.resources import files
 
 import streamlit as st
 
-from rag_app.answering.choice import parse
-from rag_app.highlighting import escape_markdown
+from rag_app.answering.model_spec import parse
+from rag_app.answering.overview import Overview
 from rag_app.library import Library
-from rag_app.overview.building import Overview
-from rag_app.questions import askable
-from rag_app.types import Document, Status
-from rag_app.ui import asking, overview, texts
-from rag_app.ui.boundary import caught
+from rag_app.text.highlighting import escape_markdown
+from rag_app.types import Document, Status, askable
+from rag_app.ui import composer, document_page, texts
+from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
 
 _OFFERED = 4  # questions
@@ -96,7 +95,7 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
             escape_markdown(question),
             key=f"suggestion-{number}",
             help=escape_markdown(document.name) if len(documents) > 1 else None,
-            on_click=overview.ask,
+            on_click=document_page.ask,
             args=(library, question, document.id),
         )
     coming = {i: one for i, one in made.items() if not library.overviews.given_up(i)}
@@ -133,4 +132,4 @@ def _add_sample(library: Library) -> None:
 
 @caught(say)
 def _ask(library: Library, question: str) -> None:
-    asking.submit(library, question)
+    composer.submit(library, question)

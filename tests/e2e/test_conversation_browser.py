@@ -10,8 +10,8 @@ import time
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from rag_app.store.conversations import Conversations
-from rag_app.store.database import Database
+from rag_app.storage.conversations import Conversations
+from rag_app.storage.database import Database
 from rag_app.ui.texts import NONE_CHOSEN
 from tests.e2e.conftest import eventually, listed
 from tests.e2e.test_browser import MARKER, ask, settled

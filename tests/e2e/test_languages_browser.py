@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.encoders.meaning import MANY
-from rag_app.ui import texts_languages as words
+from rag_app.retrieval.embedding_choice import MANY
+from rag_app.ui import texts_library as words
 from tests import sentence_models
 from tests.e2e.conftest import serving
 from tests.hub import Hub, hub

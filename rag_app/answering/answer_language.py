@@ -1,0 +1,324 @@
+"""Answers in a language that is not the question's: what asks for it, and who can do it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rag_app.answering.ask_options import APP
+from rag_app.answering.chat_generator import ChatGenerator
+from rag_app.answering.extraction import Reader
+from rag_app.answering.generation import Cancelled, Generator, Piece, apart, pieces
+from rag_app.answering.quotes import TOKEN, QuoteGenerator, rarity, stem, telling
+from rag_app.answering.summarisation import tells
+from rag_app.retrieval.retriever import query_words
+from rag_app.text.languages import NAMES, is_english, language
+from rag_app.text.scripts import compared, runs
+from rag_app.text.sentences import one_line, sentences
+from rag_app.types import QUOTING, Answer, Document, Draft, Passage, Span
+
+LANGUAGES = tuple(sorted(NAMES.values()))
+
+NEEDS_MODEL = (
+    "An answer in {0} needs a language model, and none is chosen. Choose one under “Answers” at "
+    "the top left; here is what your documents say, as they say it."
+)
+
+_ASKS = r"(?:please\s+)?(?:answer|reply|respond|write)(?:\s+(?:me|it))?\s+in"
+_FIRST = re.compile(rf"^\W*{_ASKS}\s+(\w+)\s*[:,.\-–—]?\s+(?=\S)", re.IGNORECASE)
+_LAST = re.compile(rf"[\s.?!,;(]+{_ASKS}\s+(\w+)(?:[\s,]+please)?\W*$", re.IGNORECASE)
+_OF_TASK = re.compile(r"\bin\s+([A-Z]\w+)(?:[\s,]+please)?\W*$")
+
+
+def language_asked(said: str) -> tuple[str, str]:
+    """(the question without the wish, the language it wishes for), the language empty if none.
+
+    English: "Answer in German: …", "… Please reply in French."."""
+    for pattern in (_FIRST, _LAST):
+        found = pattern.search(said)
+        if found and found.group(1).capitalize() in LANGUAGES:
+            rest = said[: found.start()] + said[found.end() :]
+            ended = said[found.start() : found.start() + 1]
+            if pattern is _LAST and ended in ".?!":
+                rest += ended
+            return rest.strip(), found.group(1).capitalize()
+    return said, ""
+
+
+def language_of_task(wish: str) -> str:
+    """The language in which a summary or a draft is wished for: "… in German"; empty if none."""
+    found = _OF_TASK.search(wish)
+    return found.group(1) if found and found.group(1) in LANGUAGES else ""
+
+
+def wished(wish: str, language: str) -> str:
+    """What a chat model is told: the wish, and the language it is to be carried out in."""
+    return f"{wish}\n\nWrite the answer in {language}." if language else wish
+
+
+class InLanguage:
+    """A generator whose answers are to be in one language.
+
+    A chat model is told so; of the others, whose words are the documents' own, a note says that
+    they cannot."""
+
+    def __init__(self, generator: Generator, language: str) -> None:
+        self.name = generator.name
+        self._generator, self._language = generator, language
+
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+        self._generator.warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
+        if isinstance(self._generator, ChatGenerator):
+            question = wished(question, self._language)
+            yield from self._generator.generate(question, passages, cancelled)
+            return
+        note = NEEDS_MODEL.format(self._language)
+        for piece in self._generator.generate(question, passages, cancelled):
+            draft = piece.draft
+            if draft is not None and not draft.abstained:
+                piece = replace(piece, draft=replace(draft, notes=(*draft.notes, note)))
+            yield piece
+
+
+# What is said of a thing by name, where the reader finds no answer. Pure; English.
+#
+# "What is the technology acceptance model?", or "warranty" alone, asks for no few words that
+# could be marked: it is answered by sentences that are about the thing, which name it before
+# their verb.
+
+SAID_OF_IT = "No sentence says it in so many words; this is what is said of it."
+
+_OF_ONE = re.compile(
+    r"\W*(?:please\s+)?(?:(?:what|who)(?:['’]s|\s+is|\s+are)|define|explain|describe)\s+"
+    r"(?:(?:an?|the|our|your)\s+)?(?P<thing>[\w'’& -]+?)\W*",
+    re.IGNORECASE,
+)
+_WORD_ALONE = re.compile(r"\W*(?:(?:an?|the)\s+)?(?P<thing>[\w'’& -]+?)[\s.!?]*", re.IGNORECASE)
+_NO_NAME = re.compile(
+    r"\b(?:of|in|on|at|for|to|from|by|with|about|than|and|or|that|which|who|what|why|when|where|how|is|are|was"
+    r"|were|do|does|did|has|have|had|can|could|will|would|should|called|used|made|known|it|its|this"
+    r"|these|those|they|their|he|she|his|her|you|your|i|my|we|our|one|first|last|most|\w+est)\b"
+    r"|['’]s\b",
+    re.IGNORECASE,
+)
+_LONGEST = 120  # characters
+_MOST_WORDS = 4  # of the thing
+_DEFINING_MOST_QUOTES = 2
+
+
+def thing(question: str) -> str:
+    """The thing that a question is only the name of; empty if it asks for more."""
+    if len(question) > _LONGEST:
+        return ""
+    found = _OF_ONE.fullmatch(question) or _WORD_ALONE.fullmatch(question)
+    named = found["thing"] if found else ""
+    plain = named and not _NO_NAME.search(named) and len(named.split()) <= _MOST_WORDS
+    return named if plain and telling(named) else ""
+
+
+def said_of(question: str, passages: Sequence[Passage], confidence: float) -> Draft | None:
+    """The sentences that are about the thing a question names; None if there are none."""
+    named = thing(question)
+    wanted = {stem(word) for word in TOKEN.findall(named.lower())}
+    found: dict[str, Span] = {}
+    for passage in passages if named else ():
+        chunk = passage.chunk
+        for start, end in sentences(chunk.text):
+            text = one_line(chunk.text[start:end])
+            if (
+                len(found) < _DEFINING_MOST_QUOTES
+                and tells(text) == 1.0
+                and _is_about(text, wanted)
+            ):
+                span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
+                found.setdefault(text, span)
+    if not found:
+        return None
+    return Draft(
+        sentences=apart(list(found)),
+        evidence=tuple((span,) for span in found.values()),
+        confidence=confidence,
+        notes=(SAID_OF_IT,),
+    )
+
+
+def _is_about(sentence: str, wanted: set[str]) -> bool:
+    """Whether a sentence begins with the thing: its words, and one more at most."""
+    opening = TOKEN.findall(sentence.lower())[: len(wanted) + 1]
+    return wanted <= set(map(stem, opening))
+
+
+# Answers where confidence cannot be judged: it was fitted on English questions and documents.
+#
+# A question in another language is answered by the sentences that hold most of its telling words,
+# with even odds and a note that says so. The floors were measured (benchmarks/LOG.md). So is the
+# mere name of a thing in English, where the fitted generator finds nothing.
+
+EVEN_ODDS = 0.5
+"""The confidence of what could not be judged; who asks for more gets no answer."""
+
+BY_WORDS = "Found by words: I cannot judge answers in this language."
+OTHER_SOURCE = "What is quoted is not in English: I cannot judge how well it answers."
+
+_FLOOR, _FLOOR_OF_GRAMS = 0.4, 0.3  # share of the telling words that a sentence must hold
+_BEGINNING = 5  # letters by which words of other languages are taken for the same
+_MOST_SENTENCES, _MOST_QUOTES = 200, 3
+_NEAR_THE_BEST = 0.8  # a further sentence is quoted if it holds at least this share of the best
+
+
+class AnyLanguage:
+    """A generator that was fitted on English, and what answers instead in other languages."""
+
+    def __init__(self, fitted: Generator, caution: float) -> None:
+        self.name = fitted.name
+        self._fitted, self._caution = fitted, caution
+
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+        self._fitted.warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
+        if not is_english(question):
+            yield from pieces(by_words(question, passages, self._caution))
+            return
+        for piece in self._fitted.generate(question, passages, cancelled):
+            if piece.draft and piece.draft.abstained and self._caution <= EVEN_ODDS:
+                said = said_of(question, passages, EVEN_ODDS)
+                yield from pieces(said or piece.draft)
+            else:
+                yield Piece(piece.text, piece.draft and judged(piece.draft, passages))
+
+
+def in_any_language(generator: Generator, caution: float) -> Generator:
+    """The generator; with what answers in other languages if it was fitted on English."""
+    if isinstance(generator, QuoteGenerator | Reader):
+        return AnyLanguage(generator, caution)
+    return generator
+
+
+def judged(draft: Draft, passages: Sequence[Passage]) -> Draft:
+    """The draft, with even odds at most if what it rests on is not in English."""
+    if draft.abstained or draft.confidence <= EVEN_ODDS:
+        return draft
+    spans = [span for evidence in draft.evidence for span in evidence]
+    if not any(_foreign(p.chunk.text) for p in passages if any(_holds(p, s) for s in spans)):
+        return draft
+    return replace(draft, confidence=EVEN_ODDS, notes=(*draft.notes, OTHER_SOURCE))
+
+
+def by_words(question: str, passages: Sequence[Passage], caution: float) -> Draft:
+    """The sentences that hold most of the question's telling words, or none."""
+    ranked, floor = ranked_by_words(question, passages), _floor(question)
+    best = ranked[0][0] if ranked else 0.0
+    if best < floor or caution > EVEN_ODDS:
+        return Draft((), (), min(best, EVEN_ODDS), abstained=True, notes=(BY_WORDS,))
+    least = max(floor, best * _NEAR_THE_BEST)
+    quoted = [(span, text) for share, span, text in ranked[:_MOST_QUOTES] if share >= least]
+    return Draft(
+        sentences=apart([text for _, text in quoted]),
+        evidence=tuple((span,) for span, _ in quoted),
+        confidence=EVEN_ODDS,
+        short_answer=quoted[0][1],
+        notes=(BY_WORDS,),
+    )
+
+
+def ranked_by_words(question: str, passages: Sequence[Passage]) -> list[tuple[float, Span, str]]:
+    """(share of the telling words, place, text) of every sentence, the best first."""
+    found = _sentences(passages)
+    held = [_keys(text) for _, text in found]
+    weight = rarity(_keys(" ".join(query_words(question)[0])), held)
+    total = sum(weight.values())
+    shares = [sum(w for key, w in weight.items() if key in keys) for keys in held]
+    scored = [(s / total, *one) for s, one in zip(shares, found, strict=True)] if total else []
+    return sorted(scored, key=lambda one: -one[0])
+
+
+def _sentences(passages: Sequence[Passage]) -> list[tuple[Span, str]]:
+    found: dict[str, Span] = {}
+    for passage in passages:
+        chunk = passage.chunk
+        for start, end in sentences(chunk.text):
+            text = one_line(chunk.text[start:end])
+            if len(compared(text)) > 1:
+                span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
+                found.setdefault(text, span)
+    return [(span, text) for text, span in found.items()][:_MOST_SENTENCES]
+
+
+def _keys(text: str) -> set[str]:
+    return {word[:_BEGINNING] for word in compared(text)}
+
+
+def _floor(question: str) -> float:
+    """Pairs of characters are found by chance less often than words are."""
+    cut = sum(len(run.grams) for run in runs(question) if not run.open)
+    return _FLOOR_OF_GRAMS if 2 * cut > len(compared(question)) else _FLOOR
+
+
+def _foreign(text: str) -> bool:
+    return not is_english(text) and language(text) not in ("", "en")
+
+
+def _holds(passage: Passage, span: Span) -> bool:
+    chunk = passage.chunk
+    same = (chunk.document_id, chunk.page) == (span.document_id, span.page)
+    return same and chunk.start <= span.start and span.end <= chunk.end
+
+
+# A question in another language than the documents: what is said, and what to try. Pure.
+
+APART = "Your question is {0}, and your documents are in {1}. Ask in {2}, or {3}."
+BY_MODEL = "choose a language model under “Answers” at the top left"
+BY_MEANING = (
+    "choose “Others, or several” in Settings, under “Which languages are your documents in?”, "
+    "and ask again"
+)
+_MOST_NAMED = 2  # languages
+_FEWEST = 3  # words
+_HARDLY = 0.2  # confidence, for other languages a share of the words that were found
+
+
+def documents_in_other_language(question: str, documents: Sequence[Document], english: bool) -> str:
+    """One sentence if a question is in English and no document is, or the other way round.
+
+    Else empty: kindred languages are taken for each other in a few words. `english`: the model
+    that finds by meaning knows no other language."""
+    weights: dict[str, int] = {}
+    for document in documents:
+        if document.language in NAMES:
+            weights[document.language] = weights.get(document.language, 0) + document.chunks
+    in_english = is_english(question)
+    if in_english and len(question.split()) < _FEWEST:  # so little is taken for English
+        return ""
+    if not weights or ("en" in weights if in_english else weights.keys() != {"en"}):
+        return ""
+    held = sorted(weights, key=lambda code: (-weights[code], code))[:_MOST_NAMED]
+    named = [NAMES[code] for code in held]
+    asked = "en" if in_english else language(question)
+    what = f"in {NAMES[asked]}" if asked in NAMES else f"not in {named[0]}"
+    tries = f"{BY_MEANING}; or {BY_MODEL}" if english else BY_MODEL
+    return APART.format(what, " and ".join(named), named[0], tries)
+
+
+def said_so(answer: Answer, sentence: str, english: bool) -> Answer:
+    """An abstention with the sentence.
+
+    It stands alone if what was found holds hardly a word of the question and was not found by a
+    model that knows its language (`english`: it knows no other)."""
+    if not (sentence and answer.abstained and answer.generator in QUOTING):
+        return answer
+    if english and answer.confidence < _HARDLY:
+        return replace(answer, text=sentence, generator=APP, passages=(), notes=())
+    notes = tuple(note for note in answer.notes if note != BY_WORDS)
+    return replace(answer, notes=(*notes, sentence))

@@ -1,0 +1,207 @@
+"""The LangChain chain: question -> sources -> pieces of an answer, as typed events.
+
+Sources arrive before the first word of the answer, and whatever generator is used, citations are
+checked in one place."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+
+from rag_app.answering.ask_options import APP, UNDERSTOOD
+from rag_app.answering.generation import Cancelled, Generator, Piece
+from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.types import (
+    Answer,
+    Citation,
+    Delta,
+    Draft,
+    Event,
+    Finished,
+    Passage,
+    Sources,
+    Span,
+    Timing,
+)
+
+# A draft and the passages it was made from -> text with [n] markers and checked citations.
+#
+# Pure. A citation is a verbatim slice of a passage, or it is dropped.
+
+MARKER = re.compile(r" ?\[([1-9]\d{0,2})\]")
+"""[n] in the text of an answer, with the space before it."""
+_LIKE_A_MARKER = re.compile(r"\[(?=\d+\])")
+
+
+def cite(draft: Draft, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
+    """The draft's text with a marker after each supported sentence, and the citations, from 1.
+
+    Evidence that lies in none of the passages is dropped. The same span is cited once."""
+    citations: dict[Span, Citation] = {}
+    parts = []
+    for sentence, evidence in zip(draft.sentences, draft.evidence, strict=True):
+        markers = ""
+        for span in evidence:
+            if span not in citations:
+                made = _citation(span, len(citations) + 1, passages, draft.shares)
+                if made is None:
+                    continue
+                citations[span] = made
+            markers += f"[{citations[span].number}]"
+        said = _without_markers(sentence)
+        body = said.rstrip()
+        parts.append(f"{body} {markers}{said[len(body) :]}" if markers else said)
+    return "".join(parts).strip(), tuple(citations.values())
+
+
+def _without_markers(sentence: str) -> str:
+    """A quoted "[1]" must not pass for one of our markers: an invisible joiner tells them apart."""
+    return _LIKE_A_MARKER.sub("[\u2060", sentence)
+
+
+def _citation(
+    span: Span, number: int, passages: Sequence[Passage], shares: Sequence[float]
+) -> Citation | None:
+    for index, passage in enumerate(passages):
+        chunk = passage.chunk
+        same_page = (chunk.document_id, chunk.page) == (span.document_id, span.page)
+        if same_page and chunk.start <= span.start < span.end <= chunk.end:
+            quote = chunk.text[span.start - chunk.start : span.end - chunk.start]
+            return Citation(
+                number,
+                span.document_id,
+                passage.name,
+                span.page,
+                span.start,
+                span.end,
+                quote,
+                share=shares[index] if index < len(shares) else None,
+            )
+    return None
+
+
+NOT_FOUND = "I could not find an answer to this in your documents."
+
+
+def build_chain(
+    retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
+) -> Runnable[dict[str, Any], dict[str, Any]]:
+    """{"question"} -> {"question", "passages", "answer"}; streams the keys in that order."""
+
+    def write(found: dict[str, Any]) -> Iterator[Piece]:
+        yield from generator.generate(found["question"], found["passages"], cancelled)
+
+    sources = RunnableLambda(_question) | retriever | RunnableLambda(_passages)
+    return RunnablePassthrough.assign(passages=sources) | RunnablePassthrough.assign(
+        answer=RunnableLambda(write)
+    )
+
+
+def ask(
+    question: str,
+    retriever: HybridRetriever,
+    generator: Generator,
+    cancelled: Cancelled,
+    standalone: str = "",
+) -> Iterator[Event]:
+    """Sources, then Deltas, then Finished; after a cancellation no Finished.
+
+    A follow-up is searched for and answered as its `standalone` form, and a note says so.
+    A generator whose model cannot be loaded abstains, with a note that says why."""
+    began = time.perf_counter()
+    passages: tuple[Passage, ...] = ()
+    found_at = began
+    written = Piece()
+    meant = standalone or question
+    notes: tuple[str, ...] = (UNDERSTOOD.format(meant),) if meant != question else ()
+    try:
+        for part in build_chain(retriever, generator, cancelled).stream({"question": meant}):
+            if "passages" in part:
+                passages, found_at = tuple(part["passages"]), time.perf_counter()
+                yield Sources(passages)
+            if "answer" in part:
+                written += part["answer"]
+                if part["answer"].text:
+                    yield Delta(part["answer"].text)
+            if cancelled():
+                return
+    except ModelUnavailable as error:  # what was found speaks for itself
+        written, notes = Piece(), (*notes, str(error))
+    if cancelled() and written.draft is None:  # it may have stopped between two pieces
+        return
+    seconds = Timing(found_at - began, time.perf_counter() - found_at)
+    draft = written.draft or Draft((), (), 0.0, abstained=True)
+    yield Finished(finish(question, draft, passages, generator.name, seconds, notes))
+
+
+def carry_out(
+    wish: str,
+    begin: Callable[[], tuple[Sequence[Passage], Iterator[Piece]]],
+    name: str,
+    cancelled: Cancelled,
+) -> Iterator[Event]:
+    """The same events for a task on documents; `begin` gives what is read, and the pieces.
+
+    What was read may grow until the pieces are at their end."""
+    began = time.perf_counter()
+    read, pieces = begin()
+    yield Sources(tuple(read))
+    found_at = time.perf_counter()
+    written = Piece()
+    for piece in pieces:
+        written += piece
+        if piece.text:
+            yield Delta(piece.text)
+        if cancelled():
+            return
+    if cancelled() and written.draft is None:  # it may have stopped between two pieces
+        return
+    seconds = Timing(found_at - began, time.perf_counter() - found_at)
+    draft = written.draft or Draft((), (), 0.0, abstained=True)
+    yield Finished(finish(wish, draft, tuple(read), name, seconds))
+
+
+def say(question: str, sentence: str) -> Iterator[Event]:
+    """The same events for what the app itself says, where no document is to be asked."""
+    yield Sources(())
+    yield Finished(Answer(question, sentence, "", True, 0.0, APP, (), (), Timing(0.0, 0.0)))
+
+
+def finish(
+    question: str,
+    draft: Draft,
+    passages: tuple[Passage, ...],
+    generator: str,
+    seconds: Timing,
+    notes: tuple[str, ...] = (),
+) -> Answer:
+    """The answer that a draft makes, its citations checked against the passages."""
+    text, citations = cite(draft, passages)
+    abstained = draft.abstained or not text
+    return Answer(
+        question=question,
+        text=NOT_FOUND if abstained else text,
+        short_answer="" if abstained else draft.short_answer,
+        abstained=abstained,
+        confidence=draft.confidence,
+        generator=draft.generator or generator,
+        citations=() if abstained else citations,
+        passages=passages,
+        seconds=seconds,
+        notes=notes + draft.notes,
+    )
+
+
+def _question(given: dict[str, Any]) -> str:
+    question: str = given["question"]
+    return question
+
+
+def _passages(found: list[LangChainDocument]) -> list[Passage]:
+    return [document.metadata["passage"] for document in found]

@@ -1,0 +1,561 @@
+"""Questions that are only the part that is new, beside the question they vary. Pure; English.
+
+"and in 2021?" varies the year of the last question, "what about Norway?" its last name, "why?" asks
+about the whole of it. No telling word that was typed gets lost: what the varied question does not
+hold stands before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+# Words that questions are made of, and what a question without names is about. Pure; English.
+#
+# Knows nothing of capitals: people leave them out.
+
+_LONGEST_ASKED = 200
+LONGEST = 600  # characters of one text that are looked at: a page that is quoted is no topic
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a list written as a text."""
+    return frozenset(text.split())
+
+
+STOP = words(
+    "a an the this that these those and or but so nor yet if then than as of in on at to from by "
+    "for with without about into over under after before during between through against since "
+    "until upon off up down out i me my mine we us our ours you your yours he him his she her hers "
+    "it its they them their theirs who whom whose which what when where why how is are was were be "
+    "been being am do does did done doing has have had having can could will would shall should "
+    "may might must not no yes any some all each every both either neither none other others "
+    "another else more most much many few less least very too also just only even still again "
+    "ever never there here now once same such own tell me say please ok okay isn't aren't wasn't "
+    "weren't don't doesn't didn't hasn't haven't can't couldn't won't wouldn't"
+)
+_VERBS = words(
+    "get got make made earn start begin end occur happen take go come work release say think play "
+    "become find feel leave join win lose form call use need want cost pay sell buy change last "
+    "mean cover require provide include apply expire grow fall rise increase decrease report"
+)
+ASKS = re.compile(
+    r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has|have|had|will"
+    r"|would|should|tell|list|name|give|show|explain|describe|and|but|or|so|any|there)\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    r"\b(?:is|are|was|were|about)\s+((?:the|our|my|an?)\s+[\w'’& -]+)", re.IGNORECASE
+)
+_HELPED = re.compile(
+    r"\b(?:do|does|did|has|have|had|will|would|can|could|should)\s+"
+    r"((?:the\s+|our\s+|my\s+)?(?:[\w'’&-]+\s*){1,6})",
+    re.IGNORECASE,
+)
+_OF = re.compile(
+    r"\b(?:of|for|about|by|at|with)\s+((?:the\s+)?(?:[\w'’&-]+\s*){1,5})", re.IGNORECASE
+)
+
+
+def phrase(question: str) -> str:
+    """What a question is about: "the notice period" of "what is the notice period?"."""
+    said = question[:_LONGEST_ASKED]
+    if found := _SUBJECT.search(said):
+        return _trimmed(found[1].split())
+    if found := _OF.search(said):
+        return _trimmed(_until_stop(found[1].split()))
+    if found := _HELPED.search(said):
+        return _trimmed(_until_verb(_until_stop(found[1].split())))
+    return ""
+
+
+def _until_stop(run: list[str]) -> list[str]:
+    for at, word in enumerate(run):
+        if word.lower() in STOP and not (at == 0 and word.lower() in ("the", "our", "my")):
+            return run[:at]
+    return run
+
+
+def _until_verb(run: list[str]) -> list[str]:
+    for at, word in enumerate(run[1:], 1):
+        if word.lower() in _VERBS or word.lower().endswith("ed"):
+            return run[:at]
+    return run[:-1] if len(run) > 1 else run
+
+
+def _trimmed(run: list[str]) -> str:
+    while run and run[-1].lower() in STOP:
+        run = run[:-1]
+    return " ".join(run) if any(word.lower() not in STOP for word in run) else ""
+
+
+# What turns of a conversation name: persons, firms, titles, places, years. Pure; English rules.
+#
+# Knows nothing of questions and pronouns. A name is seen by its capitals or its quotation marks, so
+# a text with neither has none.
+
+
+class NameKind(Enum):
+    """What a name seems to stand for."""
+
+    PERSON = auto()
+    GROUP = auto()
+    PLACE = auto()
+    WORK = auto()  # in quotation marks
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name and where it stands in its text."""
+
+    text: str
+    kind: NameKind
+    start: int
+
+
+_MONTHS = words(
+    "january february march april may june july august september october november december jan feb "
+    "mar apr jun jul aug sep sept oct nov dec "
+    "monday tuesday wednesday thursday friday saturday sunday"
+)
+_FIRM = words(
+    "inc inc. corp corp. corporation company co co. ltd ltd. limited llc llp plc gmbh ag group "
+    "holdings bank band orchestra university committee council ministry department association "
+    "party team club institute foundation society union league agency commission court college"
+)
+_TITLED = words("mr mr. mrs mrs. ms ms. dr dr. prof prof. sir lord lady president king queen")
+_JOINS = words("of de da del der van von du la le & al bin ibn")
+_PLACED = words("in at to from near into")
+_LONGEST_NAME = 80  # characters
+_TOKEN = re.compile(r"\w(?:[\w'’&.-]*\w)?\.?|([^\w\s])\1*|\n\s*\n")
+_BEFORE_SENTENCE = frozenset('.!?:;"')
+_QUOTED = re.compile(r"[\"“«] ?([^\s\"“”«»][^\"“”«»\n]{1,80}?)[\"”»]")
+_MARK = re.compile(r"\[\d+\]")
+_INITIAL = re.compile(
+    r"(?:\w\.)+\Z|(?:mr|mrs|ms|dr|prof|st|sgt|col|gen|jr|sr|vs|inc|corp|co|ltd)\.\Z", re.IGNORECASE
+)
+_POSSESSIVE = re.compile(r"['’]s?\Z")
+YEAR = re.compile(r"(?<![\w.,$€£])(?:1[5-9]|20)\d\d(?!\w|[.,]\d|%)")
+
+
+def years(text: str) -> list[str]:
+    """The years that a text names, in order."""
+    return YEAR.findall(text[:LONGEST])
+
+
+def names(text: str) -> list[Name]:
+    """The names in a text, in order; none overlaps another."""
+    seen = _MARK.sub(lambda mark: " " * len(mark[0]), text[:LONGEST])
+    found = [
+        Name(quoted[1].rstrip(" ,.;"), NameKind.WORK, quoted.start(1))
+        for quoted in _QUOTED.finditer(seen)
+    ]
+    seen = _QUOTED.sub(lambda quoted: '"' * len(quoted[0]), seen)
+    found += _capitalised(seen)
+    kept = [name for name in found if 0 < len(name.text) <= _LONGEST_NAME]
+    return sorted(kept, key=lambda name: name.start)
+
+
+def _capitalised(text: str) -> list[Name]:
+    tokens = [(match[0], match.start()) for match in _TOKEN.finditer(text)]
+    if _shouted(tokens):
+        return []
+    found = []
+    at = 0
+    while at < len(tokens):
+        end = _run(tokens, at)
+        if end > at:
+            name = _name(text, tokens, at, end)
+            if name is not None:
+                found.append(name)
+        at = max(end, at + 1)
+    return found
+
+
+def _shouted(tokens: list[tuple[str, int]]) -> bool:
+    """Whether capitals say nothing here, because nearly everything has them."""
+    letters = [token for token, _ in tokens if token[0].isalpha()]
+    return len(letters) > 4 and sum(token.isupper() for token in letters) > 0.8 * len(letters)
+
+
+def _run(tokens: list[tuple[str, int]], start: int) -> int:
+    """Where the run of capitalised words that begins here ends; `start` if none begins."""
+    if not _is_capital(tokens, start):
+        return start
+    end = start + 1
+    while (
+        end < len(tokens)
+        and not _POSSESSIVE.search(tokens[end - 1][0])
+        and not _ends(tokens, end - 1)
+    ):
+        if _is_capital(tokens, end):
+            end += 1
+        elif joined := _joined(tokens, end):
+            end = joined
+        else:
+            break
+    return end
+
+
+def _is_capital(tokens: list[tuple[str, int]], at: int) -> bool:
+    token = tokens[at][0]
+    if not token[0].isupper():
+        return False
+    bare = _POSSESSIVE.sub("", token).lower().rstrip(".")
+    if bare in _MONTHS:
+        return False
+    if bare not in STOP:
+        return True
+    follows = at + 1 < len(tokens) and tokens[at + 1][0][0].isupper()
+    return bare == "the" and follows and not _begins(tokens, at)
+
+
+def _begins(tokens: list[tuple[str, int]], at: int) -> bool:
+    """Whether a sentence begins here, so that a capital means nothing."""
+    before = tokens[at - 1][0] if at else "."
+    return before[0] in _BEFORE_SENTENCE or before.isspace() or _ends(tokens, at - 1)
+
+
+def _ends(tokens: list[tuple[str, int]], at: int) -> bool:
+    token = tokens[at][0]
+    return token.endswith(".") and not _INITIAL.match(token)
+
+
+def _joined(tokens: list[tuple[str, int]], at: int) -> int:
+    """The end of "of Invention" or "and the Mothers" inside a name; 0 if it is none."""
+    ahead = [token for token, _ in tokens[at : at + 3]]
+    for small in (1, 2):
+        inside = ahead[:small]
+        joins = inside[0] in _JOINS and inside[-1] in _JOINS | {"the"}
+        joins = joins or inside == ["and", "the"]
+        if (
+            joins
+            and len(ahead) > small
+            and ahead[small][0].isupper()
+            and ahead[small].lower() not in _MONTHS
+        ):
+            return at + small + 1
+    return 0
+
+
+def _name(text: str, tokens: list[tuple[str, int]], at: int, end: int) -> Name | None:
+    first, last = tokens[at], tokens[end - 1]
+    if end - at == 1 and _begins(tokens, at) and end < len(tokens):
+        goes_on = tokens[end][0][0].islower() or tokens[end][0] == ","
+        if goes_on and not first[0].isupper() and not _POSSESSIVE.search(first[0]):
+            return None  # a sentence's first word
+    said = text[first[1] : last[1] + len(last[0])]
+    said = _POSSESSIVE.sub("", " ".join(said.split()))
+    if not _INITIAL.match(said.split()[-1]):
+        said = said.rstrip(".")
+    before = tokens[at - 1][0].lower() if at else ""
+    return Name(said, _kind(said, before), first[1])
+
+
+def _kind(said: str, before: str) -> NameKind:
+    parts = [part.strip(",").lower() for part in said.split()]
+    if parts[0] in _TITLED:
+        return NameKind.PERSON
+    if _FIRM & set(parts) or parts[0] == "the" or before == "the" or "&" in parts or "and" in parts:
+        return NameKind.GROUP
+    if before in _PLACED:
+        return NameKind.PLACE
+    personal = 2 <= len(parts) <= 4 and not any(letter.isdigit() for letter in said)
+    return NameKind.PERSON if personal else NameKind.OTHER
+
+
+# What a conversation is about after some turns: who "he" is, where "there" is. Pure; English.
+#
+# Knows nothing of how a question is rewritten. What cannot be told stays empty: a question that is
+# left alone does less harm than one about somebody else.
+
+_WHO = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
+_ASIDE = re.compile(r" ?\(([^)]*)\)?")
+_OF_PERSON = re.compile(r"(?:er|or|ist|ian|man|woman|actress)\b", re.IGNORECASE)
+_PLURAL = re.compile(
+    r"\b(?:what|which|how many)\s+((?:(?!(?:is|was|does|has)\b)[\w-]+\s){0,2}?"
+    r"(?!(?:is|was|does|has)\b)[\w-]+(?<![su'’i])s)\b(?!['’])",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"(?:the|an?|our|my)\b", re.IGNORECASE)
+_ENDS_PLURAL = re.compile(r"(?<![su])s\Z|(?:people|men|women|children)\Z", re.IGNORECASE)
+_ONE_OF_US = (NameKind.PERSON, NameKind.OTHER)
+_KEPT_NAMES = 60
+_TITLE = 80  # characters
+_TITLE_WORDS = 6
+_SHORT = 6  # words of an answer that is nothing but what was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question that was asked and the answer that was given, as both were shown."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What a question may point at. None and empty: nothing yet."""
+
+    topic: Name | None = None
+    titled: bool = False  # the topic was said alone, "Frank Zappa", and is not given up lightly
+    known: tuple[Name, ...] = ()  # every name so far, the latest last
+    meant: Mapping[str, str] = field(default_factory=dict)  # "he", "it" … -> what it stood for last
+    person: str = ""  # whom the last turn named, if it asked "who …"
+    group: str = ""  # named last
+    place: str = ""  # named last
+    work: str = ""  # a title named last, or an answer that is only a name
+    thing: str = ""  # what the last turn was about, a work before other names
+    several: str = ""  # "the albums", asked for last
+    about: str = ""  # "the notice period", for want of names
+    wish: str = ""  # what a wish was about, as long as the turns after it point at that
+    question: str = ""  # the last one, standalone
+
+    def after(self, turn: Turn, question: str, meant: Mapping[str, str]) -> Focus:
+        """The focus after one more turn: `question` is what was made of it, `meant` how."""
+        title = _title(turn.question[:LONGEST]) if self.topic is None else None
+        asked, told = names(turn.question), names(turn.answer)
+        about = "" if title else phrase(turn.question)
+        work = _work(turn.answer, told) or _last(asked, NameKind.WORK)
+        several = _PLURAL.search(turn.question[:LONGEST])
+        return replace(
+            self,
+            topic=title or self._next_topic(asked, told, meant),
+            titled=self.titled or title is not None,
+            known=(*self.known, *([title] if title else []), *asked, *told)[-_KEPT_NAMES:],
+            meant=self._still_meant(meant, bool(asked or about)),
+            person=(_person(told) or about) if _WHO.search(turn.question) else "",
+            group=_last([*asked, *told], NameKind.GROUP) or self.group,
+            place=_last([*asked, *told], NameKind.PLACE) or self.place,
+            work=work or self.work,
+            thing=work or _last(asked, NameKind.OTHER, NameKind.GROUP),
+            several=f"the {several[1]}" if several else self.several,
+            about=about or self.about,
+            wish=self.wish if meant else "",
+            question=" ".join(question.split())[: LONGEST + 1],
+        )
+
+    def after_wish(self, thing: str) -> Focus:
+        """The focus after a wish about documents, `thing`: what does not point at it is alone.
+
+        Whoever was named before stays known."""
+        return replace(
+            self,
+            topic=None,
+            titled=False,
+            meant={},
+            person="",
+            work="",
+            thing="",
+            several="",
+            about="",
+            wish=thing,
+            question="",
+        )
+
+    def _next_topic(
+        self, asked: Sequence[Name], told: Sequence[Name], meant: Mapping[str, str]
+    ) -> Name | None:
+        if self.titled or (self.topic and (meant or not asked)):
+            return self.topic
+        if asked:
+            return asked[0]
+        return next((name for name in told if name.start <= 4 and name.kind in _ONE_OF_US), None)
+
+    def _still_meant(self, meant: Mapping[str, str], named: bool) -> Mapping[str, str]:
+        """A question with a subject of its own ends what "it" and "they" stood for."""
+        if meant or not named:
+            return {**self.meant, **meant}
+        return {family: one for family, one in self.meant.items() if family in ("he", "she")}
+
+    def referent(self, family: str) -> str:
+        """What "he", "she", "they" or "it" stands for; empty if that cannot be told."""
+        if family == "they":
+            topic = self._topic(NameKind.PERSON, NameKind.OTHER, NameKind.GROUP, NameKind.WORK)
+            known = self.meant.get(family) or self.wish or topic
+            return known or self.group or self._about_several()
+        if family == "it":
+            topic = self._topic(NameKind.OTHER, NameKind.GROUP, NameKind.WORK, NameKind.PLACE)
+            return self.thing or self.meant.get(family) or self.wish or topic or self.about
+        topic = self._topic(*_ONE_OF_US)
+        taken = self.meant.get("she" if family == "he" else "he")
+        return self.meant.get(family) or ("" if topic == taken else topic) or self.person
+
+    def _about_several(self) -> str:
+        """What the talk is about if "they" can mean it: a plural, or a name without capitals."""
+        single = _ARTICLE.match(self.about) and not _ENDS_PLURAL.search(self.about)
+        return "" if single else self.about
+
+    def _topic(self, *kinds: NameKind) -> str:
+        return self.topic.text if self.topic and self.topic.kind in kinds else ""
+
+
+def _title(question: str) -> Name | None:
+    """The topic of a turn that only names one: "Frank Zappa", "Hugo (film)"."""
+    bare = _ASIDE.sub("", question).strip(" .!")
+    if not 0 < len(bare) <= _TITLE or len(bare.split()) > _TITLE_WORDS:
+        return None
+    if bare.endswith("?") or ASKS.match(bare):
+        return None
+    seen = names(bare)
+    kind = seen[0].kind if seen and seen[0].text == bare else NameKind.OTHER
+    if aside := _ASIDE.search(question):
+        kind = NameKind.PERSON if _OF_PERSON.search(aside[1]) else NameKind.GROUP
+    return Name(bare, kind, 0)
+
+
+def _last(found: Sequence[Name], *kinds: NameKind) -> str:
+    return next((name.text for name in reversed(found) if name.kind in kinds), "")
+
+
+def _person(told: Sequence[Name]) -> str:
+    return next((name.text for name in told if name.kind is NameKind.PERSON), "")
+
+
+def _work(answer: str, told: Sequence[Name]) -> str:
+    alone = told[0].text if len(told) == 1 and len(answer.split()) <= _SHORT else ""
+    return _last(told, NameKind.WORK) or alone
+
+
+_MOST_WORDS = 8  # of a fragment; more of them say what is asked
+_WORD = re.compile(r"\w")
+_WORDS = re.compile(r"\w+")
+_ENDS = " ?.!…"
+_RELATION = (
+    r"(?:in|for|since|until|before|after|during|by|from|between|on|at|under|with|without|of|to)"
+)
+_RELATES = re.compile(rf"({_RELATION})\s+", re.IGNORECASE)
+_LEAD = re.compile(
+    r"(?:(?:and|or|but|so|then|ok|okay|also|now|well)\b[\s,]*)*(?:what|how) about\b"
+    r"|(?:and|or|but|same|likewise)\b(?!\s+(?:who|what|when|where|which|why|how|if|tell|list|show"
+    r"|give|explain|describe)\b)"
+    rf"|(?={_RELATION}\s)",
+    re.IGNORECASE,
+)
+_NOUN = r"(?: (?!(?:he|she|it|they|them|this|that|these|those|of)\b)[\w-]+)"
+_BARE = re.compile(
+    r"(?:(?:and|but|so|ok|okay)\b[\s,]*)*(?:why(?: (?:is|was) (?:that|this)| not| so(?: \w+)?)?"
+    r"|when|where|whom?|since when|until when"
+    r"|how(?: (?:so|come|long|often|far|much|many|big|large|soon))?"
+    rf"|(?:which|how many|how much){_NOUN}{{0,2}}"
+    rf"|{_RELATION} (?:what|which|whom|how many|how much){_NOUN}{{0,3}}"
+    r"|what (?:year|month|day|date|time|kind|type|sort|country|city|place|page|section)"
+    rf"{_NOUN}{{0,1}})\s*(?P<end>[?.!…]*)",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|am|be|been|do|does|did|has|have|had|can|could|will|would|shall|should"
+    r"|may|might|must|happened|happens|happen)\b",
+    re.IGNORECASE,
+)
+_WH = re.compile(r"(?:what|which|whom?|whose|how|where|when)\b", re.IGNORECASE)
+_ASKS_WHY = re.compile(r"\W*(?:(?:and|but|so|ok|okay)\W+)*why\b", re.IGNORECASE)
+_DECIDES = re.compile(
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
+)
+_DETERMINED = re.compile(r"(?:the|an?|any|some|other|another|our|my)\b", re.IGNORECASE)
+_ASKS_OF_ONE = re.compile(  # "What is the warranty": another thing can stand in its place
+    r"(.*\b(?:is|are|was|were)\s+)(?:the|our|my|an?)\s+[\w'’-]+(?:\s+[\w'’-]+)?", re.IGNORECASE
+)
+_POINTS = re.compile(
+    r"\b(?:it|its|they|them|their|he|him|his|she|her|this|that|these|those)\b", re.IGNORECASE
+)
+_BELONGS = re.compile(r"\b(?:of|in|under|for|at)\s.+", re.IGNORECASE)
+
+
+def completed(question: str, focus: Focus) -> str:
+    """The fragment with the question that it varies; empty if this is no fragment."""
+    said = question.strip()
+    if not _WORD.search(focus.question) or len(focus.question) > LONGEST:
+        return ""
+    if len(said.split()) > _MOST_WORDS:
+        return ""
+    bare = _BARE.fullmatch(said)
+    if bare and (_ASKS_WHY.match(said) or not _FINITE.search(said)):
+        return _asked_of_all(said[: bare.start("end")].rstrip(), focus)
+    lead = _LEAD.match(said)
+    new = said[lead.end() if lead else 0 :].strip(_ENDS + ",")
+    if not new or _FINITE.search(new) or not (lead or _is_single(said, new)):
+        return ""
+    return _varied(said.rstrip(_ENDS), new, focus)
+
+
+def _is_single(said: str, new: str) -> bool:
+    """Whether it is one name or year with a question mark: "2021?", "Norway?"."""
+    named = [name.text for name in names(new)] + years(new)
+    return said.endswith("?") and named == [new]
+
+
+def _asked_of_all(asked: str, focus: Focus) -> str:
+    """Make "why?" after "did they leave?" into "why did they leave?"."""
+    before = focus.question.strip(_ENDS)
+    joint = " " if _DECIDES.match(before) else ": "
+    return f"{asked}{joint}{_lowered(before)}?"
+
+
+def _varied(start: str, new: str, focus: Focus) -> str:
+    if _POINTS.search(new):
+        return ""  # "what about his wife?" says what is asked, and pronouns are another's work
+    before = focus.question.strip(_ENDS)
+    relation = _RELATES.match(new)
+    bare = new[relation.end() :] if relation else new
+    if years(bare):
+        varied = _in_year(before, years(bare)[-1])
+    elif _DETERMINED.match(bare) and (kept := _kept(start, before)):
+        return f"{start} {kept}?"
+    elif _DETERMINED.match(bare) and (asks := _ASKS_OF_ONE.fullmatch(before)):
+        varied = f"{asks[1]}{bare}"
+    else:
+        varied = _with_other_name(before, bare, relation[1] if relation else "", focus)
+        if varied == before and relation and not _WH.match(bare):
+            varied = f"{before} {new}"
+    return _with_what_was_typed(start, varied)
+
+
+def _with_what_was_typed(start: str, varied: str) -> str:
+    """The varied question alone if it holds all that was typed: a reader is led astray by more."""
+    lost = {word.lower() for word in _WORDS.findall(start)} - STOP
+    lost -= {word.lower() for word in _WORDS.findall(varied)}
+    return f"{start}: {_lowered(varied)}?" if lost else f"{varied}?"
+
+
+def _in_year(before: str, year: str) -> str:
+    """The question about another year; one that names several years, or none, gets this one."""
+    if len(set(years(before))) == 1:
+        return YEAR.sub(year, before)
+    return before if year in before else f"{before} in {year}"
+
+
+def _kept(start: str, before: str) -> str:
+    """What another thing that is asked about has in common with the last one."""
+    anchors = dict.fromkeys([*(name.text for name in names(before)), *years(before)])
+    if kept := [one for one in anchors if one.lower() not in start.lower()]:
+        return f"({', '.join(kept)})"
+    owner = _BELONGS.search(phrase(before))
+    return owner[0] if owner else ""
+
+
+def _with_other_name(before: str, new: str, relation: str, focus: Focus) -> str:
+    """The question with the name in `new` in the place of the last one there.
+
+    With a relation, "in Norway", only of one that has the same."""
+    named = [name.text for name in names(new)]
+    named += [known.text for known in focus.known if known.text.lower() == new.lower()]
+    held = [
+        name
+        for name in names(before)
+        if name.text.lower() not in new.lower()
+        and before[: name.start].lower().endswith(f"{relation} ".lower().lstrip())
+    ]
+    if not named or not held:
+        return before
+    old = held[-1]
+    return before[: old.start] + named[0] + before[old.start + len(old.text) :]
+
+
+def _lowered(question: str) -> str:
+    """A question that goes on after another text: no capital unless it begins with a name."""
+    return question[:1].lower() + question[1:] if ASKS.match(question) else question

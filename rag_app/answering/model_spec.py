@@ -1,0 +1,95 @@
+"""Which generator answers, written on one line. Pure.
+
+reader                                    the embedded reader
+quotes                                    whole sentences nearest in meaning
+openai:MODEL[@URL]                        any OpenAI-compatible server
+ollama:MODEL[@URL]                        Ollama
+PROVIDER:MODEL                            any provider of LangChain whose package is there
+local:FOLDER                              a transformers chat model on this machine
+rag-token:FOLDER, rag-sequence:FOLDER     RAG decoding with a local model (Lewis et al. 2020)
+rag-sequence-fast:FOLDER                  the same, candidates scored where they were found only
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from rag_app.errors import SettingsError
+from rag_app.types import QUOTING
+
+RAG = ("rag-token", "rag-sequence", "rag-sequence-fast")
+LOCAL = ("local", *RAG)
+OLLAMA_URL = "http://127.0.0.1:11434"
+_FORM = re.compile(r"([a-z][a-z0-9_-]*):(.+)", re.DOTALL)
+_HOW = (
+    "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, local:FOLDER, "
+    "rag-token:FOLDER, rag-sequence:FOLDER or rag-sequence-fast:FOLDER."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A generator: its kind, which model, and where it is served."""
+
+    kind: str
+    model: str = ""
+    url: str = ""
+
+    def __str__(self) -> str:
+        named = f"{self.kind}:{self.model}" if self.model else self.kind
+        return f"{named}@{self.url}" if self.url else named
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether questions and passages stay on this computer."""
+        if self.kind in QUOTING or self.kind in LOCAL:
+            return True
+        host = urlsplit(self.url).hostname or ""
+        return host in ("127.0.0.1", "localhost", "::1") or (self.kind == "ollama" and not host)
+
+    @property
+    def name(self) -> str:
+        """What users are told answered them."""
+        return self.model.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or self.kind
+
+
+def parse(text: str) -> ModelSpec:
+    """The choice that a line says. Raises SettingsError with a sentence that says how."""
+    line = text.strip()
+    if line in QUOTING:
+        return ModelSpec(line)
+    found = _FORM.fullmatch(line)
+    if not found or not line.isprintable():
+        raise SettingsError(f"“{_short(line)}” is no generator. {_HOW}")
+    kind, model = found.group(1), found.group(2).strip()
+    if kind in LOCAL:
+        return ModelSpec(kind, model)
+    model, at, url = model.rpartition("@http")
+    if not at:
+        model, url = url, ""
+    if "://" in model:  # an address that is none must not end as the name of a hosted model
+        checked_url(model.rpartition("@")[2])
+    if not model.strip() or "://" in model:
+        raise SettingsError(f"“{_short(line)}” names no model. {_HOW}")
+    return ModelSpec(kind, model.strip(), checked_url(f"http{url}") if at else "")
+
+
+def checked_url(text: str) -> str:
+    """An address of a server, without a slash at its end. Raises SettingsError."""
+    url = text.strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.username or parts.password:
+        raise SettingsError(
+            f"“{_short(url)}” is no address of a server. Write it like http://127.0.0.1:8000/v1"
+        )
+    return url
+
+
+def _short(text: str) -> str:
+    return "".join(c for c in " ".join(text.split()) if c.isprintable())[:80]

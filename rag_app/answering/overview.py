@@ -1,0 +1,404 @@
+"""Overviews of documents: a summary, key topics, and questions that were really tried.
+
+Made in the background, one document after the other, when nothing is being read or embedded; one
+that somebody looks at comes first. What is made is kept. Knows nothing of the page."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rag_app.answering.suggested_questions import DRY, Suggestion, suggestions
+from rag_app.errors import RagAppError
+from rag_app.ingestion.worker import give_way
+from rag_app.retrieval.embedding import Embedder
+from rag_app.storage import Store
+from rag_app.storage.full_text import WordSearch
+from rag_app.storage.overviews import KeptOverviews, Overview, Sentence
+from rag_app.text.sentences import sentences
+from rag_app.text.structure import guess_headings
+from rag_app.types import EMBEDDED, Answer, Chunk, Document, Event, Finished, Heading, askable
+
+# What a document is about, in a few terms of its own.
+#
+# Candidates are runs of telling words that come back; they are ranked by how often and how widely
+# they stand there, by the headings, and by how near they are in meaning to the document as a whole.
+# Knows nothing of stores; meaning comes in as a function.
+
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+
+_MOST_WORDS = 4
+_CANDIDATES = 60
+_ALIKE = 0.7  # cosine from which two terms are one topic
+_LOOKED_AT = 400_000  # characters; of a longer document every n-th chunk
+
+_RUN = re.compile(r"[^\W\d_][\w’'&/-]*(?:[^\S\r\n]+[^\W\d_][\w’'&/-]*)*")
+_SPACES = re.compile(r"\s+")
+_BEFORE_NAME = re.compile(r"[a-z,;)][^\S\r\n]\Z")
+
+# Words that say nothing alone: of English, and the commonest of its neighbours.
+_EMPTY = frozenset(
+    """
+    a about above across after again against all almost along already also although always am among
+    an and another any are around as at away back be because been before being below between both
+    but by called came can cannot come could day days did different do does doing done down during
+    each either else end enough etc even ever every example far few first following for found from
+    full further gave general get give given go good great had has have having he held her here him
+    his how however i if in including into is it its itself just keep kept know known large last
+    later least less let like likely long made main make makes making man many may me mean means
+    might more most mr mrs ms much must my near need needs never new next no nor not nothing now of
+    off often old on once one only or other others our out over own page part particular people per
+    place please possible put rather really said same say says second see seen set several shall she
+    should show shown side since small so some something still such take taken than that the their
+    them then there therefore these they thing things third this those though three through thus
+    time times to today together too took two under until up upon us use used uses using various
+    very via was way we well went were what when where whether which while who whole whom whose why
+    will with within without would year years yes yet you your
+    according accordance addition additional additionally applicable approximately based certain
+    compared currently due effective ended included includes increase increased increases decrease
+    decreased number paid primarily provided related relating relevant report reported reporting
+    respect respectively result resulted results significant subject table total amount amounts
+    item items note notes section sections chapter figure appendix contents introduction conclusion
+    january february march april june july august september october november december monday tuesday
+    wednesday thursday friday saturday sunday inc ltd corp company companies million billion
+    thousand percent month months week weeks partly offset form
+    der die das und ist ein eine einer eines einem einen den dem des im in zu zur zum mit von für
+    auf als auch aus bei nach wird werden wurde wurden nicht oder sich sind sie er es wir ihr über
+    unter durch dass kann können nur noch mehr wie hat haben diese dieser dieses sowie bis
+    le la les un une des du de et en est sont dans par pour sur avec qui que ce cette ces il elle
+    ne pas au aux plus ou leur leurs se son sa ses été être nous vous
+    el los las una unos del al con por para es son como más su sus se lo que y o
+    il lo gli un uno della delle dei degli del di che è sono con per non una nel nella
+    """.split()  # noqa: SIM905 - easier to read and to add to
+)
+
+
+@dataclass
+class _Term:
+    """A run of words: its forms as written, and the chunks that hold it."""
+
+    forms: Counter[str] = field(default_factory=Counter)
+    chunks: set[int] = field(default_factory=set)
+    named: int = 0  # times it began with a capital among small words
+
+    @property
+    def count(self) -> int:
+        return self.forms.total()
+
+
+def key_topics(
+    texts: Sequence[str],
+    headings: Sequence[str],
+    embed: Embed,
+    rare: Callable[[str], float] = lambda term: 1.0,
+    k: int = 7,
+) -> tuple[str, ...]:
+    """Up to k terms for a document of these chunks.
+
+    `rare` says how much a term tells the document from others."""
+    read = _sample(texts)
+    terms = _terms(read)
+    titles = [_key(heading) for heading in headings]
+    ranked = sorted(terms, key=lambda key: -_weight(key, terms[key], titles, len(read)))
+    candidates = _independent(ranked, terms)[:_CANDIDATES]
+    if not candidates:
+        return ()
+    shown = [_shown(terms[key]) for key in candidates]
+    vectors = _unit(np.asarray(embed(shown), dtype=float))
+    near = np.clip(vectors @ _unit(vectors.mean(axis=0)), 0.05, None)
+    weights = np.array(
+        [
+            _weight(key, terms[key], titles, len(read)) * rare(form)
+            for key, form in zip(candidates, shown, strict=True)
+        ]
+    )
+    return tuple(shown[n] for n in _distinct(weights * near, vectors, candidates, k))
+
+
+def _sample(texts: Sequence[str]) -> list[str]:
+    step = max(1, -(-sum(map(len, texts)) // _LOOKED_AT))
+    return [_SPACES.sub(" ", text) if step > 1 else text for text in texts[::step]]
+
+
+def _terms(texts: Sequence[str]) -> dict[str, _Term]:
+    """Every run of up to four telling words that comes back."""
+    found: dict[str, _Term] = defaultdict(_Term)
+    for number, text in enumerate(texts):
+        for run in _RUN.finditer(text):
+            named = _BEFORE_NAME.search(text, max(0, run.start() - 2), run.start()) is not None
+            _count(run.group().split(), number, named, found)
+    often = max(2, round(len(texts) ** 0.5 / 4))
+    return {key: term for key, term in found.items() if term.count >= often}
+
+
+def _count(words: list[str], chunk: int, named: bool, found: dict[str, _Term]) -> None:
+    telling = [_tells(word) for word in words]
+    for first in range(len(words)):
+        if not telling[first]:
+            continue
+        for last in range(first, min(first + _MOST_WORDS, len(words))):
+            if not telling[last]:
+                break
+            form = " ".join(words[first : last + 1])
+            term = found[_key(form)]
+            term.forms[form] += 1
+            term.chunks.add(chunk)
+            before = words[first - 1][0].islower() if first else named
+            after = last + 1 == len(words) or words[last + 1][0].islower()
+            term.named += form[0].isupper() and before and after
+
+
+def _tells(word: str) -> bool:
+    return len(word) > 2 and word.strip("’'").lower() not in _EMPTY
+
+
+def _key(form: str) -> str:
+    """A form without case and without the s of a plural, so that both count as one."""
+    words = form.lower().replace("’", "'").split()
+    return " ".join(
+        w[:-1] if w.endswith("s") and not w.endswith("ss") and len(w) > 3 else w for w in words
+    )
+
+
+def _weight(key: str, term: _Term, titles: Sequence[str], chunks: int) -> float:
+    length = key.count(" ") + 1
+    often = math.log1p(term.count)
+    wide = math.log1p(len(term.chunks)) / math.log1p(max(2, chunks))
+    titled = 1.4 if any(f" {key} " in f" {title} " for title in titles) else 1.0
+    # One common word alone says little, unless it is a name.
+    alone = 0.9 if term.named > 0.4 * term.count else 0.35
+    return often * (0.5 + wide) * (0.0, alone, 1.5, 1.6, 1.6)[length] * titled
+
+
+def _independent(ranked: Sequence[str], terms: dict[str, _Term]) -> list[str]:
+    """Without terms that mostly stand inside a longer one, and without those that hold one."""
+    kept: list[str] = []
+    for key in ranked[: 6 * _CANDIDATES]:
+        inside = any(
+            f" {key} " in f" {other} " and terms[other].count > 0.5 * terms[key].count
+            for other in ranked[: 6 * _CANDIDATES]
+            if other != key
+        )
+        if not inside:
+            kept.append(key)
+    return kept
+
+
+def _shown(term: _Term) -> str:
+    """The form that is written most often; capitals of a heading or a sentence's start go."""
+    quiet = Counter({f: n for f, n in term.forms.items() if not (f.isupper() and " " in f)})
+    form = (quiet or term.forms).most_common(1)[0][0].replace("’s", "").replace("'s", "")
+    first, _, rest = form.partition(" ")
+    calm = rest == rest.lower() and not first.isupper()
+    return form[0].upper() + form[1:] if calm else form
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, 1e-9))
+
+
+def _distinct(scores: np.ndarray, vectors: np.ndarray, keys: Sequence[str], k: int) -> list[int]:
+    """The best k that are not about the same, the best first."""
+    chosen: list[int] = []
+    for candidate in map(int, np.argsort(-scores)):
+        words = set(keys[candidate].split())
+        if len(chosen) < k and not any(
+            float(vectors[candidate] @ vectors[other]) >= _ALIKE or words & set(keys[other].split())
+            for other in chosen
+        ):
+            chosen.append(candidate)
+    return chosen
+
+
+__all__ = ["Overview", "Overviews", "Sentence", "outline"]
+
+log = logging.getLogger(__name__)
+
+Ask = Callable[[str, str, threading.Event], Iterator[Event]]
+"""Question, id of the one document it is asked of, and what stops it, to events."""
+
+_VERSION = "3"  # of what is made; a change makes all of them anew
+_OUTLINE = 500  # headings kept
+_QUESTIONS = 3
+_TRIED = 14
+_SURE = 0.65  # confidence from which an answer counts
+_SUMMARISE = "Summarise this document"
+_SHORT = 0.5  # seconds until a busy library is looked at again in the middle of the work
+_IDLE = 3.0  # seconds after which a busy library is looked at again
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """What overviews are made with. `ask` answers by quoting; `busy`: other work goes first."""
+
+    ask: Ask
+    embedder: Embedder
+    by: str  # who answers; other answers need other overviews
+    busy: Callable[[], bool]
+
+
+class Overviews:
+    """Makes the overviews that are missing, and gives those that are there."""
+
+    def __init__(self, store: Store, makers: Makers) -> None:
+        self._store, self._makers = store, makers
+        self._kept = KeptOverviews(store.database)
+        self._words = WordSearch(store.database)
+        self._by = f"{_VERSION} {makers.by}"
+        self._changed = threading.Condition()
+        self._wanted: list[str] = []
+        self._given_up: set[str] = set()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to make what is missing; to be called as often as one likes."""
+        with self._changed:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(
+                    target=self._run, name="rag-app-overview", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Let go; what is half made is made again at the next start."""
+        self._stop.set()
+        self.wake()
+        if self._thread is not None:
+            self._thread.join()
+
+    def wake(self) -> None:
+        """Something has changed in the library."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def of(self, document_id: str) -> Overview | None:
+        """What is made of a document so far; what is missing of it is made next."""
+        kept = self._kept.get(document_id, self._by)
+        if kept is None or not kept.complete:
+            with self._changed:
+                if document_id not in self._wanted:
+                    self._wanted.insert(0, document_id)
+                    self._changed.notify_all()
+            self.start()
+        return kept
+
+    def kept(self, document_id: str) -> Overview | None:
+        """What is made of a document so far."""
+        return self._kept.get(document_id, self._by)
+
+    def given_up(self, document_id: str) -> bool:
+        """Whether no more of it is coming, because something went wrong."""
+        return document_id in self._given_up
+
+    def _run(self) -> None:
+        give_way()
+        while (document := self._pick()) is not None:
+            try:
+                self.make(document)
+            except RagAppError as error:
+                log.warning("no overview of a document: %s", error)
+                self._given_up.add(document.id)
+            except Exception:  # a fault of ours in one document must not stop the others
+                log.exception("could not make the overview of document %s", document.id)
+                self._given_up.add(document.id)
+
+    def _pick(self) -> Document | None:
+        """The next document to look at; None when stopping."""
+        with self._changed:
+            while not self._stop.is_set():
+                documents = {d.id: d for d in self._store.documents()}
+                done = self._kept.complete(self._by) | self._given_up
+                self._wanted = [i for i in self._wanted if i in documents and i not in done]
+                for document_id in self._wanted:
+                    if askable(documents[document_id]):
+                        return documents[document_id]
+                if not self._makers.busy():
+                    for document in documents.values():
+                        if document.status in EMBEDDED and document.id not in done:
+                            return document
+                self._changed.wait(_IDLE)
+        return None
+
+    def make(self, document: Document) -> None:
+        """Make and keep a document's overview, the parts that are quick to make first."""
+        chunks = [indexed.chunk for indexed in self._store.indexed(document.id)]
+        headings = outline(self._store, document)
+        made = Overview(
+            tuple(headings[:_OUTLINE]), self._summary(document), self._topics(chunks, headings)
+        )
+        if self._stop.is_set():
+            return
+        self._kept.save(document.id, self._by, made, len(chunks))
+        offered = [one for one in suggestions(chunks, headings) if one.kind != DRY]
+        questions = self._questions(document, offered)
+        if not self._stop.is_set():
+            self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
+
+    def _summary(self, document: Document) -> tuple[Sentence, ...]:
+        answer = self._answer(_SUMMARISE, document)
+        if answer is None or answer.abstained:
+            return ()
+        return tuple(Sentence(c.quote, c.page, c.start, c.end) for c in answer.citations)
+
+    def _topics(self, chunks: Sequence[Chunk], headings: Sequence[Heading]) -> tuple[str, ...]:
+        of_all = len(self._store.documents())
+
+        def rare(term: str) -> float:
+            held = self._words.documents_with(term) or 1
+            return 1.0 + math.log((1 + of_all) / (1 + held))
+
+        return key_topics(
+            [chunk.text for chunk in chunks],
+            [heading.text for heading in headings],
+            self._makers.embedder.embed_documents,
+            rare,
+        )
+
+    def _questions(self, document: Document, offered: Sequence[Suggestion]) -> tuple[str, ...]:
+        """The first of the questions that the document really answers."""
+        good: list[str] = []
+        for one in offered[:_TRIED]:
+            self._let_others_first()
+            if len(good) == _QUESTIONS or self._stop.is_set():
+                break
+            answer = self._answer(one.question, document)
+            if answer is not None and _is_good(answer, one):
+                good.append(one.question)
+        return tuple(good)
+
+    def _let_others_first(self) -> None:
+        """Wait while the library is busy, unless somebody waits for an overview."""
+        with self._changed:
+            while self._makers.busy() and not self._wanted and not self._stop.is_set():
+                self._changed.wait(_SHORT)
+
+    def _answer(self, question: str, document: Document) -> Answer | None:
+        events = self._makers.ask(question, document.id, self._stop)
+        return next((e.answer for e in events if isinstance(e, Finished)), None)
+
+
+def _is_good(answer: Answer, asked: Suggestion) -> bool:
+    """Whether an answer is sure and rests on the place that the question was made of."""
+    if answer.abstained or answer.confidence < _SURE or not answer.citations:
+        return False
+    first, place = answer.citations[0], asked.place
+    same_page = (first.document_id, first.page) == (place.document_id, place.page)
+    return same_page and first.start < place.end and place.start < first.end
+
+
+def outline(store: Store, document: Document) -> list[Heading]:
+    """A document's headings: its own, or those that its pages seem to have."""
+    own = store.headings(document.id)
+    if own:
+        return own
+    pages = store.pages(document.id)
+    return guess_headings(pages, [sentences(page.text) for page in pages])

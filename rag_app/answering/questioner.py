@@ -1,0 +1,268 @@
+"""From a question to the events of its answer: which passages, which generator, which form.
+
+Knows nothing of files and of pages as pictures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rag_app.answering import answer_language, chain, chitchat, query_rewriting
+from rag_app.answering.answer_language import (
+    InLanguage,
+    in_any_language,
+    language_asked,
+    language_of_task,
+)
+from rag_app.answering.ask_options import (
+    DEFAULT_OPTIONS,
+    UNDERSTOOD,
+    AskOptions,
+    checked,
+    coverage,
+    taken,
+)
+from rag_app.answering.chat_generator import ChatGenerator
+from rag_app.answering.chat_models import ChatSettings
+from rag_app.answering.document_resolution import Meant, meant
+from rag_app.answering.extraction import Reader
+from rag_app.answering.generation import Generator
+from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.model_spec import ModelSpec, parse
+from rag_app.answering.query_rewriting import Turn, cleaned, rewrite_prompt, standalone
+from rag_app.answering.span_model import SpanModel
+from rag_app.answering.task_router import Task, wanted
+from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
+from rag_app.errors import ChatModelError
+from rag_app.retrieval.document_names import Catalogue
+from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import query_words
+from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.settings import Settings
+from rag_app.storage import Store
+from rag_app.storage.vectors import VectorIndex
+from rag_app.types import (
+    QUOTING,
+    Answer,
+    Document,
+    Event,
+    Finished,
+    Passage,
+    RetrieverKind,
+    askable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One question, and all that answers it."""
+
+    plain: str  # without the language that it wishes for
+    readable: tuple[Document, ...]
+    turns: tuple[Turn, ...]
+    retriever: HybridRetriever
+    by: Generator
+    caution: float
+    language: str  # of the answer; empty: the question's
+    stop: threading.Event
+
+
+class Questioner:
+    """Searches and asks a library's documents."""
+
+    def __init__(
+        self,
+        store: Store,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        settings: Settings,
+        terms: ChatSettings,
+        generator: Generator | ModelSpec,
+    ) -> None:
+        self._store = store
+        self._catalogue = Catalogue(store)
+        self._vectors = vectors
+        self._embedder = embedder
+        self._settings = settings
+        self._span_model = SpanModel()
+        self._workshop = GeneratorFactory(
+            embedder, self._span_model, settings.caution, terms, settings.chat_window
+        )
+        self._generator = (
+            self._workshop.build(generator) if isinstance(generator, ModelSpec) else generator
+        )
+
+    def warm(self) -> None:
+        """Load what answers, and what the documents are called. Raises ModelUnavailable."""
+        self._generator.warm()
+        self._catalogue.names(self._store.documents())
+
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        documents: Sequence[str] | None = None,
+        retriever: RetrieverKind = RetrieverKind.HYBRID,
+    ) -> list[Passage]:
+        """The k best passages for a query. Raises QuestionError."""
+        return self.retriever(k or self._settings.top_k, documents, retriever).passages(
+            checked(query, self._chosen(documents), self._settings.max_question_characters)
+        )
+
+    def ask(
+        self,
+        question: str,
+        documents: Sequence[str] | None,
+        stop: threading.Event,
+        manner: AskOptions = DEFAULT_OPTIONS,
+        turns: Sequence[Turn] = (),
+    ) -> Iterator[Event]:
+        """Sources, then Deltas, then Finished.
+
+        A question that leans on the `turns` before it is made standalone first. The language it
+        wishes for goes before that of the `manner`.
+        Raises QuestionError, or SettingsError for a generator that makes no sense."""
+        known = self._chosen(documents)
+        said = checked(question, known, self._settings.max_question_characters)
+        plain, wish = language_asked(said)
+        asked = _Request(
+            plain,
+            tuple(d for d in known if askable(d)),
+            tuple(turns),
+            self.retriever(manner.top_k or self._settings.top_k, documents),
+            self._answering(manner),
+            self._settings.caution if manner.caution is None else manner.caution,
+            wish or manner.language,
+            stop,
+        )
+        for event in self._events(asked):
+            if isinstance(event, Finished):
+                answer = replace(event.answer, question=said)
+                yield Finished(self._covered(answer, documents))
+            else:
+                yield event
+
+    def _events(self, asked: _Request) -> Iterator[Event]:
+        """The events of small talk, of a wish, or of a question."""
+        talk = chitchat.talk(asked.plain)
+        if talk or self._is_rubbish(asked):
+            names = [document.name for document in asked.readable]
+            return chain.say(asked.plain, chitchat.reply(talk, names))
+        *turns, now = query_rewriting.written_out(
+            (*asked.turns, Turn(asked.plain, "")), lambda wish: self._names_some(wish, asked)
+        )
+        if task := wanted(now.question):
+            language = language_of_task(now.question) or asked.language
+            return self._task(replace(task, language=language), asked)
+        return self._question(replace(asked, turns=tuple(turns)))
+
+    def _is_rubbish(self, asked: _Request) -> bool:
+        """Whether keys were struck at random: no document holds what was typed."""
+        if not chitchat.struck(asked.plain):
+            return False
+        ids = [document.id for document in asked.readable]
+        words, phrases = query_words(asked.plain)
+        return not (words and self._store.search_words(words, phrases, 1, ids))
+
+    def _names_some(self, wish: str, asked: _Request) -> bool:
+        task = wanted(wish)
+        return task is not None and bool(self._meant(task, asked, openings=False).documents)
+
+    def _meant(self, task: Task, asked: _Request, openings: bool = True) -> Meant:
+        names = self._catalogue.names(self._store.documents())
+        return meant(task, asked.readable, names, openings)
+
+    def _question(self, asked: _Request) -> Iterator[Event]:
+        whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
+        fit = in_any_language(asked.by, asked.caution)
+        by = InLanguage(fit, asked.language) if asked.language else fit
+        english = self._embedder.english
+        apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
+        for event in chain.ask(asked.plain, asked.retriever, by, asked.stop.is_set, whole):
+            if isinstance(event, Finished):
+                yield Finished(answer_language.said_so(event.answer, apart, english))
+            else:
+                yield event
+
+    def _answering(self, manner: AskOptions) -> Generator:
+        if manner.caution is None and manner.generator is None:
+            return self._generator
+        caution = self._settings.caution if manner.caution is None else manner.caution
+        workshop = replace(self._workshop, caution=caution)
+        return workshop.build(parse(manner.generator or self._settings.generator))
+
+    def _standalone(
+        self,
+        question: str,
+        turns: Sequence[Turn],
+        answering: Generator,
+        stop: threading.Event,
+    ) -> str:
+        """The question as it would be asked without the turns before it."""
+        if not turns:
+            return question
+        if isinstance(answering, ChatGenerator):
+            prompt = [("human", rewrite_prompt(question, turns))]
+            try:
+                reply = answering.writer.whole(lambda _: prompt, stop.is_set)
+            except ChatModelError:  # it will be said where the model is asked for the answer
+                return standalone(question, turns)
+            return cleaned(reply, question, turns)
+        return standalone(question, turns)
+
+    def _task(self, task: Task, asked: _Request) -> Iterator[Event]:
+        named = self._meant(task, asked)
+        documents = named.documents or asked.readable
+        task = replace(task, naming=named.words, among=len(asked.readable))
+        within = asked.retriever.model_copy(update={"documents": tuple(d.id for d in documents)})
+        desk = TaskRunner(self._store, self._vectors, self._embedder)
+        events = chain.carry_out(
+            task.wish,
+            lambda: desk.carry_out(task, documents, asked.by, within, asked.stop.is_set),
+            asked.by.name,
+            asked.stop.is_set,
+        )
+        understood = (UNDERSTOOD.format(task.wish),) if task.wish != asked.plain else ()
+        for event in events:
+            if isinstance(event, Finished):
+                quoted = event.answer.generator in QUOTING  # it says whose words are whose
+                among = len(documents) if quoted else task.among
+                of = taken(documents, ASKED_OF, among) if task.kind in WHOLE else ()
+                said = (*understood, *event.answer.notes, *of)
+                yield Finished(replace(event.answer, notes=said))
+            else:
+                yield event
+
+    def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
+        if documents is None:
+            return self._store.documents()
+        wanted = set(documents)
+        return [d for d in self._store.documents() if d.id in wanted]
+
+    def retriever(
+        self,
+        k: int,
+        documents: Sequence[str] | None,
+        kind: RetrieverKind = RetrieverKind.HYBRID,
+        rerank: int | None = None,
+    ) -> HybridRetriever:
+        """What finds passages; `rerank` of them are put in the reader's order, None: as set."""
+        reranked = self._settings.rerank if rerank is None else rerank
+        return HybridRetriever(
+            store=self._store,
+            vectors=self._vectors,
+            embedder=self._embedder,
+            kind=kind,
+            k=k,
+            candidates=max(self._settings.candidates, k),
+            documents=None if documents is None else tuple(documents),
+            catalogue=self._catalogue,
+            reranker=Reader(self._span_model, 0.0).relevance if reranked else None,
+            reranked=reranked,
+        )
+
+    def _covered(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
+        """The answer with a note on what could not be searched in full."""
+        notes = answer.notes + coverage(self._chosen(documents))
+        return replace(answer, notes=notes)

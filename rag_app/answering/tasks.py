@@ -1,0 +1,258 @@
+"""Work on whole documents: summaries, comparisons, drafts, translations; all with citations.
+
+A chat model reads the documents part by part and writes (map and reduce). Without one the summary
+is made of the documents' own central sentences, and what cannot be done is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rag_app.answering import answer_language, prompts
+from rag_app.answering.attribution import pieces_of
+from rag_app.answering.chat_generator import ChatGenerator
+from rag_app.answering.generation import (
+    Cancelled,
+    Generator,
+    Piece,
+    TokenBudget,
+    apart,
+    finished,
+    pieces,
+)
+from rag_app.answering.prompts import Message
+from rag_app.answering.quotes import Candidate
+from rag_app.answering.summarisation import Gist
+from rag_app.answering.task_router import Task, TaskKind, sentences, topic
+from rag_app.errors import ChatModelError
+from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.storage import Store
+from rag_app.storage.vectors import VectorIndex
+from rag_app.text.sentences import one_line
+from rag_app.types import Chunk, Document, Draft, Passage, Span
+
+_SENTENCES = 6  # of a summary, if the wish does not say
+_PARTS = 14  # chunks that an extractive summary is made from
+_READ = 400  # chunks of one document that a chat model reads; of more, the most central
+_PER_CLAIM = 4  # passages looked up for each written sentence
+ASKED_OF = 5  # documents of one task, at most
+_NEAREST = 3  # documents that are quoted for what cannot be written
+_ROUNDS = 4  # of notes on notes
+_LEAST_ROOM = 200  # tokens of a part
+
+NEEDS_MODEL = (
+    "{0} needs a language model, and none is chosen. Choose one under “Answers” at the top left; "
+    "meanwhile here is what your documents say about it."
+)
+SAYS = "{0} says:"
+_WHAT = {
+    TaskKind.COMPARISON: "A written comparison",
+    TaskKind.DRAFT: "A draft",
+    TaskKind.TRANSLATION: "A translation",
+}
+WHOLE = (TaskKind.SUMMARY, TaskKind.COMPARISON)
+"""Work on whole documents; the other kinds look for what is near the wish."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRunner:
+    """Where tasks are done: the library's parts that they need."""
+
+    store: Store
+    vectors: VectorIndex
+    embedder: Embedder
+
+    def carry_out(
+        self,
+        task: Task,
+        documents: Sequence[Document],
+        generator: Generator,
+        retriever: HybridRetriever,
+        cancelled: Cancelled,
+    ) -> tuple[list[Passage], Iterator[Piece]]:
+        """What is read for the task, and the pieces of its answer."""
+        chosen = list(documents)[:ASKED_OF]
+        by_model = isinstance(generator, ChatGenerator)
+        if task.kind not in WHOLE:
+            read = retriever.passages(task.wish)
+            found = list(dict.fromkeys(passage.chunk.document_id for passage in read))
+            held = [document for document in documents if document.id in found]
+            chosen = sorted(held, key=lambda d: found.index(d.id))[:_NEAREST]
+        elif not by_model and topic(task, chosen):
+            read = self._about(task, chosen, retriever)
+        else:
+            read = self._central(chosen, cancelled)
+        if isinstance(generator, ChatGenerator):
+            written = self._written(task, chosen, read, generator, retriever, cancelled)
+            return read, written
+        return read, pieces(self._quoted(task, chosen, read))
+
+    # Without a chat model
+
+    @property
+    def _gist(self) -> Gist:
+        return Gist(self.store, self.vectors, self.embedder)
+
+    def _central(self, documents: Sequence[Document], cancelled: Cancelled) -> list[Passage]:
+        """Passages that stand for each document, in the order of its pages."""
+        found: list[Passage] = []
+        for document in documents:
+            if not cancelled():
+                found += self._gist.passages(document, max(4, _PARTS // len(documents)))
+        return found
+
+    def _about(
+        self, task: Task, documents: Sequence[Document], retriever: HybridRetriever
+    ) -> list[Passage]:
+        """Passages of each document that are near what the wish is about."""
+        asked, k = topic(task, documents), max(4, _PARTS // len(documents))
+        scopes = [{"documents": (document.id,), "k": k} for document in documents]
+        alone = [retriever.model_copy(update=scope) for scope in scopes]
+        return [passage for one in alone for passage in one.passages(asked)]
+
+    def _quoted(self, task: Task, documents: Sequence[Document], read: list[Passage]) -> Draft:
+        said: list[str] = []
+        spans: list[tuple[Span, ...]] = []
+        for document, quoted in self._sentences(task, documents, read):
+            if task.among > 1 or len(documents) > 1:
+                said.append(SAYS.format(one_line(document.name)))
+                spans.append(())
+            said += [one.text for one in quoted]
+            spans += [(one.span,) for one in quoted]
+        return Draft(
+            sentences=apart(said),
+            evidence=tuple(spans),
+            confidence=1.0 if spans else 0.0,  # quotes are what they are
+            abstained=not spans,
+            notes=_needed(task),
+        )
+
+    def _sentences(
+        self, task: Task, documents: Sequence[Document], read: list[Passage]
+    ) -> list[tuple[Document, list[Candidate]]]:
+        """Sentences near what the wish is about, if it says so, else near the first document's."""
+        share, wish = max(1, len(documents)), task.wish
+        about = topic(task, documents) if task.kind in WHOLE else wish
+
+        def found(each: int) -> list[tuple[Document, list[Candidate]]]:
+            kept: list[tuple[Document, list[Candidate]]] = []
+            for document in documents:
+                near = [about] if about else [one.text for _, said in kept for one in said]
+                quoted = self._gist.sentences(document, read, each, near)
+                kept += [(document, quoted)] if quoted else []
+            return kept
+
+        most = max(_SENTENCES, sentences(wish, _SENTENCES)) / share
+        quoted = found(math.ceil(most) + (share > 1))
+        held = sum(len(said) for _, said in quoted)
+        asked = sentences(wish, min(held, _SENTENCES))  # "shorter" than what there is
+        return found(max(1, asked // share)) if asked < min(held, _SENTENCES) else quoted
+
+    # With a chat model
+
+    def _written(
+        self,
+        task: Task,
+        documents: Sequence[Document],
+        read: list[Passage],
+        generator: ChatGenerator,
+        retriever: HybridRetriever,
+        cancelled: Cancelled,
+    ) -> Iterator[Piece]:
+        found = {p.chunk.id: p for p in read}
+
+        def messages(room: TokenBudget) -> Sequence[Message]:
+            notes = self._notes(task, documents, read, generator, room, cancelled)
+            return prompts.final(answer_language.wished(task.wish, task.language), notes)
+
+        def sources(text: str) -> list[Passage]:
+            narrowed = retriever.model_copy(update={"k": _PER_CLAIM})
+            for piece in pieces_of(text)[:40]:
+                if piece.strip() and not cancelled():
+                    found.update((p.chunk.id, p) for p in narrowed.passages(piece))
+            read[:] = list(found.values())
+            return read
+
+        yield from generator.compose(
+            messages, sources, lambda: pieces(self._quoted(task, documents, read)), cancelled
+        )
+
+    def _notes(
+        self,
+        task: Task,
+        documents: Sequence[Document],
+        read: Sequence[Passage],
+        generator: ChatGenerator,
+        room: TokenBudget,
+        cancelled: Cancelled,
+    ) -> list[tuple[str, str]]:
+        """(document, text) to write from: the passages, or what the model noted of each part.
+
+        Raises ChatModelError."""
+        left = replace(room, tokens=room.tokens - prompts.AROUND)
+        if left.tokens < _LEAST_ROOM:
+            raise ChatModelError(
+                f"The window of {generator.name} is too small to read documents with. Choose a "
+                "model with a larger window, or lower RAG_APP_CHAT_TOKENS."
+            )
+        if task.kind in (TaskKind.DRAFT, TaskKind.TRANSLATION):
+            texts = [(p.name, p.chunk.text) for p in read]
+            return self._fitting(texts, left)
+        texts = [
+            (document.name, chunk.text) for document in documents for chunk in self._whole(document)
+        ]
+        for _ in range(_ROUNDS):
+            groups = self._groups(texts, left)
+            if len(groups) < 2 or cancelled():
+                break
+            texts = [
+                (group[0][0], self._noted(task, group, generator, cancelled)) for group in groups
+            ]
+        return self._fitting(texts, left)
+
+    def _noted(
+        self,
+        task: Task,
+        part: Sequence[tuple[str, str]],
+        generator: ChatGenerator,
+        cancelled: Cancelled,
+    ) -> str:
+        if cancelled():
+            return ""
+        said = generator.writer.whole(lambda _: prompts.note(task.wish, part), cancelled)
+        return finished(said)
+
+    def _whole(self, document: Document) -> list[Chunk]:
+        chunks = [i.chunk for i in self.store.indexed(document.id)]
+        if len(chunks) <= _READ:
+            return chunks
+        kept = {p.chunk.id for p in self._gist.passages(document, _READ)}
+        return [c for c in chunks if c.id in kept]
+
+    def _groups(
+        self, texts: list[tuple[str, str]], room: TokenBudget
+    ) -> list[list[tuple[str, str]]]:
+        """Texts in runs that fit the window, each of one document if it is not the last round."""
+        sizes = (room.count or self.embedder.count_tokens)([text for _, text in texts])
+        groups: list[list[tuple[str, str]]] = []
+        used = 0
+        for text, size in zip(texts, sizes, strict=True):
+            if not groups or used + size + 8 > room.tokens:
+                groups.append([])
+                used = 0
+            groups[-1].append(text)
+            used += size + 8
+        return groups
+
+    def _fitting(self, texts: list[tuple[str, str]], room: TokenBudget) -> list[tuple[str, str]]:
+        groups = self._groups(texts, room)
+        return groups[0] if groups else []
+
+
+def _needed(task: Task) -> tuple[str, ...]:
+    """What the wish needs that is not there."""
+    if task.kind in _WHAT:
+        return (NEEDS_MODEL.format(_WHAT[task.kind]),)
+    return (answer_language.NEEDS_MODEL.format(task.language),) if task.language else ()

@@ -1,0 +1,5 @@
+"""The command line: a module for each group of commands."""
+
+from rag_app.cli.main import main
+
+__all__ = ["main"]

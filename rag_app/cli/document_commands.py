@@ -1,0 +1,145 @@
+"""The commands of rag-app that are about documents: add, documents, remove."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_app.cli import queue_commands
+from rag_app.cli.queue_commands import wait_for_all, watch
+from rag_app.cli.serve import opened
+from rag_app.errors import RagAppError
+from rag_app.export.json_contract import BadUse, added_json, document_json, print_json, refused_json
+from rag_app.types import Added
+
+if TYPE_CHECKING:
+    from rag_app.library import Library
+
+_CLEAN_SECONDS = 300.0  # waited for the index to be written anew after a removal
+_GAVE_WAY = "A later file of the same name took its place."
+
+
+def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the commands are called and take."""
+    add = commands.add_parser("add", parents=[shared], help="add files, folders or web pages")
+    add.add_argument("paths", nargs="+", type=_given, metavar="PATH", help="or a web address")
+    add.add_argument("--password", help="opens encrypted files; it is not kept")
+    add.add_argument(
+        "--replace", action="store_true", help="documents of the same name give way to the new"
+    )
+    add.add_argument(
+        "--watch", action="store_true", help="keep folders in step: also what changes later"
+    )
+    add.add_argument("--json", action="store_true", help="one JSON object per file")
+    add.set_defaults(run=_add)
+    documents = commands.add_parser("documents", parents=[shared], help="list what is there")
+    documents.add_argument("--json", action="store_true", help="a JSON list")
+    documents.set_defaults(run=_documents)
+    remove = commands.add_parser("remove", parents=[shared], help="forget documents")
+    remove.add_argument("documents", nargs="+", metavar="DOCUMENT", help="an id or a name")
+    remove.set_defaults(run=_remove)
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    if arguments.watch:
+        return watch(arguments)
+    files = list(_files(arguments.paths))
+    failed = False
+    with opened(arguments) as library:
+        waiting: list[tuple[Path | str, float, Added]] = []
+        for path in files:
+            began = time.perf_counter()
+            try:
+                added = _take(library, path, arguments)
+            except RagAppError as error:
+                failed = True
+                seconds = time.perf_counter() - began
+                _print_added(arguments, refused_json(path, str(error), seconds))
+            else:
+                waiting.append((path, began, added))
+        for path, began, added in waiting:
+            became = _became(library, path, began, added)
+            failed |= became["status"] == "failed"
+            _print_added(arguments, became)
+    return 1 if failed else 0
+
+
+def _given(text: str) -> Path | str:
+    """A path, or a web address as it is."""
+    return text if text.lower().startswith(("http://", "https://")) else Path(text)
+
+
+def _take(library: Library, path: Path | str, arguments: argparse.Namespace) -> Added:
+    if isinstance(path, str):
+        return library.web.add(path, replace=arguments.replace)
+    return library.add(path.name, path, password=arguments.password, replace=arguments.replace)
+
+
+def _became(library: Library, path: Path | str, began: float, added: Added) -> dict[str, Any]:
+    """What became of an accepted file, once all work on it is done."""
+    there = wait_for_all(library, [added.document.id])
+    seconds = time.perf_counter() - began
+    if not there:
+        return refused_json(path, _GAVE_WAY, seconds)
+    became = added_json(path, library.report(added.document.id), added, seconds)
+    if became["status"] == "ready" and added.document.id in library.progress():
+        became["status"] = "waiting"  # while the queue is paused
+    return became
+
+
+def _files(paths: Iterable[Path | str]) -> Iterator[Path | str]:
+    """Files and addresses themselves, and of folders the files that can be read, in order of
+    name."""
+    from rag_app.reading import NAMES
+
+    for path in paths:
+        if isinstance(path, str):
+            yield path
+        elif path.is_dir():
+            yield from (
+                p for p in sorted(path.rglob("*")) if p.is_file() and p.suffix.lower() in NAMES
+            )
+        elif path.is_file():
+            yield path
+        else:
+            raise BadUse(f"There is no file or folder {path}.")
+
+
+def _print_added(arguments: argparse.Namespace, became: dict[str, Any]) -> None:
+    if arguments.json:
+        print_json(became)
+        return
+    said = became["error"] or f"{became['pages']} pages, {became['chunks']} passages"
+    print(f"{became['status']:>9}  {became['name']}: {said}", flush=True)
+    for warning in became["warnings"]:
+        print(f"           {warning}", flush=True)
+
+
+def _documents(arguments: argparse.Namespace) -> int:
+    with opened(arguments) as library:
+        documents = library.documents()
+        if arguments.json:
+            print_json(
+                [
+                    document_json(library.report(d.id)) | queue_commands.shelved_json(library, d.id)
+                    for d in documents
+                ]
+            )
+            return 0
+        for d in documents:
+            end = queue_commands.line(library, d.id)
+            print(f"{d.id[:12]}  {d.status:<10}  {d.pages:>5} pages  {d.name}{end}")
+    return 0
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    with opened(arguments) as library:
+        for document in [library.document(one) for one in arguments.documents]:
+            library.remove(document.id)
+            print(f"removed  {document.name}")
+        if not library.wait_until_clean(_CLEAN_SECONDS):
+            print("What is left of it in the index is overwritten at the next start.")
+    return 0

@@ -1,0 +1,86 @@
+"""rag-app …: the library from the command line.
+
+`--json` is a contract that other programs rely on (docs/json.md). Errors are one sentence on
+standard error; exit status 2 for bad use, 1 for a failure."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rag_app.cli import (
+    ask_commands,
+    conversation_commands,
+    document_commands,
+    evaluate_command,
+    model_commands,
+    queue_commands,
+)
+from rag_app.cli.serve import serve
+from rag_app.errors import RagAppError
+from rag_app.export.json_contract import BadUse
+from rag_app.text.jsonl import UnfitFile
+
+_FAMILIES = (
+    document_commands,
+    ask_commands,
+    conversation_commands,
+    model_commands,
+    model_commands,
+    queue_commands,
+    queue_commands,
+    evaluate_command,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        run: Callable[[argparse.Namespace], int] = arguments.run
+        return run(arguments)
+    except (BadUse, UnfitFile) as error:
+        return _fail(str(error), 2)
+    except RagAppError as error:
+        return _fail(str(error), 1)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return _fail("Stopped. What was accepted is kept and goes on at the next start.", 130)
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"rag-app: {message}", file=sys.stderr)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--data-dir",
+        type=Path,
+        default=argparse.SUPPRESS,
+        help="where the library is kept (or RAG_APP_DATA_DIR)",
+    )
+    parser = argparse.ArgumentParser(
+        prog="rag-app",
+        parents=[shared],
+        description="Chat with your documents and see the exact lines every answer comes from. "
+        "Without a command: start the web app.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=8501, help="port to listen on")
+    parser.set_defaults(run=serve)
+    commands = parser.add_subparsers(title="commands", metavar="")
+    for family in _FAMILIES:
+        family.add_parsers(commands, shared)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""The commands of `rag-app`, a module for each family."""

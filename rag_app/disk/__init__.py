@@ -1,1 +1,0 @@
-"""The data directory: whose it is, the kept originals, room held back."""

@@ -1,1 +1,0 @@
-"""Other embedding models than the shipped one, tuned ones, and changing from one to another."""

@@ -1,0 +1,167 @@
+"""What the command line takes and gives as JSON: a contract that other programs rely on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rag_app.answering.span_model import PassageSpans
+from rag_app.errors import RagAppError
+from rag_app.text.jsonl import read_lines, texts_of
+from rag_app.types import Added, Answer, Document, Passage, Report, Status, Watched
+
+_LOWEST = -1_000.0  # a log-probability that JSON can hold
+
+
+class BadUse(RagAppError):
+    """The command line makes no sense; the message says why."""
+
+
+def read_questions(path: Path) -> list[dict[str, Any]]:
+    """The questions of a JSONL file: {"id"?, "question", "documents"?}. Raises UnfitFile."""
+
+    def asked(row: Any, _: int) -> dict[str, Any]:
+        said = {"id": row.get("id"), "question": _text(row["question"])}
+        documents = row.get("documents")
+        return said if documents is None else said | {"documents": texts_of(documents)}
+
+    return read_lines(path, asked, '{"id": 1, "question": "…", "documents": ["…"]}')
+
+
+def read_contexts(path: Path) -> list[dict[str, Any]]:
+    """Questions with the text to read: {"id"?, "question", "context"}. Raises UnfitFile."""
+
+    def asked(row: Any, _: int) -> dict[str, Any]:
+        texts = {key: _text(row[key]) for key in ("question", "context")}
+        return {"id": row.get("id")} | texts
+
+    return read_lines(path, asked, '{"id": 1, "question": "…", "context": "…"}')
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def added_json(path: Path | str, report: Report, added: Added, seconds: float) -> dict[str, Any]:
+    """What became of a file that was accepted."""
+    document = report.document
+    status = "failed" if document.status is Status.FAILED else "ready"
+    return {
+        "path": str(path),
+        "document_id": document.id,
+        "name": document.name,
+        "status": "duplicate" if added.duplicate and status == "ready" else status,
+        "pages": document.pages,
+        "chunks": document.chunks,
+        "warnings": [*added.warnings, *document.warnings],
+        "error": document.error,
+        "seconds": round(seconds, 3),
+        **_report_json(report),
+    }
+
+
+def refused_json(path: Path | str, error: str, seconds: float) -> dict[str, Any]:
+    """The same of a file that never became a document, or is none any more."""
+    name = path.name if isinstance(path, Path) else path
+    nothing = Document(id="", name=name, suffix="", size=0, status=Status.FAILED, added_at="")
+    said = added_json(path, Report(nothing), Added(nothing), seconds)
+    return said | {"document_id": None, "error": error}
+
+
+def document_json(report: Report) -> dict[str, Any]:
+    """A document with its report."""
+    document = report.document
+    return {
+        "document_id": document.id,
+        "name": document.name,
+        "status": document.status,
+        "pages": document.pages,
+        "chunks": document.chunks,
+        "added_at": document.added_at,
+        "language": document.language,
+        "error": document.error,
+        **_report_json(report),
+        "warnings": list(document.warnings),
+    }
+
+
+def _report_json(report: Report) -> dict[str, Any]:
+    return {
+        "pages_without_text": report.pages_without_text,
+        "tables": report.tables,
+        "encoding": report.encoding or None,
+        "duplicates": list(report.duplicates),
+        "parts": list(report.parts),
+        "inside": list(report.inside),
+        "address": report.address or None,
+        "fetched_at": report.fetched_at or None,
+    }
+
+
+def watched_json(watched: Watched) -> dict[str, Any]:
+    """A watched folder."""
+    return {
+        "folder": watched.folder,
+        "files": watched.files,
+        "refused": [{"path": path, "error": error} for path, error in watched.refused],
+        "trouble": watched.trouble or None,
+    }
+
+
+def passage_json(passage: Passage) -> dict[str, Any]:
+    """A passage as the contract has it."""
+    chunk = passage.chunk
+    return {
+        "document_id": chunk.document_id,
+        "name": passage.name,
+        "page": chunk.page,
+        "score": passage.score,
+        "start": chunk.start,
+        "end": chunk.end,
+        "text": chunk.text,
+    }
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """An answer as the contract has it. Boxes are in PDF points, origin at the top left."""
+    citations = [asdict(citation) for citation in answer.citations]
+    for citation in citations:
+        if citation["share"] is None:
+            del citation["share"]
+        citation["boxes"] = [[b["x0"], b["y0"], b["x1"], b["y1"]] for b in citation["boxes"]]
+    return {
+        "question": answer.question,
+        "answer": answer.text,
+        "short_answer": answer.short_answer,
+        "abstained": answer.abstained,
+        "confidence": answer.confidence,
+        "generator": answer.generator,
+        "citations": citations,
+        "passages": [passage_json(passage) for passage in answer.passages],
+        "notes": list(answer.notes),
+        "seconds": asdict(answer.seconds),
+    }
+
+
+def span_json(asked: dict[str, Any], found: PassageSpans, confidence: float) -> dict[str, Any]:
+    """The best span of a text as the contract has it; scores are log-probabilities.
+
+    A text without a word gives an empty answer and the lowest score."""
+    said = {"answer": "", "start": 0, "end": 0, "score": _LOWEST}
+    if found.spans:
+        best = found.spans[0]
+        answer = asked["context"][best.start : best.end]
+        said = {"answer": answer, "start": best.start, "end": best.end, "score": best.log_prob}
+    chances = {"no_answer_score": found.no_answer, "confidence": confidence}
+    return {"id": asked["id"]} | said | chances
+
+
+def print_json(value: Any) -> None:
+    """One line on standard output, at once: whoever reads it waits for it."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,182 @@
+"""Files inside files become documents of their own: of archives, and attached to messages.
+
+They are unpacked by the reading process into a scratch folder, and taken in like files that are
+handed in: what a kill interrupts is done again from the start, and nothing is there twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rag_app.errors import DocumentError, UnsupportedFormat
+from rag_app.reading import detect
+from rag_app.reading.limits import Limits
+from rag_app.reading.sandbox import Cancelled
+from rag_app.reading.unpacking import left_inside
+from rag_app.storage import Store
+from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name
+from rag_app.storage.provenance import Inside
+from rag_app.types import Added, Document, Part, Reading, Status
+
+# A received file becomes a document: its identity, its name, and what came before it.
+#
+# The same bytes are the same document, whoever brings them and under whatever name.
+
+
+class Intake:
+    """Takes received files in. Its caller sees to it that this happens one by one."""
+
+    def __init__(self, store: Store, originals: Originals) -> None:
+        self._store, self._originals = store, originals
+
+    def accept(
+        self,
+        incoming: Incoming,
+        shown: str,
+        suffix: str,
+        *,
+        handed_in: bool = True,
+        inside: Inside | None = None,
+    ) -> Added:
+        """Keep a file as a document, or say which document it is already.
+
+        It was `handed_in` by a person, came out of another, or lies in a watched folder."""
+        for known in self._store.documents([incoming.sha256]):
+            return self._known(known, incoming, shown, handed_in, inside)
+        name = free_name(shown, self._store.queue.taken_names(shown, split_name(shown)[0]))
+        self._originals.keep(incoming, suffix)
+        document = Document(
+            id=incoming.sha256,
+            name=name,
+            suffix=suffix,
+            size=incoming.size,
+            status=Status.RECEIVED,
+            added_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        )
+        self._store.add_document(document, handed_in=handed_in, inside=inside)
+        warning = f"You already have another document called “{shown}”; this one is now “{name}”."
+        return Added(document, warnings=(warning,) if name != shown else ())
+
+    def _known(
+        self,
+        known: Document,
+        incoming: Incoming,
+        shown: str,
+        handed_in: bool,
+        inside: Inside | None,
+    ) -> Added:
+        if inside:
+            self._store.queue.add_part(inside, known.id)
+        elif handed_in:
+            self._store.queue.handed_in(known.id)
+            self._store.keep(known.id)  # whoever hands it in again wants it to stay
+        lost = not self._originals.path(known.id, known.suffix).is_file()
+        tried_again = known.status is Status.FAILED and handed_in and not inside
+        if lost or tried_again:
+            self._originals.keep(incoming, known.suffix)
+            self._store.set_status(known.id, Status.RECEIVED)
+            return Added(self._store.document(known.id))
+        self._store.queue.came_again(known.id, shown)
+        return Added(known, True, (f"Already in your library as “{known.name}”.",))
+
+
+_POLL = 0.05  # seconds between looks at `cancelled`
+_FILE = re.compile(r"\d{1,9}")
+_SELF = "the archive itself again"
+_NO_READER = "of a kind that cannot be read"
+_ODD = "empty, damaged or over a limit"
+
+
+class Parts:
+    """Gives the reader room to unpack to, and takes in what it unpacked."""
+
+    def __init__(
+        self,
+        store: Store,
+        originals: Originals,
+        intake: Intake,
+        taking_in: threading.Lock,
+        limits: Limits,
+        folder: Path,
+        max_nesting: int,
+    ) -> None:
+        self._store, self._originals, self._intake = store, originals, intake
+        self._taking_in, self._limits, self._max_nesting = taking_in, limits, max_nesting
+        self._folder = folder
+        shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+
+    @contextmanager
+    def unpacking(self, document: Document) -> Iterator[Limits]:
+        """The limits to read a document under, with a scratch folder that is gone afterwards."""
+        room = self._store.queue.room(document.id)
+        if room.depth >= self._max_nesting:
+            yield self._limits
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.mkdtemp(dir=self._folder)
+        try:
+            yield dataclasses.replace(
+                self._limits,
+                parts_folder=scratch,
+                parts_left=max(0, self._limits.parts_left - room.parts),
+                unpacked_left=max(0, self._limits.unpacked_left - room.size),
+            )
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def take_in(
+        self, document: Document, reading: Reading, limits: Limits, cancelled: threading.Event
+    ) -> Reading:
+        """Make documents of what was unpacked; the reading then says what stayed inside.
+
+        Raises Cancelled, or DiskFull; doing it again is doing it once."""
+        circle = {document.id, *self._store.queue.containers(document.id)}
+        left: dict[str, list[str]] = {}
+        for part in reading.parts:
+            try:
+                received, suffix = self._received(Path(limits.parts_folder), part)
+            except UnsupportedFormat:
+                left.setdefault(_NO_READER, []).append(part.name)
+                continue
+            except DocumentError:
+                left.setdefault(_ODD, []).append(part.name)
+                continue
+            if received.sha256 in circle:
+                left.setdefault(_SELF, []).append(part.name)
+                continue
+            with self._alone(cancelled):
+                shown = inside_name(document.name, part.name)
+                inside = Inside(document.id, part.name)
+                self._intake.accept(received, shown, suffix, inside=inside)
+        said = [left_inside(names, reason) for reason, names in left.items()]
+        return dataclasses.replace(reading, warnings=(*reading.warnings, *said))
+
+    def _received(self, scratch: Path, part: Part) -> tuple[Incoming, str]:
+        """A file that was unpacked, and its format. Raises DocumentError."""
+        path = scratch / part.file
+        # The child has read somebody else's file: what it says is not believed.
+        if not _FILE.fullmatch(part.file) or path.is_symlink() or not path.is_file():
+            raise UnsupportedFormat("This part was not unpacked.")
+        name = re.split(r"[\\/]", part.name)[-1]
+        suffix = detect(path, name)
+        return self._originals.adopt(name, path), suffix
+
+    @contextmanager
+    def _alone(self, cancelled: threading.Event) -> Iterator[None]:
+        """One at a time takes files in; who removes the document waits for us, so give way."""
+        while not self._taking_in.acquire(timeout=_POLL):
+            if cancelled.is_set():
+                raise Cancelled
+        try:
+            if cancelled.is_set():
+                raise Cancelled
+            yield
+        finally:
+            self._taking_in.release()

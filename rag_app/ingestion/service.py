@@ -1,0 +1,314 @@
+"""Documents come in, give way to newer ones and go, while others are worked on.
+
+Nothing is lost and nothing is left: what a killed process left half done is finished at the next
+start. Knows nothing of questions and of how documents look."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rag_app.errors import DiskFull, RagAppError, UnknownDocument
+from rag_app.ingestion.attachments import Intake, Parts
+from rag_app.ingestion.ocr_stage import Recognition
+from rag_app.ingestion.purge import Cleaner
+from rag_app.ingestion.watching import Watching, WatchRequest
+from rag_app.ingestion.web_fetch import FetchRequest, fetch
+from rag_app.ingestion.worker import Ingestion
+from rag_app.reading import LOCKABLE, detect
+from rag_app.reading.limits import Limits
+from rag_app.reading.sandbox import Sandbox
+from rag_app.retrieval.embedding import Embedder
+from rag_app.settings import Settings
+from rag_app.storage import Conversations, Store
+from rag_app.storage.originals import Originals, Reserve, display_name
+from rag_app.storage.provenance import Origin
+from rag_app.storage.vectors import VectorIndex
+from rag_app.storage.watched import Folders
+from rag_app.types import EMBEDDED, Added, Document, Status
+
+# Where documents are kept: what is known of them, their files, their vectors.
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """All that is kept of a library's documents."""
+
+    store: Store
+    originals: Originals
+    vectors: VectorIndex
+    embedder: Embedder  # that makes the vectors
+    conversations: Conversations  # which hold words of documents, too
+
+    def original(self, document: Document) -> Path:
+        """The file as it was handed in."""
+        return self.originals.path(document.id, document.suffix)
+
+    def readable(self, document: Document) -> Path:
+        """The file to read: as it was handed in, or unlocked."""
+        return self.originals.readable(document.id, document.suffix)
+
+
+log = logging.getLogger(__name__)
+
+
+class DocumentService:
+    """Takes documents in and lets them go; `viewer` unlocks files for people who wait.
+
+    `after_step` is called, with nothing held, after every step of work on a document."""
+
+    def __init__(
+        self,
+        stock: Dependencies,
+        viewer: Sandbox,
+        settings: Settings,
+        after_step: Callable[[], None],
+    ) -> None:
+        self._stock, self._viewer, self._after_step = stock, viewer, after_step
+        self._store, self._originals = stock.store, stock.originals
+        self._reserve = Reserve(settings.folder / "reserve")
+        self._adding = threading.Lock()
+        self._intake = Intake(stock.store, stock.originals)
+        limits = Limits.from_settings(settings)
+        self._reader = Sandbox(limits)
+        self._recognition = Recognition(
+            stock.store.scans, Sandbox(limits), stock.readable, settings
+        )
+        parts = Parts(
+            stock.store,
+            stock.originals,
+            self._intake,
+            self._adding,
+            limits,
+            settings.folder / "unpacking",
+            settings.max_nesting,
+        )
+        self.ingestion = Ingestion(
+            stock.store,
+            stock.vectors,
+            stock.embedder,
+            self._reader,
+            stock.readable,
+            settings.chunk_tokens,
+            parts,
+            self._recognition,
+            self._step_done,
+        )
+        self.cleaner = Cleaner(stock.store, stock.vectors)
+        asked = WatchRequest(self._take_watched, self.replace, self._withdraw)
+        self.watching = Watching(Folders(stock.store.database), asked, settings.folder)
+        self._checked = threading.Event()
+
+    def start(self) -> None:
+        """Finish what a killed process left half done, and begin to work."""
+        self._recover()
+        self.ingestion.start(self._check_vectors)
+        self.cleaner.start()
+        self.watching.start()
+
+    def stop(self) -> None:
+        """Let go; work that is not finished goes on at the next start."""
+        self.watching.stop()
+        self.ingestion.stop()
+        self.cleaner.stop()
+        self._reader.close()
+        self._recognition.close()
+
+    def _step_done(self) -> None:
+        self._carry_out_replacements()
+        self._after_step()
+
+    # In
+
+    def add(self, name: str, data: bytes | Path, *, password: str | None, replace: bool) -> Added:
+        """Keep a file, see `Library.add`."""
+        added, older, suffix = self._take(display_name(name), data)
+        if replace and older and not added.duplicate and older.id != added.document.id:
+            added = Added(self.replace(older.id, added.document.id))
+        if password and suffix in LOCKABLE and not added.duplicate:
+            added = dataclasses.replace(added, document=self._try(added.document, password))
+        self.ingestion.wake()
+        return added
+
+    def _take(
+        self, shown: str, data: bytes | Path, handed_in: bool = True
+    ) -> tuple[Added, Document | None, str]:
+        """What became of a file, the document that had its name before, and its format."""
+        incoming = self._originals.receive(shown, data)
+        try:
+            suffix = detect(incoming.path, shown)
+            with self._adding:
+                older = self._store.document_named(shown)
+                added = self._intake.accept(incoming, shown, suffix, handed_in=handed_in)
+        finally:
+            incoming.path.unlink(missing_ok=True)
+        return added, older, suffix
+
+    def _take_watched(self, name: str, path: Path) -> Added:
+        added, _, _ = self._take(display_name(name), path, handed_in=False)
+        self.ingestion.wake()
+        return added
+
+    def unlock(self, document_id: str, password: str) -> None:
+        """Open an encrypted document, see `Library.unlock`."""
+        document = self._store.document(document_id)
+        with self.ingestion.hold(document_id):
+            self._viewer.unlock(
+                self._stock.original(document),
+                password,
+                self._originals.unlocked(document.id, document.suffix),
+            )
+            self._store.set_status(document_id, Status.RECEIVED)
+
+    def _try(self, document: Document, password: str) -> Document:
+        try:
+            self.unlock(document.id, password)
+        except RagAppError as error:
+            with self.ingestion.hold(document.id):
+                self._store.set_failed(document.id, str(error), error.code)
+        return self._store.document(document.id)
+
+    # Work
+
+    def wait(self, document_ids: Iterable[str], timeout: float | None) -> list[Document]:
+        """The documents once no work on them is left, see `Library.wait`."""
+        ids = list(document_ids)
+        self._checked.wait(timeout)
+        self.ingestion.wait(ids, timeout)
+        self._carry_out_replacements()
+        return self._store.documents(ids)
+
+    def retry(self, document_id: str) -> None:
+        """Work on a document again from the start."""
+        with self.ingestion.hold(document_id):
+            self._store.set_status(document_id, Status.RECEIVED)
+
+    @contextmanager
+    def _holding(self, *document_ids: str) -> Iterator[None]:
+        """Nothing works on these documents or on what would be removed with them."""
+        with ExitStack() as held:
+            for document_id in document_ids:
+                held.enter_context(self.ingestion.hold(document_id))
+                for each in self._store.queue.going_with(document_id)[1:]:
+                    held.enter_context(self.ingestion.hold(each))
+            yield
+
+    # Out
+
+    def replace(self, older_id: str, newer_id: str) -> Document:
+        """Let a document take the name of an older one, see `Library.replace`."""
+        self._store.document(older_id)
+        self._store.want_replacement(newer_id, older_id)
+        self._carry_out_replacements()
+        return self._store.document(newer_id)
+
+    def _carry_out_replacements(self) -> None:
+        for newer, older in self._store.replacements():
+            going = self._store.queue.superseded(newer, older)
+            with self._adding, self._holding(*going):
+                self._store.replace(newer, older)
+                self._sweep_away()
+
+    def remove(self, document_id: str) -> None:
+        """Forget a document, see `Library.remove`."""
+        self._store.document(document_id)
+        with self._adding, self._holding(document_id):
+            try:
+                self._store.remove(document_id)
+                self._sweep_away()
+            except DiskFull:
+                with self._reserve.given_up():
+                    self._store.remove(document_id)
+                    self._sweep_away()
+
+    def remove_all(self) -> None:
+        """Forget every document."""
+        for document in self._store.documents():
+            with contextlib.suppress(UnknownDocument):  # gone with the file it was unpacked from
+                self.remove(document.id)
+
+    def _withdraw(self, document_id: str) -> None:
+        """Remove a document, and what it was still to replace."""
+        older = self._store.queue.to_replace(document_id)
+        self.remove(document_id)
+        for each in older:
+            self.remove(each)
+
+    def _sweep_away(self) -> None:
+        """Finish removals: vectors, files, and what is left of the text on disk."""
+        for document_id, suffix in self._store.removals():
+            self._stock.vectors.delete(document_id)
+            self._originals.forget(document_id, suffix)
+            self._stock.conversations.forget(document_id)
+            self._store.finish_removal(document_id)
+        self.cleaner.wake()
+
+    def _recover(self) -> None:
+        self._sweep_away()
+        self._originals.sweep({d.id for d in self._store.documents()})
+        self._carry_out_replacements()
+
+    def _check_vectors(self) -> None:
+        """Have vectors that are missing made again. Opening a million of them takes seconds."""
+        try:
+            embedded = [d for d in self._store.documents() if d.status in EMBEDDED]
+            if self._stock.vectors.count() < sum(d.chunks for d in embedded):
+                log.warning("the vectors are incomplete and are being made again")
+                for document in embedded:
+                    if document.chunks:
+                        self._store.set_status(document.id, Status.SEARCHABLE)
+        except Exception:  # Chroma raises what its parts raise; words answer, and work goes on
+            log.exception("the vectors could not be counted")
+        finally:
+            self._checked.set()
+
+
+# Pages of the web become documents: fetched when a person asks for one, and at no other time.
+
+_CHANGED = "This page has changed since you added it last; the version of then is still here."
+
+
+class WebDocuments:
+    """Fetches pages and hands them in."""
+
+    def __init__(self, store: Store, keeping: DocumentService, settings: Settings) -> None:
+        self._store, self._keeping, self._settings = store, keeping, settings
+
+    def add(
+        self,
+        address: str,
+        *,
+        replace: bool = False,
+        told: Callable[[int, int], object] | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> Added:
+        """Fetch the page or file at an address, keep it, and begin to work on it.
+
+        With `replace`, the version that was fetched earlier gives way. `told` hears of bytes that
+        came, of how many (0: not known). Raises DocumentError."""
+        page = fetch(address, FetchRequest.from_settings(self._settings, told, cancelled))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        added = self._keeping.add(page.name, page.data, password=None, replace=False)
+        self._store.fetched.note(added.document.id, Origin(page.asked, page.address, now))
+        earlier = self.earlier(added.document.id)
+        if added.duplicate or earlier is None:
+            return added
+        if replace:
+            return Added(self._keeping.replace(earlier.id, added.document.id))
+        return dataclasses.replace(added, warnings=(_CHANGED,))
+
+    def origins(self, document_ids: Iterable[str]) -> dict[str, Origin]:
+        """Where those of these documents came from that were fetched, by id."""
+        return self._store.fetched.all(document_ids)
+
+    def earlier(self, document_id: str) -> Document | None:
+        """The version of a page that was fetched before this one, if it is still there."""
+        older = self._store.fetched.earlier(document_id)
+        return next(iter(self._store.documents([older])), None) if older else None

@@ -1,0 +1,216 @@
+"""The worker: received -> read -> searchable -> ready, resumable at every step.
+
+Three threads, so that every file can soon be searched by words while meaning is still being
+computed and scanned pages are recognised. What there is to do stands in the store, so a worker that
+was killed goes on where it stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from rag_app.errors import DiskFull, ModelUnavailable, RagAppError
+from rag_app.ingestion.attachments import Parts
+from rag_app.ingestion.job_queue import STAGES, JobQueue, RunningJob
+from rag_app.ingestion.ocr_stage import Recognition
+from rag_app.reading.sandbox import Cancelled, Sandbox
+from rag_app.retrieval.chunking import chunk_pages, search_text
+from rag_app.retrieval.contextual_embedding import Placing
+from rag_app.retrieval.embedding import Embedder
+from rag_app.storage import Indexed, Store
+from rag_app.storage.vectors import VectorIndex
+from rag_app.text.languages import language_of
+from rag_app.types import Chunk, Document, Page, Reading, Status
+
+# Work that nobody waits for gives way to work that somebody does.
+
+_NICE = 10  # of 19
+
+
+def give_way() -> None:
+    """From now on this thread, and threads that it begins, get what is left of the processor.
+
+    On Linux only: elsewhere all threads of a process are equal."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+
+
+log = logging.getLogger(__name__)
+
+_TEXTS_PER_STEP = 256  # embedded and written at once: a kill loses at most these
+_PAUSE = 1.0  # seconds before what could not be written down is tried again
+_LONGEST_PAUSE = 30.0  # it doubles while the disk stays full
+_OUR_FAULT = (
+    "Something went wrong inside the app while working on this file. "
+    "The other files are not affected; you can try this one again."
+)
+
+
+class Ingestion(JobQueue):
+    """Works through the documents that the store says are not finished.
+
+    `file_of` gives the file to read for a document; `after_step` is called, with nothing held,
+    after every step of work on a document."""
+
+    def __init__(
+        self,
+        store: Store,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        sandbox: Sandbox,
+        file_of: Callable[[Document], Path],
+        chunk_tokens: int,
+        parts: Parts,
+        recognition: Recognition,
+        after_step: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._after_step, self._parts, self._recognition = after_step, parts, recognition
+        self._vectors, self._embedder = vectors, embedder
+        self._sandbox, self._file_of, self._chunk_tokens = sandbox, file_of, chunk_tokens
+        super().__init__(store)
+        self._threads = [
+            threading.Thread(target=self._run, args=(statuses, step), name=name, daemon=True)
+            for name, statuses, step in (
+                ("rag-app-read", (Status.RECEIVED, Status.READ), self._read),
+                ("rag-app-embed", (Status.SEARCHABLE,), self._embed),
+                ("rag-app-recognise", (Status.SCANNED,), self._recognise),
+            )
+        ]
+
+    def start(self, before_embedding: Callable[[], None] = lambda: None) -> None:
+        """Begin, or go on with, what the store says is to be done.
+
+        `before_embedding` is called in the thread that embeds, before it writes a vector."""
+        self._before_embedding = before_embedding
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Let go of the work; it is taken up again at the next start."""
+        self.let_go()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _run(
+        self, statuses: tuple[Status, ...], step: Callable[[Document, RunningJob], None]
+    ) -> None:
+        if Status.SEARCHABLE in statuses:
+            give_way()
+            self._before_embedding()
+        pause = 0.0
+        while (picked := self.pick(statuses, pause)) is not None:
+            document, task = picked
+            pause = min(2 * pause or _PAUSE, _LONGEST_PAUSE)
+            try:
+                step(document, task)
+                self.is_well()
+                pause = 0.0
+            except Cancelled:
+                pause = 0.0
+            except DiskFull as error:  # no fault of the document: it goes on when there is room
+                log.error("work waits: %s", error)
+                self.is_stuck(str(error))
+                continue
+            except ModelUnavailable as error:
+                # No fault of the document: it can still be searched by words.
+                log.error("documents are searched by words only: %s", error)
+                self.leave(Status.SEARCHABLE)
+                return
+            except RagAppError as error:
+                pause = 0.0
+                self._give_up(document, str(error), error.code)
+            except Exception:  # a fault of ours in one file must not stop the others
+                pause = 0.0
+                log.exception("could not work on document %s", document.id)
+                self._give_up(document, _OUR_FAULT, RagAppError.code)
+            finally:
+                self.done(document.id)
+            self._tell()
+
+    def _tell(self) -> None:
+        try:
+            self._after_step()
+        except Exception:  # a full disk, say: it is called again after the next document
+            log.exception("could not finish what was to follow")
+
+    def _give_up(self, document: Document, message: str, code: str) -> None:
+        """Record a failure; a document that can be searched by words stays so."""
+        searched = document.status is Status.SCANNED and document.chunks
+        if document.status is Status.SEARCHABLE or searched:
+            self.give_up(document.id)
+            return
+        try:
+            self._store.set_failed(document.id, message, code)
+        except Exception:  # a full disk: nothing can be written down, so try again by and by
+            log.exception("could not record a failure")
+            self.rest(_PAUSE)
+
+    def _read(self, document: Document, task: RunningJob) -> None:
+        if document.status is Status.RECEIVED:
+            with self._parts.unpacking(document) as limits:
+                reading = self._sandbox.read(
+                    self._file_of(document),
+                    document.suffix,
+                    on_page=task.report,
+                    cancelled=task.cancelled,
+                    limits=limits,
+                )
+                reading = self._parts.take_in(document, reading, limits, task.cancelled)
+            self._store.queue.note_tables(document.id, reading.tables)
+            self._store.save_reading(document.id, reading)
+            if reading.parts:
+                self.wake()
+        task.stage = STAGES[Status.READ]
+        document = self._store.document(document.id)
+        reading = Reading(
+            tuple(self._store.pages(document.id)),
+            document.title,
+            tuple(self._store.headings(document.id)),
+        )
+        if task.cancelled.is_set():
+            raise Cancelled
+        chunks = index(document, reading.pages, reading, self._chunk_tokens)
+        if not chunks and self._store.scans.waiting(document.id):
+            self._store.set_status(document.id, Status.SCANNED)
+            return
+        if self._vectors.ids(document.id):  # of an earlier reading, whose texts may differ
+            self._vectors.delete(document.id)
+        self._store.save_chunks(document.id, chunks, language_of(reading.pages))
+
+    def _embed(self, document: Document, task: RunningJob) -> None:
+        indexed = self._store.indexed(document.id)
+        there = self._vectors.ids(document.id)
+        missing = [i for i in indexed if i.chunk.id not in there]
+        task.report(len(indexed) - len(missing), len(indexed))
+        placing = Placing(self._embedder, self._store.pages(document.id), indexed)
+        for first in range(0, len(missing), _TEXTS_PER_STEP):
+            if task.cancelled.is_set():
+                raise Cancelled
+            step = missing[first : first + _TEXTS_PER_STEP]
+            self._vectors.upsert(document.id, [i.chunk.id for i in step], placing.embed(step))
+            task.report(task.done + len(step), task.total)
+        self._store.scans.embedded(document.id)
+
+    def _recognise(self, document: Document, task: RunningJob) -> None:
+        self._recognition.work(document, task.report, task.cancelled)
+
+
+def index(
+    document: Document, pages: Iterable[Page], reading: Reading, chunk_tokens: int
+) -> list[Indexed]:
+    """A document's chunks with the words they are to be found by."""
+    chunks = chunk_pages(document.id, list(pages), reading.headings, max_tokens=chunk_tokens)
+    return [Indexed(c, context(document, c), search_text(c.text)) for c in chunks]
+
+
+def context(document: Document, chunk: Chunk) -> str:
+    """What a chunk is about: its document's title, or its name made readable, and its heading."""
+    title = document.title or Path(document.name).stem.replace("_", " ")
+    return f"{title} > {chunk.heading}" if chunk.heading else title

@@ -1,1 +1,0 @@
-"""Everything between a file that is handed in and the worker that reads it."""

@@ -1,1 +1,0 @@
-"""A question encoder trained on the library that it will serve."""

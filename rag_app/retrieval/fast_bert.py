@@ -1,0 +1,217 @@
+"""A BERT's forward pass on a CPU, from weights that transformers loaded.
+
+The same numbers with fewer passes over memory: one product instead of three for queries, keys and
+values; weights laid out once as oneDNN wants them; bias, GELU and residual inside the product; the
+attention of `attention.py`. Measured in benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+# Attention for encoders on a CPU, twice as fast as PyTorch's own for short texts in bf16.
+#
+# softmax(s) v = (exp(s) v) / (exp(s) 1): with a column of ones beside the values, one product
+# gives numerator and denominator, and padding is left out by zeros in the values instead of a
+# mask over all pairs. That saves passes over the scores, which is what bf16 attention spends its
+# time on (benchmarks/LOG.md). Scores are kept within ±75, where exp and its sum over a text are
+# finite; only the first layer of MiniLM has ever been seen to come near that.
+
+NAME = "rag_app_exp"
+_LARGEST = 75.0
+
+
+def register() -> str:
+    """Make it known to transformers; its name there, for `attn_implementation`."""
+    from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
+    from transformers.modeling_utils import AttentionInterface
+
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, flash_attention_mask)  # (batch, length), or None
+    return NAME
+
+
+def attend(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """(batch, heads, length, width) each -> (batch, length, heads, width).
+
+    `attention_mask` is (batch, length), 0 where padding stands. Not causal, no dropout."""
+    import torch
+
+    batch, heads, length, width = query.shape
+    rows = (batch * heads, length, width)
+    scale = width**-0.5 if scaling is None else scaling
+    scaled = query if scale == 1.0 else query * scale
+    weights = torch.bmm(scaled.reshape(rows), key.reshape(rows).transpose(1, 2))
+    weights.clamp_(-_LARGEST, _LARGEST).exp_()
+    beside = value.new_ones((batch, heads, length, width + 1))
+    beside[..., :width] = value
+    if attention_mask is not None:
+        beside *= attention_mask[:, None, :, None].to(beside.dtype)
+    both = torch.bmm(weights, beside.view(batch * heads, length, width + 1))
+    both = both.view(batch, heads, length, width + 1)
+    out = both[..., :width] / both[..., width:]
+    return out.transpose(1, 2).contiguous(), None
+
+
+_ROWS = 2_048  # tokens that the layout of the weights is chosen for
+
+
+def has_fast_bf16() -> bool:
+    """Whether this CPU multiplies bf16 in hardware (AVX-512 BF16, AMX); else bf16 is slower."""
+    import torch
+
+    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, probe, lambda: False)() for probe in probes)
+
+
+class FastBert:
+    """Token ids to the last hidden states of a `BertModel` without dropout.
+
+    Keeps nothing of the model but its weights; a change of theirs does not show here."""
+
+    def __init__(self, bert: Any) -> None:
+        import torch
+
+        config = bert.config
+        if config.hidden_act != "gelu":
+            raise ValueError(f"a BERT with {config.hidden_act} is not made for this")
+        self._heads, self._width = config.num_attention_heads, config.hidden_size
+        with torch.no_grad():
+            tables = bert.embeddings
+            self._words = tables.word_embeddings.weight.detach()
+            self._places = tables.position_embeddings.weight.detach()
+            self._kinds = tables.token_type_embeddings.weight.detach()
+            self._norm = _Norm(tables.LayerNorm)
+            self._layers = [_Layer(layer) for layer in bert.encoder.layer]
+
+    def __call__(self, ids: Tensor, mask: Tensor, kinds: Tensor | None = None) -> Tensor:
+        """(texts, length) each -> (texts, length, width). `mask` is 0 where padding stands."""
+        import torch
+
+        texts, length = ids.shape
+        place = self._places[:length] + self._kinds[0] if kinds is None else self._places[:length]
+        hidden = self._words[ids] + place
+        if kinds is not None:
+            hidden += self._kinds[kinds]
+        hidden = self._norm(hidden.view(texts * length, self._width))
+        for layer in self._layers:
+            three = layer.three(hidden).view(texts, length, 3, self._heads, -1)
+            query, key, value = three.permute(2, 0, 3, 1, 4)
+            seen, _ = attend(None, query, key, value, mask, scaling=1.0)
+            hidden = layer.seen_norm(layer.seen.plus(hidden, seen.view_as(hidden)))
+            inner = layer.inner(hidden, "gelu")
+            hidden = layer.outer_norm(layer.outer.plus(hidden, inner))
+        whole: Tensor = torch.reshape(hidden, (texts, length, self._width))
+        return whole
+
+
+class _Layer:
+    """The weights of one layer."""
+
+    def __init__(self, layer: Any) -> None:
+        import torch
+
+        self_attention, attended = layer.attention.self, layer.attention.output
+        parts = [self_attention.query, self_attention.key, self_attention.value]
+        weights, biases = [p.weight.float() for p in parts], [p.bias.float() for p in parts]
+        # Scores are divided by this; done to the weights, it costs nothing.
+        scale = float(self_attention.attention_head_size) ** -0.5
+        weights[0], biases[0] = weights[0] * scale, biases[0] * scale
+        dtype = parts[0].weight.dtype
+        self.three = _Linear(torch.cat(weights).to(dtype), torch.cat(biases).to(dtype))
+        self.seen = _Linear(attended.dense.weight, attended.dense.bias)
+        self.seen_norm = _Norm(attended.LayerNorm)
+        self.inner = _Linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias)
+        self.outer = _Linear(layer.output.dense.weight, layer.output.dense.bias)
+        self.outer_norm = _Norm(layer.output.LayerNorm)
+
+
+class _Norm:
+    """A layer normalisation."""
+
+    def __init__(self, norm: Any) -> None:
+        self._weight, self._bias, self._eps = norm.weight.detach(), norm.bias.detach(), norm.eps
+
+    def __call__(self, given: Tensor) -> Tensor:
+        from torch.nn.functional import layer_norm
+
+        return layer_norm(given, self._weight.shape, self._weight, self._bias, self._eps)
+
+
+class _Linear:
+    """A product with weights, by oneDNN with the weights in its own layout where that is there."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        self._weight, self._bias = weight.detach().contiguous(), bias.detach()
+        self._product = _onednn(self._weight)
+        if self._product is not None:
+            self._weight = self._product.packed(self._weight)
+
+    def __call__(self, given: Tensor, then: str = "none") -> Tensor:
+        from torch.nn.functional import gelu, linear
+
+        if self._product is not None:
+            return self._product.linear(given, self._weight, self._bias, then)
+        made = linear(given, self._weight, self._bias)
+        return gelu(made) if then == "gelu" else made
+
+    def plus(self, residual: Tensor, given: Tensor) -> Tensor:
+        """The product of what is `given`, and `residual` added to it."""
+        from torch.nn.functional import linear
+
+        if self._product is not None:
+            return self._product.linear_plus(given, residual, self._weight, self._bias)
+        return linear(given, self._weight, self._bias).add_(residual)
+
+
+class _OneDnn:
+    """The products that PyTorch's compiler uses on a CPU; they may change from version to version,
+    so that they are tried once before they are used."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._ops: Any = torch.ops.mkldnn
+
+    def packed(self, weight: Tensor) -> Tensor:
+        made: Tensor = self._ops._reorder_linear_weight(weight, _ROWS)
+        return made
+
+    def linear(self, given: Tensor, weight: Tensor, bias: Tensor, then: str) -> Tensor:
+        options: Sequence[Any] = []
+        made: Tensor = self._ops._linear_pointwise(given, weight, bias, then, options, "none")
+        return made
+
+    def linear_plus(self, given: Tensor, other: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        made: Tensor = self._ops._linear_pointwise.binary(given, other, weight, bias, "add")
+        return made
+
+
+def _onednn(weight: Tensor) -> _OneDnn | None:
+    """The products of oneDNN for weights like these; None where plain ones are better."""
+    import torch
+
+    if weight.dtype is not torch.bfloat16 or not has_fast_bf16():
+        return None
+    try:
+        tried = _OneDnn()
+        packed = tried.packed(weight)
+        given, out = (weight.new_zeros((2, size)) for size in reversed(weight.shape))
+        bias = weight.new_zeros(weight.shape[0])
+        tried.linear(given, packed, bias, "gelu")
+        tried.linear_plus(given, out, packed, bias)
+    except (AttributeError, RuntimeError):
+        return None
+    return tried

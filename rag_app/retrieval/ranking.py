@@ -1,0 +1,224 @@
+"""Candidates to a ranking: meaning and words weighed together, figures, names. Pure.
+
+How the weights were found, and on what, stands in benchmarks/LOG.md (2026-11-21)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from rag_app.text.scripts import WORD
+from rag_app.types import Chunk, Passage
+
+WORDS = 0.4  # the best BM25 score, in cosine
+WORDS_ABROAD = 1.5  # the same where the embedding model does not know the question's language
+FIGURES = 0.6  # a page of nothing but figures, where those are asked for
+_MOST_FIGURES = 0.5  # a share that pages of tables reach
+NAMES = 0.5  # a document that the question names
+PAIRS = 0.2  # a passage in which the question's words stand together as they do there
+_SAME_PAGE = 0.08  # off for every passage of the same page that stands before
+_TEMPERATURE = 0.1  # of p(z|x)
+_DOUBT = 0.2  # share of p(z|x) that is spread evenly: retrieval may be wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What one index found: scores by chunk id, and a bound for the chunks that it left out."""
+
+    scores: Mapping[str, float] = field(default_factory=dict)
+    floor: float = 0.0
+    best: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "best", max(self.scores.values(), default=0.0))
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[str, float]], most: int) -> Pool:
+        """A search for the `most` best: if it found fewer, the others have nothing of it."""
+        scores = dict(found)
+        return cls(scores, min(scores.values()) if len(scores) >= most else 0.0)
+
+    def get(self, chunk_id: str) -> float:
+        """The score of a chunk, or the bound."""
+        return self.scores.get(chunk_id, self.floor)
+
+    def joined(self, other: Pool) -> Pool:
+        """Both together; a chunk has one score, whichever search found it."""
+        return Pool({**self.scores, **other.scores}, min(self.floor, other.floor))
+
+
+@dataclass(frozen=True, slots=True)
+class RankingFeatures:
+    """All that is known of how candidates fit a question."""
+
+    meaning: Pool
+    words: Pool
+    names: Mapping[str, float] = field(default_factory=dict)  # by document, from 0 to about 1
+    figures: Mapping[tuple[str, int], float] = field(default_factory=dict)  # by document and page
+    weight: float = WORDS  # of the words
+    pairs: Mapping[str, float] = field(default_factory=dict)  # by chunk id, from 0 to 1
+
+    def score(self, chunk: Chunk) -> float:
+        """How well a chunk fits, in units of cosine."""
+        best = self.words.best
+        words = self.words.get(chunk.id) / best if best > 0 else 0.0
+        figures = min(self.figures.get((chunk.document_id, chunk.page), 0.0), _MOST_FIGURES)
+        named = self.names.get(chunk.document_id, 0.0)
+        rest = self.weight * words + FIGURES * figures + NAMES * named
+        rest += PAIRS * self.pairs.get(chunk.id, 0.0)
+        return self.meaning.get(chunk.id) + rest
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Waiting:
+    """A candidate in the queue; `behind` so many passages of its page."""
+
+    cost: float
+    document: str
+    ordinal: int
+    chunk: Chunk = field(compare=False)
+    behind: int = field(default=0, compare=False)
+
+
+def ranked(
+    chunks: Sequence[Chunk], score: Callable[[Chunk], float], most: int
+) -> list[tuple[Chunk, float]]:
+    """The best chunks and their scores, best first: many pages before many chunks of one page.
+
+    Chunks that say the same words as a better one are left out; ties go by document and place."""
+    waiting = [_Waiting(-score(chunk), chunk.document_id, chunk.ordinal, chunk) for chunk in chunks]
+    heapq.heapify(waiting)
+    kept: list[tuple[Chunk, float]] = []
+    before: Counter[tuple[str, int]] = Counter()  # passages of a page that stand before
+    said: set[str] = set()
+    while waiting and len(kept) < most:
+        first = heapq.heappop(waiting)
+        page = (first.document, first.chunk.page)
+        if first.behind < before[page]:
+            off = _SAME_PAGE * (before[page] - first.behind)
+            heapq.heappush(waiting, replace(first, cost=first.cost + off, behind=before[page]))
+            continue
+        words = " ".join(WORD.findall(first.chunk.text.lower()))
+        if words not in said:
+            said.add(words)
+            kept.append((first.chunk, -first.cost))
+            before[page] += 1
+    return kept
+
+
+def chances(scores: Sequence[float]) -> list[float]:
+    """p(z|x) of passages from their scores: never zero, adding up to 1."""
+    if not scores:
+        return []
+    best = max(scores)
+    weights = [math.exp((score - best) / _TEMPERATURE) for score in scores]
+    total, even = sum(weights), 1.0 / len(weights)
+    return [(1 - _DOUBT) * weight / total + _DOUBT * even for weight in weights]
+
+
+def shares(found: Sequence[Passage]) -> list[Passage]:
+    """The same passages with scores that add up to 1: p(z|x) over what was found."""
+    total = sum(passage.score for passage in found)
+    return [replace(passage, score=passage.score / total) for passage in found]
+
+
+# What a question asks for: words worth looking for, exact phrases, and whether figures. Pure.
+
+STOPWORDS = frozenset(
+    """
+    a about am an and any are as at be been by can could did do does for from had has have how i
+    if in into is it its me my of on or our please should so tell than that the their them then
+    there these they this those to was we were what when where which who whom whose why will with
+    would you your
+    """.split()  # noqa: SIM905 - easier to read and to add to
+)
+_PHRASE = re.compile(r'["“”]([^"“”]{2,200})["“”]')
+# Words of measuring and comparing amounts. They say nothing of any trade.
+_FIGURES = re.compile(
+    r"\b(?:how (?:much|many)|number of|amount|total|sum|average|mean|median|ratio|rate|margin|"
+    r"percent(?:age)?|share of|growth|turnover|net|gross|million|billion|highest|lowest|largest|"
+    r"smallest|increased?|decreased?|changed?)\b|%",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(r"\d\S*")  # once a word: what comes before the first digit is passed by
+
+
+def query_words(question: str) -> tuple[list[str], list[str]]:
+    """(words worth looking for, exact "phrases") of a question."""
+    phrases = [phrase.strip() for phrase in _PHRASE.findall(question) if WORD.search(phrase)]
+    words = list(dict.fromkeys(word.lower() for word in WORD.findall(question)))
+    telling = [word for word in words if word not in STOPWORDS]
+    return telling or words, phrases
+
+
+def asks_for_figures(question: str) -> bool:
+    """Whether a question is about amounts, so that a page of figures may answer it."""
+    return _FIGURES.search(question) is not None
+
+
+def figures(text: str) -> float:
+    """The share of a text's words that hold a digit."""
+    return len(_FIGURE.findall(text)) / (len(text.split()) or 1)
+
+
+# Words that stand together in a question and in a passage: "gross margin", "cost of sales". Pure.
+#
+# BM25 takes a text for a bag of words. Here only what was found anyway is looked at, so there is no
+# further index, and it takes a few milliseconds (benchmarks/LOG.md, 2026-11-21).
+
+_MOST = 12  # pairs of a question that are looked for
+_ENDING = 3  # letters that a word may have more: "margin" and "margins"
+_STEM = 4  # letters of a word that may end otherwise
+# Up to two short words may stand between the two, but no row of dots.
+_BETWEEN = r"(?:\W{1,9}\w{1,3}){0,2}\W{1,9}"
+
+
+def word_pairs(question: str) -> list[tuple[str, str]]:
+    """The telling words of a question that follow each other, in small letters."""
+    words = [word.lower() for word in WORD.findall(question)]
+    telling = [word for word in words if word not in STOPWORDS]
+    pairs = dict.fromkeys(pair for pair in pairwise(telling) if pair[0] != pair[1])
+    return list(pairs)[:_MOST]
+
+
+def together(question: str, texts: Mapping[str, str]) -> dict[str, float]:
+    """By key, the share of the question's pairs that a text holds, from 0 to 1; no zeros.
+
+    A pair weighs by how few of the texts hold it."""
+    low = {key: text.lower() for key, text in texts.items()}
+    shares = dict.fromkeys(texts, 0.0)
+    total = 0.0
+    for first, second in word_pairs(question):
+        holders = _holders(_stem(first), _stem(second), low)
+        rarity = math.log(1 + (len(low) - len(holders) + 0.5) / (len(holders) + 0.5))
+        total += rarity
+        for key in holders:
+            shares[key] += rarity
+    return {key: share / total for key, share in shares.items() if share}
+
+
+def _holders(first: str, second: str, texts: Mapping[str, str]) -> list[str]:
+    """The texts in which two words follow each other."""
+    near = re.compile(rf"(?<!\w){_forms(first)}{_BETWEEN}{_forms(second)}(?!\w)")
+    return [
+        key
+        for key, text in texts.items()
+        if first in text and second in text and near.search(text)  # most are told without a search
+    ]
+
+
+def _forms(stem: str) -> str:
+    return re.escape(stem) + (rf"\w{{0,{_ENDING}}}" if len(stem) >= _STEM else "")
+
+
+def _stem(word: str) -> str:
+    """A word without the ending of a plural, and without what may become one."""
+    if word.endswith(("ies", "y")) and len(word) > _STEM:
+        return word.removesuffix("ies").removesuffix("y")
+    plural = word.endswith("s") and not word.endswith("ss") and len(word) >= _STEM
+    return word[:-1] if plural else word

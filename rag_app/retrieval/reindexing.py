@@ -1,0 +1,350 @@
+"""A change of the embedding model: the old one answers until the new one has seen every passage.
+
+Each model's vectors have a folder of their own. Which of them answers stands in the store, so the
+new model takes over in one step, and who is killed before goes on where he stopped. Another choice
+may be made at any time; what an unfinished one has made by then is deleted."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_app.errors import ModelUnavailable, UnknownDocument
+from rag_app.retrieval.contextual_embedding import Placing
+from rag_app.retrieval.dual_encoder import TunedQuestions
+from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.live_index import Live, ModelIndex
+from rag_app.retrieval.sentence_models import embedder_of
+from rag_app.settings import Settings
+from rag_app.storage import Store
+from rag_app.storage.chroma import ChromaVectors
+from rag_app.storage.database import AnsweringModel
+from rag_app.types import EMBEDDED, Document, Progress, Status
+
+# One model embeds what another has embedded before: all that is in the store, less what it has.
+
+_TEXTS_PER_STEP = 32  # that long it takes to stop, and for the page to hear how far it is
+
+
+class CatchingUp:
+    """Embeds, and says how far it is; `stopped` is asked between two steps."""
+
+    def __init__(self, store: Store, stopped: Callable[[], bool]) -> None:
+        self._store, self._stopped = store, stopped
+        self.done = self.total = 0  # passages
+
+    def begin(self) -> None:
+        """Nothing is known yet of what there is to do."""
+        self.done = self.total = 0
+
+    def documents(self) -> list[Document]:
+        """What there is to be embedded."""
+        return [d for d in self._store.documents() if d.status in EMBEDDED]
+
+    def lacks_nothing(self, pair: ModelIndex) -> bool:
+        """Whether a model has a vector for every passage."""
+        return pair.vectors.count() >= sum(d.chunks for d in self.documents())
+
+    def embed(self, pair: ModelIndex) -> bool:
+        """Embed what the model has not seen; False if that had to stop. Raises ModelUnavailable."""
+        documents = self.documents()
+        self.done, self.total = 0, sum(d.chunks for d in documents)
+        return all(self._embedded(pair, document) for document in documents)
+
+    def _embedded(self, pair: ModelIndex, document: Document) -> bool:
+        there = pair.vectors.ids(document.id)
+        indexed = self._store.indexed(document.id)
+        missing = [one for one in indexed if one.chunk.id not in there]
+        self.done += len(indexed) - len(missing)
+        placing = Placing(pair.embedder, self._store.pages(document.id), indexed)
+        for first in range(0, len(missing), _TEXTS_PER_STEP):
+            if self._stopped():
+                return False
+            step = missing[first : first + _TEXTS_PER_STEP]
+            pair.vectors.upsert(document.id, [one.chunk.id for one in step], placing.embed(step))
+            self.done += len(step)
+            try:
+                now = self._store.document(document.id)
+            except UnknownDocument:  # removed while its passages were being embedded
+                pair.vectors.delete(document.id)
+                return True
+            if now.status not in EMBEDDED:  # read anew: its passages may say other things
+                pair.vectors.delete(document.id)
+                return True
+        return True
+
+
+# From a choice of an embedding model to its embedder, and who answers at the start.
+
+Kept = tuple[str, str]  # a choice, and the fingerprint of the model that it was
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Who answers, and who is to take over (None: nobody). A choice of "" is the built-in one."""
+
+    choice: str
+    embedder: Embedder
+    coming: Embedder | None = None
+    notice: str = ""  # one sentence, if what was chosen cannot be used
+
+
+class Models:
+    """The models that can be chosen. Raises nothing until one is opened."""
+
+    def __init__(self, settings: Settings, models: Path, built_in: Embedder) -> None:
+        self._settings, self._folder = settings, models
+        self.built_in = built_in if settings.embedding else self._tuned(built_in)
+
+    def open(self, choice: str) -> Embedder:
+        """The embedder of a choice, checked. Raises ModelUnavailable."""
+        if not choice:
+            return self.built_in
+        set_so = choice == self._settings.embedding
+        embedder = embedder_of(choice, self._folder, self._settings.threads, set_so)
+        return self._tuned(embedder) if set_so else embedder
+
+    def still(self, kept: Kept) -> Embedder | None:
+        """The model whose vectors are there, if it still is what it was."""
+        try:
+            embedder = self.open(kept[0])
+            return embedder if embedder.fingerprint == kept[1] else None
+        except ModelUnavailable:
+            return None
+
+    def begin(self, choice: str, kept: Kept) -> Beginning:
+        """Who answers if this is chosen, and that is whose vectors are there."""
+        try:
+            wanted = self.open(choice)
+        except ModelUnavailable as error:
+            return self._without(kept, str(error))
+        if kept[1] == wanted.fingerprint:
+            return Beginning(choice, wanted)
+        old = self.still(kept)
+        if old is None:  # nothing can ask its vectors any more
+            return Beginning(choice, wanted)
+        return Beginning(kept[0], old, wanted)
+
+    def _without(self, kept: Kept, notice: str) -> Beginning:
+        old = self.still(kept)
+        if old is None:
+            return Beginning("", self.built_in, notice=notice)
+        return Beginning(kept[0], old, notice=notice)
+
+    def _tuned(self, embedder: Embedder) -> Embedder:
+        """With the questions' encoder of the settings, which learnt beside the model of theirs."""
+        folder = self._settings.question_encoder
+        return TunedQuestions(embedder, Path(folder)) if folder else embedder
+
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 2.0  # seconds before another look at documents that are being embedded by the old model
+_FOLDER = "vectors"  # of the built-in model; others have their fingerprint behind it
+
+
+class Indexes:
+    """The folders of vectors under one folder."""
+
+    def __init__(
+        self, folder: Path, built_in: Embedder, ids_of: Callable[[str], list[str]]
+    ) -> None:
+        self._folder, self._built_in, self._ids_of = folder, built_in, ids_of
+
+    def pair(self, choice: str, embedder: Embedder) -> ModelIndex:
+        """A model with its vectors."""
+        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint, self._ids_of)
+        return ModelIndex(choice, embedder, vectors)
+
+    def keep_only(self, kept: Collection[Embedder]) -> None:
+        """Delete the vectors of all other models."""
+        names = {self._of(embedder).name for embedder in kept}
+        for path in self._folder.glob(f"{_FOLDER}*"):
+            if path.name.partition(".")[0] not in names:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _of(self, embedder: Embedder) -> Path:
+        same = embedder.fingerprint == self._built_in.fingerprint
+        return self._folder / (_FOLDER if same else f"{_FOLDER}-{embedder.fingerprint}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ModelRequest:
+    """A model that was chosen; without an embedder it cannot be used."""
+
+    choice: str
+    embedder: Embedder | None
+
+
+class Reindexing:
+    """Who answers at the start, and a thread that lets another model take over.
+
+    `chosen` is what was chosen on the page or the command line; the settings go before it."""
+
+    def __init__(
+        self, folder: Path, store: Store, settings: Settings, built_in: Embedder, chosen: str = ""
+    ) -> None:
+        self.notice = ""  # one sentence, if the model that was chosen cannot be used
+        self._store = store
+        self._models = Models(settings, folder / "models", built_in)
+        self._model = AnsweringModel(store.database)
+        self._indexes = Indexes(folder, built_in, store.chunk_ids)
+        self._stop, self._changed = threading.Event(), threading.Event()
+        self._choosing = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="rag-app-reindex", daemon=True)
+        self._catching_up = CatchingUp(store, self._interrupted)
+        self.live = self._begin(settings.embedding or chosen)
+        self._pending = self.live.coming is not None
+
+    @property
+    def choice(self) -> str:
+        """What was chosen, whether or not it answers yet."""
+        return self._wish.choice
+
+    def start(self) -> None:
+        """Begin, or go on, to embed everything with the new model, if there is one."""
+        if self._pending:
+            self._changed.set()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let go of the work; it is taken up again at the next start."""
+        self._stop.set()
+        self._changed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def check(self, choice: str) -> None:
+        """Raises ModelUnavailable, in one sentence, if a model cannot be used."""
+        self._models.open(choice)
+
+    def choose(self, choice: str) -> None:
+        """Let another model take over in the background, or leave it at the one that answers.
+
+        Raises ModelUnavailable."""
+        embedder = self._models.open(choice)
+        with self._choosing:
+            self.notice = ""
+            self._wish = _ModelRequest(choice, embedder)
+            self._pending = embedder.fingerprint != self.live.current.embedder.fingerprint
+            self._catching_up.begin()
+            self._changed.set()
+
+    def progress(self) -> Progress | None:
+        """How far the new model is; None if none is to take over."""
+        if not self._pending:
+            return None
+        work = self._catching_up
+        return Progress("", "embedding", work.done, work.total, "passages")
+
+    def _begin(self, choice: str) -> Live:
+        begun = self._models.begin(choice, self._model.get() or self._first(choice))
+        current = self._indexes.pair(begun.choice, begun.embedder)
+        if begun.notice:
+            self._wish = _ModelRequest(choice, None)
+            self._give_notice(begun.notice)
+        else:
+            self._wish = _ModelRequest(choice, begun.coming or begun.embedder)
+        if begun.coming is None:
+            self._model.set(begun.choice, begun.embedder.fingerprint)
+            self._indexes.keep_only([begun.embedder])
+            return Live(current)
+        self._indexes.keep_only([begun.embedder, begun.coming])
+        return Live(current, self._indexes.pair(choice, begun.coming))
+
+    def _first(self, choice: str) -> tuple[str, str]:
+        """What answers before anything was written down: what there is can be of ours only."""
+        if any(document.chunks for document in self._store.documents()):
+            return "", self._models.built_in.fingerprint
+        return choice, ""
+
+    def _give_notice(self, sentence: str) -> None:
+        self.notice = sentence
+        log.error("another embedding model answers than the one that was chosen: %s", sentence)
+
+    def _run(self) -> None:
+        self._changed.wait()
+        while not self._stop.is_set():
+            self._changed.clear()
+            wish = self._wish
+            try:
+                if self._carried_out(wish):
+                    self._changed.wait()
+                    continue
+            except ModelUnavailable as error:
+                self._give_up(wish, error)
+                self._changed.wait()
+                continue
+            except Exception:  # a full disk, say: it is tried again by and by
+                log.exception("could not go on embedding with the new model")
+            self._changed.wait(_PAUSE)
+
+    def _carried_out(self, wish: _ModelRequest) -> bool:
+        if wish.embedder is None:
+            return True
+        if wish.embedder.fingerprint == self.live.current.embedder.fingerprint:
+            return self._stay(wish)
+        coming = self._coming(wish.choice, wish.embedder)
+        return (
+            coming is not None and self._catching_up.embed(coming) and self._take_over(coming, wish)
+        )
+
+    def _stay(self, wish: _ModelRequest) -> bool:
+        """Leave it at the model that answers, with nothing left of another."""
+        with self.live.alone(self._stop) as alone:
+            if not alone:
+                return False
+            self._drop_coming()
+            self._model.set(wish.choice, self.live.current.embedder.fingerprint)
+        return self._catching_up.embed(self.live.current)
+
+    def _coming(self, choice: str, embedder: Embedder) -> ModelIndex | None:
+        """The model that is to take over; None if that had to stop."""
+        with self.live.alone(self._stop) as alone:
+            coming = self.live.coming
+            if not alone:
+                return None
+            if coming is None or coming.embedder.fingerprint != embedder.fingerprint:
+                self._drop_coming()
+                coming = self.live.coming = self._indexes.pair(choice, embedder)
+            return coming
+
+    def _drop_coming(self) -> None:
+        if self.live.coming is not None:
+            self.live.coming.vectors.close()
+            self.live.coming = None
+            self._indexes.keep_only([self.live.current.embedder])
+
+    def _give_up(self, wish: _ModelRequest, error: ModelUnavailable) -> None:
+        """What it has made stays for another try; what is removed is removed from it, too."""
+        with self._choosing:
+            if wish is self._wish:
+                self._pending = False
+                self._give_notice(str(error))
+
+    def _take_over(self, coming: ModelIndex, wish: _ModelRequest) -> bool:
+        """Let the new model answer, if it lacks nothing; its vectors are all that stays."""
+        with self.live.alone(self._stop) as alone, self._choosing:
+            wanted = alone and wish is self._wish
+            if not wanted or not self._catching_up.lacks_nothing(coming):
+                return False
+            old, under_way = self.live.current, self._under_way()
+            self._model.set(wish.choice, coming.embedder.fingerprint)
+            self.live.current, self.live.coming = coming, None
+            old.vectors.close()
+            self._indexes.keep_only([coming.embedder])
+            self._pending = False
+        log.info("the new embedding model answers")
+        while under_way and not self._changed.wait(_PAUSE):  # half of them went to the old vectors
+            under_way &= self._under_way()
+        return self._catching_up.embed(coming)
+
+    def _interrupted(self) -> bool:
+        return self._stop.is_set() or self._changed.is_set()
+
+    def _under_way(self) -> set[str]:
+        return {d.id for d in self._store.documents() if d.status is Status.SEARCHABLE}

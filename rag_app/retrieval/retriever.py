@@ -1,0 +1,210 @@
+"""Question to passages: meaning and words weighed together, documents that are named before others.
+
+A LangChain `BaseRetriever`, so that it fits into any chain; `passages` gives our own type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict
+
+from rag_app.errors import ModelUnavailable, UnknownDocument
+from rag_app.retrieval.document_names import Catalogue
+from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import (
+    WORDS,
+    WORDS_ABROAD,
+    Pool,
+    RankingFeatures,
+    asks_for_figures,
+    chances,
+    figures,
+    query_words,
+    ranked,
+    shares,
+    together,
+)
+from rag_app.storage import Store
+from rag_app.storage.vectors import VectorIndex
+from rag_app.text.languages import is_english
+from rag_app.types import Chunk, Document, Passage, RetrieverKind, of_documents
+
+__all__ = ["HybridRetriever", "Reranker", "as_langchain", "query_words", "rerank"]
+
+_WELL_NAMED = (
+    0.25  # of the prior: a question names a document so well that it is searched by itself
+)
+_TRUST = 0.1  # exponent of a reranker's odds beside p(z|x) (benchmarks/LOG.md)
+_MOST_ODDS = 30.0
+_LARGE = 50_000  # passages of a library
+_WIDE = 10  # times the candidates, of which those of named documents are picked
+_MOST_NAMED = 16  # documents that are searched by themselves
+_BESIDE = ThreadPoolExecutor(2, "rag-app-words")  # models stay in the thread that asks
+
+Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
+"""Question and passages to log-odds that each of them answers. Raises ModelUnavailable."""
+
+
+class HybridRetriever(BaseRetriever):
+    """Finds passages in the store and the vectors, in `documents` only if those are given."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    store: Store
+    vectors: VectorIndex
+    embedder: Embedder
+    kind: RetrieverKind = RetrieverKind.HYBRID
+    k: int = 8
+    candidates: int = 60
+    documents: tuple[str, ...] | None = None
+    catalogue: Catalogue | None = None  # kept by whoever asks more than once
+    reranker: Reranker | None = None
+    reranked: int = 20  # of the ranked passages are put in the reranker's order
+
+    def passages(self, question: str) -> list[Passage]:
+        """The k best passages, best first, their scores adding up to 1.
+
+        Raises ModelUnavailable if only meaning may be searched and the model is not there."""
+        if self.documents == () or self.k < 1:
+            return []
+        documents = self.store.documents()
+        named = self._named(question, documents)
+        large = sum(document.chunks for document in documents) > _LARGE
+        meaning, words = self._pools(question, self._scopes(named), large)
+        chunks = self.store.chunks([*{**meaning.scores, **words.scores}])
+        pages = self._figures(question, chunks.values())
+        known = not self.embedder.english or is_english(question)
+        weight = WORDS if known else WORDS_ABROAD
+        evidence = RankingFeatures(
+            meaning, words, named, pages, weight, self._pairs(question, chunks)
+        )
+        most = self.k if self.reranker is None else max(self.k, self.reranked)
+        best = ranked(list(chunks.values()), evidence.score, most)
+        names = {d.id: d.name for d in documents}
+        shared = chances([score for _, score in best])
+        found = [
+            Passage(chunk, names.get(chunk.document_id, ""), chance)
+            for (chunk, _), chance in zip(best, shared, strict=True)
+        ]
+        if self.reranker is not None:
+            found = rerank(question, found, self.reranker)
+        return shares(found[: self.k])
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[LangChainDocument]:
+        return [as_langchain(passage) for passage in self.passages(query)]
+
+    def _named(self, question: str, documents: Sequence[Document]) -> Mapping[str, float]:
+        """How well the question names each of the documents that may be searched."""
+        if self.kind is not RetrieverKind.HYBRID:
+            return {}
+        names = (self.catalogue or Catalogue(self.store)).names(documents)
+        prior = names.prior(question)
+        chosen = prior.keys() if self.documents is None else {*self.documents}
+        return {d: p for d, p in prior.items() if d in chosen}
+
+    def _scopes(self, named: Mapping[str, float]) -> list[tuple[str, ...] | None]:
+        """What is searched: all that may be, and the documents that are named, by themselves."""
+        enough = max(_WELL_NAMED, max(named.values(), default=0.0) / 2)
+        well = sorted((d for d, p in named.items() if p >= enough), key=lambda d: (-named[d], d))
+        if not well or (self.documents is not None and len(well) == len(self.documents)):
+            return [self.documents]
+        return [self.documents, tuple(well[:_MOST_NAMED])]
+
+    def _pools(
+        self, question: str, scopes: Sequence[tuple[str, ...] | None], large: bool
+    ) -> tuple[Pool, Pool]:
+        """What is found by meaning and by words, looked for side by side."""
+        if self.kind is RetrieverKind.DENSE:
+            return self._by_meaning(question, scopes), Pool()
+        if self.kind is RetrieverKind.BM25:
+            return Pool(), self._by_words(question, scopes)
+        parts = [scopes] if large else [[scope] for scope in scopes]
+        words = [_BESIDE.submit(self._by_words, question, part) for part in parts]
+        try:
+            meaning = self._by_meaning(question, scopes)
+        except ModelUnavailable:  # words are better than nothing
+            meaning = Pool()
+        return meaning, _joined([found.result() for found in words])
+
+    def _by_meaning(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
+        vector = self.embedder.embed_query(question)
+        found = [self.vectors.search(vector, self.candidates, scope) for scope in scopes]
+        return _joined([Pool.of(one, self.candidates) for one in found])
+
+    def _by_words(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
+        words, phrases = query_words(question)
+        endings = not is_english(question)
+        wide = self.candidates if len(scopes) == 1 else _WIDE * self.candidates
+        found = self.store.search_words(words, phrases, wide, scopes[0], endings)
+        kept = found[: self.candidates]
+        if len(scopes) > 1:  # in a large library: a search of its own takes as long again
+            chosen = of_documents(scopes[1] or ())
+            kept += [one for one in found if chosen(one[0])][: self.candidates]
+        return Pool(dict(kept), found[-1][1] if len(found) >= wide else 0.0)
+
+    def _pairs(self, question: str, chunks: Mapping[str, Chunk]) -> Mapping[str, float]:
+        """How well the words of each chunk stand together as they do in the question."""
+        if self.kind is not RetrieverKind.HYBRID:
+            return {}
+        return together(question, {chunk_id: chunk.text for chunk_id, chunk in chunks.items()})
+
+    def _figures(self, question: str, chunks: Collection[Chunk]) -> Mapping[tuple[str, int], float]:
+        """How much of each page is figures, if those are asked for."""
+        if self.kind is not RetrieverKind.HYBRID or not asks_for_figures(question):
+            return {}
+        shares = {}
+        for document_id, number in {(c.document_id, c.page) for c in chunks}:
+            try:
+                shares[document_id, number] = figures(self.store.page(document_id, number).text)
+            except UnknownDocument:  # removed since
+                continue
+        return shares
+
+
+def _joined(pools: Sequence[Pool]) -> Pool:
+    first, *others = pools
+    for other in others:
+        first = first.joined(other)
+    return first
+
+
+def as_langchain(passage: Passage) -> LangChainDocument:
+    """A passage as LangChain knows it; `metadata["passage"]` is the passage itself."""
+    chunk = passage.chunk
+    return LangChainDocument(
+        id=chunk.id,
+        page_content=chunk.text,
+        metadata={
+            "document_id": chunk.document_id,
+            "name": passage.name,
+            "page": chunk.page,
+            "start": chunk.start,
+            "end": chunk.end,
+            "score": passage.score,
+            "passage": passage,
+        },
+    )
+
+
+def rerank(question: str, found: Sequence[Passage], reranker: Reranker) -> list[Passage]:
+    """The passages with their chances weighed by the reranker's odds of answering, best first.
+
+    A reranker whose model is not there changes nothing."""
+    try:
+        odds = reranker(question, found)
+    except ModelUnavailable:
+        return list(found)
+    bounded = [max(-_MOST_ODDS, min(_MOST_ODDS, one)) for one in odds]
+    scored = [
+        replace(p, score=p.score * math.exp(_TRUST * o))
+        for p, o in zip(found, bounded, strict=True)
+    ]
+    return sorted(scored, key=lambda passage: -passage.score)

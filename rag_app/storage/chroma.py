@@ -1,0 +1,280 @@
+"""A `VectorIndex` in an embedded Chroma.
+
+Holds ids, vectors and the document ids needed for filtering; no text. Knows nothing of models."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_app.errors import DiskFull
+from rag_app.storage.vectors import (
+    LARGEST,
+    Loaded,
+    SmallDocuments,
+    VectorFiles,
+    among,
+    handed_out,
+    nearest,
+    vectors_of,
+)
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+    from chromadb.api.models.Collection import Collection
+
+
+# The folder that Chroma keeps its files in: opened, begun anew, cleared of what is left over.
+
+_COUNT_AND_SIZE = struct.Struct("<QQ")  # of vectors, and of the bytes that each takes
+_MOST_UNUSED = 64 << 20
+FRESH, SPENT, _TORN = ".fresh", ".spent", ".torn"  # folders beside the one in use
+_HNSW: Any = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
+
+
+def blank_unused(folder: Path) -> bool:
+    """Overwrite what Chroma's graph files hold beyond their last vector.
+
+    A new one is written with whatever its memory held before: parts of texts and of vectors."""
+    found = False
+    for header in folder.glob("*/header.bin"):
+        count, size = _COUNT_AND_SIZE.unpack_from(header.read_bytes().ljust(36, b"\0"), 20)
+        for name, each in (("data_level0.bin", size), ("length.bin", 4)):
+            path = header.with_name(name)
+            unused = path.stat().st_size - count * each if path.is_file() else 0
+            if 0 < unused < _MOST_UNUSED:
+                with path.open("r+b") as file:
+                    file.seek(count * each)
+                    file.write(bytes(unused))
+            found = True
+    return found
+
+
+def open_or_begin_anew(folder: Path, name: str) -> tuple[Client, Collection]:
+    """A client and its collection. A folder that Chroma cannot open is renamed and begun anew."""
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    _finish_exchange(folder)
+    try:
+        return _open_chroma(folder, name)
+    except Exception:  # noqa: BLE001 - Chroma raises what its parts raise; a cache may be begun anew
+        SharedSystemClient.clear_system_cache()
+        # Renamed, not deleted: something of the broken client may still hold its files open.
+        folder.rename(folder.with_name(f"{folder.name}{_TORN}"))
+        return _open_chroma(folder, name)
+
+
+def _finish_exchange(folder: Path) -> None:
+    """Clear away what a killed process left: the folder that is whole stays."""
+    fresh = folder.with_name(f"{folder.name}{FRESH}")
+    if fresh.is_dir() and not folder.is_dir():  # killed between the two renames
+        fresh.rename(folder)
+    for left in (FRESH, SPENT, _TORN):
+        shutil.rmtree(folder.with_name(f"{folder.name}{left}"), ignore_errors=True)
+
+
+def _open_chroma(folder: Path, name: str) -> tuple[Client, Collection]:
+    import chromadb
+    from chromadb.config import Settings
+
+    folder.mkdir(parents=True, exist_ok=True)
+    client: Any = chromadb.PersistentClient(
+        path=str(folder), settings=Settings(anonymized_telemetry=False)
+    )
+    collection = client.get_or_create_collection(
+        name,
+        embedding_function=None,
+        configuration={"hnsw": _HNSW},
+    )
+    collection.count()  # a torn index shows here, not at the first question
+    return client, collection
+
+
+log = logging.getLogger(__name__)
+
+_ROOM = 4 << 20  # bytes; with less on the disk, a write that fails failed for want of room
+_PREFIX = "chunks-"  # of a collection's name
+_WRITE_BATCH = 1_000  # Chroma takes 5,461 at once
+
+
+class ChromaVectors:
+    """A `VectorIndex` in an embedded Chroma, in a folder of its own.
+
+    The collection's name carries the embedder's fingerprint, so vectors of two models never mix.
+    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again.
+    `ids_of` gives all ids that a document may have vectors for."""
+
+    def __init__(
+        self, folder: Path, fingerprint: str, ids_of: Callable[[str], list[str]] | None = None
+    ) -> None:
+        self._folder = folder.resolve()
+        self._ids_of = ids_of
+        self._lock = threading.Lock()  # guards opening; Chroma's client is thread-safe
+        self._gate = threading.Condition()  # nobody is inside while the folder is exchanged
+        self._inside, self._exchanging = 0, False
+        self._one_by_one = threading.Lock()  # writers
+        self._blanked = False
+        self._small = SmallDocuments()
+        self._written: set[str] | None = None  # documents that changed while a copy is made
+        self._client: Client | None = None
+        self._name = f"{_PREFIX}{fingerprint}"
+        self._rows = VectorFiles(self._folder / f"rows-{fingerprint}")
+        self._collection: Collection | None = None
+
+    def upsert(
+        self, document_id: str, ids: Sequence[str], vectors: Sequence[Sequence[float]]
+    ) -> None:
+        """Write vectors; writing twice is writing once."""
+        with self._writing(document_id) as collection:
+            self._rows.append(document_id, ids, vectors)
+            for first in range(0, len(ids), _WRITE_BATCH):
+                part = list(ids[first : first + _WRITE_BATCH])
+                collection.upsert(
+                    ids=part,
+                    embeddings=list(vectors[first : first + _WRITE_BATCH]),
+                    metadatas=[{"document": document_id}] * len(part),
+                )
+
+    def search(
+        self, vector: Sequence[float], k: int, documents: Sequence[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """The k nearest chunk ids with their cosine similarity, best first."""
+        with self._using() as collection:
+            if documents is not None:
+                exact = self._small.search(vector, k, documents, self._loading(collection))
+                if exact is not None:
+                    return exact
+                return among(collection, vector, k, set(documents))
+            return nearest(collection, vector, k)
+
+    def _loading(self, collection: Collection) -> Callable[[str], Loaded]:
+        """A document to ids and vectors; of a large one to more ids than `LARGEST`."""
+
+        def load(document_id: str) -> Loaded:
+            if self._ids_of is None:
+                return vectors_of(collection, document_id, LARGEST + 1)
+            ids = self._ids_of(document_id)
+            if not ids or len(ids) > LARGEST:
+                return ids, []
+            rows = self._rows.read(document_id, ids)
+            if rows is not None:
+                return ids, rows
+            return handed_out(collection.get(ids=ids, include=["embeddings"]))
+
+        return load
+
+    def ids(self, document_id: str) -> set[str]:
+        """The chunk ids that a document has vectors for."""
+        with self._using() as collection:
+            return set(collection.get(where={"document": document_id}, include=[])["ids"])
+
+    def vectors(self, document_id: str) -> dict[str, list[float]]:
+        """The vectors of a document's chunks, by chunk id."""
+        with self._using() as collection:
+            ids, embeddings = vectors_of(collection, document_id)
+        return {i: list(map(float, v)) for i, v in zip(ids, embeddings, strict=True)}
+
+    def delete(self, document_id: str) -> None:
+        """Forget a document."""
+        with self._writing(document_id) as collection:
+            collection.delete(where={"document": document_id})
+            self._rows.forget(document_id)
+
+    def count(self) -> int:
+        """How many vectors there are."""
+        with self._using() as collection:
+            return collection.count()
+
+    def compact(self, documents: Iterable[str], stop: threading.Event) -> bool:
+        """Leave nothing on disk but vectors of these documents; False if `stop` was set before.
+
+        Chroma keeps what is deleted in its files, so the rest moves to a folder of its own. What
+        is written meanwhile moves along; searches wait only while the folders are exchanged."""
+        folder = self._folder.with_name(f"{self._folder.name}{FRESH}")
+        fresh = ChromaVectors(folder, self._name.removeprefix(_PREFIX))
+        with self._one_by_one, self._gate:  # after whoever is writing now
+            self._written = set()
+        try:
+            self.count()  # opened, which clears away what is left of an earlier copy
+            fresh.count()  # begun, even if there is nothing to move
+            for document_id in documents:
+                if stop.is_set():
+                    return False
+                with self._using() as collection:
+                    found = vectors_of(collection, document_id)
+                fresh.upsert(document_id, *found)
+            self._exchange(fresh)
+        finally:
+            self._written = None
+            fresh.close()
+            shutil.rmtree(fresh._folder, ignore_errors=True)
+        return True
+
+    def _exchange(self, fresh: ChromaVectors) -> None:
+        with self._gate:
+            self._gate.wait_for(lambda: not self._inside)
+            self._exchanging = True
+        try:
+            collection = self._open()
+            for document_id in self._written or ():
+                fresh.delete(document_id)
+                fresh.upsert(document_id, *vectors_of(collection, document_id))
+            fresh.close()
+            self.close()
+            spent = self._folder.with_name(f"{self._folder.name}{SPENT}")
+            self._folder.rename(spent)
+            fresh._folder.rename(self._folder)
+            shutil.rmtree(spent)
+        finally:
+            with self._gate:
+                self._exchanging = False
+                self._gate.notify_all()
+
+    @contextmanager
+    def _using(self) -> Iterator[Collection]:
+        with self._gate:
+            self._gate.wait_for(lambda: not self._exchanging)
+            self._inside += 1
+        try:
+            yield self._open()
+        finally:
+            with self._gate:
+                self._inside -= 1
+                self._gate.notify_all()
+
+    @contextmanager
+    def _writing(self, document_id: str) -> Iterator[Collection]:
+        """The collection to write to. Raises DiskFull where that is why it fails."""
+        with self._one_by_one, self._using() as collection:
+            if self._written is not None:
+                self._written.add(document_id)
+            try:
+                yield collection
+                if not self._blanked:
+                    self._blanked = blank_unused(self._folder)
+                self._small.forget(document_id)
+            except Exception as error:  # Chroma raises what its parts raise
+                if shutil.disk_usage(self._folder).free > _ROOM:
+                    raise
+                log.error("the vectors could not be written: %s", error)
+                raise DiskFull.now() from error
+
+    def close(self) -> None:
+        """Let go of files and threads."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+            self._client = self._collection = None
+        blank_unused(self._folder)
+
+    def _open(self) -> Collection:
+        with self._lock:
+            if self._collection is None:
+                self._client, self._collection = open_or_begin_anew(self._folder, self._name)
+            return self._collection

@@ -1,0 +1,147 @@
+"""One SQLite file in WAL mode: connections, transactions, and the schema as it grew.
+
+Knows nothing of what the tables mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rag_app.errors import DiskFull, LibraryClosed, LibraryDamaged
+
+_HERE = Path(__file__).parent
+VERSIONS = tuple(sorted(_HERE.glob("schema_*.sql"), key=lambda path: int(path.stem[7:])))
+"""The steps of the schema: the n-th makes version n of version n - 1."""
+
+# What SQLite says when it cannot write more: the file itself, its log, the log's index.
+_FULL = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+)
+
+
+class Database:
+    """Thread-safe: readers run side by side, writers one by one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writing = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._pool = threading.Lock()
+        self._closed = False
+        self.commits = 0  # transactions of this process so far: the same number, the same data
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._prepare()
+        except DiskFull:
+            self.close()
+            raise
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise LibraryDamaged(
+                f"The library file {path} cannot be used: {error}. Put a copy of it back, or "
+                "choose another folder with --data-dir and add the files in files/ again."
+            ) from error
+
+    def _prepare(self) -> None:
+        with self.read() as db:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect on a new file only
+            db.execute("PRAGMA journal_mode = WAL")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > len(VERSIONS):
+                raise LibraryDamaged(
+                    f"The library in {self._path.parent} was made by a newer version of this app. "
+                    "Update the app, or choose another folder with --data-dir."
+                )
+            for number, step in enumerate(VERSIONS[version:], start=version + 1):
+                script = step.read_text("utf-8")
+                db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._pool:
+            self._closed = True
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A connection; every statement is a transaction of its own. Raises LibraryClosed."""
+        with self._pool:
+            if self._closed:
+                raise LibraryClosed.now()
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = sqlite3.connect(
+                self._path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA secure_delete = ON")  # removed text is overwritten
+        try:
+            yield connection
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", None) in _FULL:
+                raise DiskFull.now() from error
+            raise
+        finally:
+            with self._pool:
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    def rewrite(self) -> None:
+        """Write the whole file anew, without what is deleted; readers go on, writers wait.
+
+        Overwriting what is deleted (`secure_delete`) is not enough: SQLite leaves copies of rows
+        that it moved from page to page."""
+        with self._writing, self.read() as db:
+            db.execute("VACUUM")
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if busy:  # a reader was in the way for as long as we wait
+                raise sqlite3.OperationalError("the log could not be cut off")
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one transaction: all of it happens, or nothing."""
+        with self._writing, self.read() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+                self.commits += 1
+            except BaseException:
+                if db.in_transaction:  # a full disk makes SQLite roll back by itself
+                    db.execute("ROLLBACK")
+                raise
+
+
+# Which model's vectors answer: kept, so that a change of the setting is seen at the next start.
+
+
+class AnsweringModel:
+    """What the setting said of the model, and its fingerprint."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    def get(self) -> tuple[str, str] | None:
+        """(choice, fingerprint), None if nothing was ever embedded."""
+        with self._read() as db:
+            row = db.execute("SELECT choice, fingerprint FROM answering_model").fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def set(self, choice: str, fingerprint: str) -> None:
+        """From now on this model's vectors answer."""
+        with self._write() as db:
+            db.execute(
+                "INSERT INTO answering_model VALUES (1, ?, ?) ON CONFLICT (only) "
+                "DO UPDATE SET choice = excluded.choice, fingerprint = excluded.fingerprint",
+                (choice, fingerprint),
+            )

@@ -1,0 +1,229 @@
+"""The truth: which documents there are, how far they have come, which give way and which go.
+
+Every method is one transaction. Knows nothing of vectors, models or files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rag_app.errors import UnknownDocument
+from rag_app.storage.contents import Contents
+from rag_app.storage.database import Database
+from rag_app.storage.provenance import (
+    Fetched,
+    Inside,
+    add_part,
+    going_with,
+    name_after,
+    rename_by_origin,
+    rename_parts,
+    staying_behind,
+    superseded,
+)
+from rag_app.storage.queue import UNCLEANED, Queue
+from rag_app.storage.scans import Scans
+from rag_app.types import Document, Status
+
+
+class Store(Contents):
+    """What is known of documents, and what they say. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(Database(path))
+        self.queue = Queue(self.database)
+        self.fetched = Fetched(self.database)
+        self._listed: tuple[int, list[Document]] | None = None  # as of so many commits
+        self.scans = Scans(self.database)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.database.close()
+
+    def add_document(
+        self, document: Document, *, handed_in: bool = True, inside: Inside | None = None
+    ) -> None:
+        """Keep a received document; keeping it again changes nothing.
+
+        It was `handed_in` by a person, or came out of another, or is in a watched folder."""
+        with self._write() as db:
+            db.execute(
+                "INSERT OR IGNORE INTO documents (id, name, suffix, size, status, added_at) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    document.id,
+                    document.name,
+                    document.suffix,
+                    document.size,
+                    document.status,
+                    document.added_at,
+                ),
+            )
+            # The same file may come back before the old one is fully swept away.
+            db.execute("DELETE FROM removals WHERE document_id = ?", (document.id,))
+            if inside:
+                add_part(db, inside, document.id)
+            elif handed_in:
+                db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document.id,))
+
+    def documents(self, ids: Iterable[str] | None = None) -> list[Document]:
+        """All documents or those of these ids, in the order they were added."""
+        if ids is not None:
+            wanted = json.dumps([*ids])
+            return self._selected("WHERE id IN (SELECT value FROM json_each(?))", wanted)
+        # The page asks for all of them again and again, and most of the time nothing has changed.
+        commits = self.database.commits
+        if self._listed is None or self._listed[0] != commits:
+            self._listed = (commits, self._selected(""))
+        return list(self._listed[1])
+
+    def _selected(self, only: str, *arguments: str) -> list[Document]:
+        with self._read() as db:
+            rows = db.execute(
+                f"SELECT * FROM documents {only} ORDER BY added_at, rowid", arguments
+            ).fetchall()
+        return [_document(row) for row in rows]
+
+    def document(self, document_id: str) -> Document:
+        """The document with this id. Raises UnknownDocument."""
+        with self._read() as db:
+            row = db.execute("SELECT * FROM documents WHERE id = ?", (document_id,)).fetchone()
+        if row is None:
+            raise UnknownDocument("That document is not in the library any more.")
+        return _document(row)
+
+    def document_named(self, name: str) -> Document | None:
+        """The document with this name, if there is one."""
+        with self._read() as db:
+            row = db.execute("SELECT * FROM documents WHERE name = ?", (name,)).fetchone()
+        return _document(row) if row else None
+
+    def set_status(self, document_id: str, status: Status) -> None:
+        """Move a document on; a failure it had is forgotten."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE documents SET status = ?, error = NULL, error_code = NULL WHERE id = ?",
+                (status, document_id),
+            )
+
+    def set_failed(self, document_id: str, message: str, code: str) -> None:
+        """Record why a document cannot be read."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE documents SET status = ?, error = ?, error_code = ? WHERE id = ?",
+                (Status.FAILED, message, code, document_id),
+            )
+
+    def remove(self, document_id: str) -> None:
+        """Forget a document's text and words, and note that its file and vectors are to go too.
+
+        What was unpacked from it and is here for no other reason goes with it."""
+        with self._write() as db:
+            _remove(db, document_id)
+
+    def want_replacement(self, newer: str, older: str) -> None:
+        """Note that a document is to take the place of another as soon as it can be searched."""
+        with self._write() as db:
+            db.execute("UPDATE documents SET replaces = ? WHERE id = ?", (older, newer))
+
+    def keep(self, document_id: str) -> None:
+        """Nothing takes the place of this document any more."""
+        with self._write() as db:
+            db.execute("UPDATE documents SET replaces = NULL WHERE replaces = ?", (document_id,))
+
+    def replacements(self) -> list[tuple[str, str]]:
+        """(newer id, older id) of the replacements that can be carried out now."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT n.id, o.id FROM documents n JOIN documents o ON o.id = n.replaces "
+                "WHERE n.status IN (?, ?)",
+                (Status.SEARCHABLE, Status.READY),
+            )
+            return [tuple(row) for row in rows]
+
+    def replace(self, newer: str, older: str) -> None:
+        """Let a document take the name of another, which is removed, in one step.
+
+        What the other was still to replace itself goes, too, and earlier versions that wait."""
+        with self._write() as db:
+            going = superseded(db, newer, older)
+            before = db.execute("SELECT name FROM documents WHERE id = ?", (newer,)).fetchone()
+            if not going or before is None:
+                return
+            name = name_after(db, going)
+            rivals = json.dumps(going)
+            db.execute(
+                "UPDATE documents SET replaces = ? "
+                "WHERE replaces IN (SELECT value FROM json_each(?)) AND id != ?",
+                (newer, rivals, newer),
+            )
+            for each in going:
+                _remove(db, each)
+            db.execute("UPDATE documents SET name = ?, replaces = NULL WHERE id = ?", (name, newer))
+            rename_parts(db, newer, before[0], name)
+
+    def removals(self) -> list[tuple[str, str]]:
+        """(document id, suffix) of the removed whose file and vectors may still be there."""
+        with self._read() as db:
+            return [tuple(row) for row in db.execute("SELECT document_id, suffix FROM removals")]
+
+    def finish_removal(self, document_id: str) -> None:
+        """Its file and vectors are gone."""
+        with self._write() as db:
+            db.execute("DELETE FROM removals WHERE document_id = ?", (document_id,))
+            _to_clean(db)
+
+    def shred(self) -> None:
+        """Make removed text unreadable on disk and give the space back."""
+        with self._write() as db:
+            # Merging drops the words that deleted chunks left in older segments of the index.
+            db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
+        self.database.rewrite()
+
+
+def _remove(db: sqlite3.Connection, document_id: str) -> None:
+    going = going_with(db, document_id)
+    staying = staying_behind(db, going)
+    for each in going:
+        db.execute(
+            "INSERT OR IGNORE INTO removals SELECT id, suffix FROM documents WHERE id = ?", (each,)
+        )
+        db.execute("DELETE FROM chunks WHERE document_id = ?", (each,))
+        db.execute("DELETE FROM documents WHERE id = ?", (each,))
+    for each in staying:
+        rename_by_origin(db, each)
+    _to_clean(db)
+
+
+def _to_clean(db: sqlite3.Connection) -> None:
+    """Something was removed; counted, so that what comes during the cleaning is not overlooked."""
+    db.execute(
+        "INSERT INTO marks VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+        (UNCLEANED,),
+    )
+
+
+_STATUSES = {status.value: status for status in Status}
+
+
+def _document(row: Any) -> Document:
+    id_, name, suffix, size, status, added_at, title, pages, chunks, *rest = row
+    warnings, error, code, _, language = rest
+    return Document(
+        id=id_,
+        name=name,
+        suffix=suffix,
+        size=size,
+        status=_STATUSES[status],
+        added_at=added_at,
+        pages=pages,
+        chunks=chunks,
+        title=title,
+        warnings=tuple(json.loads(warnings)) if warnings != "[]" else (),
+        error=error,
+        error_code=code,
+        language=language,
+    )

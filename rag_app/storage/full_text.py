@@ -1,0 +1,98 @@
+"""Plain search: which chunks hold all of these words, and in which forms.
+
+Knows nothing of sentences and of how hits are shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_app.storage.database import Database
+from rag_app.storage.words import exactly
+from rag_app.types import Chunk
+
+_FORM = re.compile("\x01(.*?)\x02", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    """A chunk that holds the words."""
+
+    id: str
+    document_id: str
+    words: str  # of the chunk, as it is indexed
+
+
+class WordSearch:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._read = database.read
+
+    def hits(
+        self,
+        terms: Sequence[str],
+        documents: Sequence[str] | None,
+        limit: int,
+        *,
+        any_of_them: bool = False,
+    ) -> list[WordHit]:
+        """The chunks that hold every one of the words and phrases, or any of them; best first."""
+        match = _match(terms, any_of_them)
+        if not match:
+            return []
+        only, given = "", [match]
+        if documents is not None:
+            only = "AND c.document_id IN (SELECT value FROM json_each(?))"
+            given.append(json.dumps(list(documents)))
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT c.id, c.document_id, c.words FROM chunk_words "
+                "JOIN chunks c ON c.rowid = chunk_words.rowid "
+                f"WHERE chunk_words MATCH ? {only} ORDER BY bm25(chunk_words), c.rowid LIMIT ?",
+                (*given, limit),
+            ).fetchall()
+        return [WordHit(*row) for row in rows]
+
+    def forms(
+        self, terms: Sequence[str], ids: Sequence[str]
+    ) -> dict[str, tuple[Chunk, frozenset[str]]]:
+        """Of these chunks, by id: the chunk, and the words of it that were meant, as written.
+
+        Of scripts that are not indexed as they stand, the words come as they are indexed."""
+        match = _match(terms, any_of_them=True)
+        if not match or not ids:
+            return {}
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT c.id, highlight(chunk_words, 1, char(1), char(2)), c.document_id, "
+                'c.page, c.ordinal, c.start, c."end", '
+                'substr(p.text, c.start + 1, c."end" - c.start), c.heading '
+                "FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
+                "JOIN pages p ON p.document_id = c.document_id AND p.number = c.page "
+                "WHERE chunk_words MATCH ? AND c.id IN (SELECT value FROM json_each(?))",
+                (match, json.dumps(list(ids))),
+            ).fetchall()
+        return {row[0]: (Chunk(*row[2:]), frozenset(_FORM.findall(row[1]))) for row in rows}
+
+    def documents_with(self, term: str) -> int:
+        """How many documents hold a word or phrase."""
+        match = _match([term], any_of_them=False)
+        if not match:
+            return 0
+        with self._read() as db:
+            row = db.execute(
+                "SELECT count(DISTINCT c.document_id) FROM chunk_words "
+                "JOIN chunks c ON c.rowid = chunk_words.rowid WHERE chunk_words MATCH ?",
+                (match,),
+            ).fetchone()
+        return int(row[0])
+
+
+def _match(terms: Sequence[str], any_of_them: bool) -> str:
+    """A query in which every term is data, and only the text itself is looked at."""
+    wanted = [" AND ".join(parts) for term in terms if (parts := exactly(term))]
+    joined = (" OR " if any_of_them else " AND ").join(f"({one})" for one in wanted)
+    return f"{{words grams}} : ({joined})" if joined else ""

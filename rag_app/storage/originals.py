@@ -1,0 +1,239 @@
+"""The files as they were handed in, kept as files/<sha256><suffix>.
+
+A user's file name is only ever shown, never used as a path."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rag_app.errors import DiskFull, EmptyFile, LibraryInUse, LimitReached
+
+log = logging.getLogger(__name__)
+
+_BLOCK = 1 << 20
+_LONGEST_NAME = 160
+_UNLOCKED = ".unlocked"
+_INCOMING = "incoming-"
+_OURS = re.compile(r"([0-9a-f]{64})\.")
+INSIDE = " › "  # between a document and what came out of it
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A file that is written down under a temporary name, not yet accepted."""
+
+    path: Path
+    sha256: str
+    size: int
+
+
+class Originals:
+    """A folder of kept files."""
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def receive(self, name: str, data: bytes | Path) -> Incoming:
+        """Write the bytes down. Raises EmptyFile or LimitReached; then nothing is left behind."""
+        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
+        path = Path(temporary)
+        digest, size = hashlib.sha256(), 0
+        try:
+            with os.fdopen(handle, "wb") as file:
+                for block in _blocks(data):
+                    size += len(block)
+                    self._check_size(name, size)
+                    digest.update(block)
+                    file.write(block)
+                file.flush()
+                os.fsync(file.fileno())
+            if not size:
+                raise EmptyFile(
+                    f"“{name}” is empty (0 bytes). Check that it was saved or copied completely."
+                )
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull.now() from error
+            raise LimitReached(
+                f"“{name}” could not be kept: {error.strerror or error}. "
+                "Make room on the disk and add it again."
+            ) from error
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return Incoming(path, digest.hexdigest(), size)
+
+    def adopt(self, name: str, path: Path) -> Incoming:
+        """Take a file over that lies on the same disk and is ours already, where it is.
+
+        Raises LimitReached."""
+        digest, size = hashlib.sha256(), 0
+        for block in _blocks(path):
+            size += len(block)
+            self._check_size(name, size)
+            digest.update(block)
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+        return Incoming(path, digest.hexdigest(), size)
+
+    def _check_size(self, name: str, size: int) -> None:
+        if size > self._max_bytes:
+            raise LimitReached(
+                f"“{name}” is larger than {self._max_bytes >> 20} MB, the limit set by "
+                "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."
+            )
+
+    def keep(self, incoming: Incoming, suffix: str) -> Path:
+        """Give a received file its lasting name."""
+        return incoming.path.replace(self.path(incoming.sha256, suffix))
+
+    def path(self, document_id: str, suffix: str) -> Path:
+        """Where the original of a document lies."""
+        return self._folder / f"{document_id}{suffix}"
+
+    def unlocked(self, document_id: str, suffix: str) -> Path:
+        """Where the copy lies that opens without a password, if one was made."""
+        return self._folder / f"{document_id}{_UNLOCKED}{suffix}"
+
+    def readable(self, document_id: str, suffix: str) -> Path:
+        """The file to read: the unlocked copy if there is one, else the original."""
+        unlocked = self.unlocked(document_id, suffix)
+        return unlocked if unlocked.is_file() else self.path(document_id, suffix)
+
+    def forget(self, document_id: str, suffix: str) -> None:
+        """Delete the original and its unlocked copy, finished or not."""
+        self.path(document_id, suffix).unlink(missing_ok=True)
+        for copy in self._folder.glob(f"{document_id}{_UNLOCKED}*"):
+            copy.unlink(missing_ok=True)
+
+    def sweep(self, known: Collection[str] | None = None) -> None:
+        """Delete what a killed process left half done; nothing else, whoever put it here.
+
+        With the ids that are `known`: also what it kept and did not come to write down. That can be
+        one file at most; more mean that the library is older than its files, which then stay."""
+        for path in [*self._folder.glob(f"{_INCOMING}*"), *self._folder.glob("*.part")]:
+            path.unlink(missing_ok=True)
+        if not known:
+            return
+        ours = [(path, _OURS.match(path.name)) for path in self._folder.iterdir()]
+        unknown = [(path, match[1]) for path, match in ours if match and match[1] not in known]
+        if len({document_id for _, document_id in unknown}) > 1:
+            log.warning("%s holds files that the library does not know", self._folder)
+            return
+        for path, _ in unknown:
+            path.unlink(missing_ok=True)
+
+
+def display_name(name: str) -> str:
+    """A file name as it is shown: without folders and control characters, of sensible length."""
+    last = re.split(r"[\\/]", name)[-1]
+    clean = "".join(c if c.isprintable() else " " for c in last).strip()
+    if len(clean) > _LONGEST_NAME:
+        stem, dot, suffix = clean.rpartition(".")
+        keep = _LONGEST_NAME - len(suffix) - 2
+        clean = f"{stem[:keep]}…{dot}{suffix}" if dot and keep > 0 else clean[:_LONGEST_NAME]
+    return clean if clean.strip(".") else "document"
+
+
+def inside_name(container: str, inner: str) -> str:
+    """How a file inside a file is shown: "archive.zip › plans/roof.pdf"."""
+    longest = _LONGEST_NAME * 2 - len(container) - len(INSIDE)
+    return f"{container}{INSIDE}{inner if len(inner) <= longest else '…' + inner[-longest:]}"
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """A name before and after the last dot of the file's own; the second begins with the dot."""
+    own = max(name.rfind("/"), name.rfind(INSIDE))
+    dot = name.rfind(".")
+    return (name[:dot], name[dot:]) if dot > own else (name, "")
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """`name`, or "name (2)" and so on if it is taken."""
+    used = set(taken)
+    stem, suffix = split_name(name)
+    free, number = name, 2
+    while free in used:
+        free = f"{stem} ({number}){suffix}"
+        number += 1
+    return free
+
+
+def _blocks(data: bytes | Path) -> Iterator[bytes]:
+    if isinstance(data, Path):
+        with data.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+    elif data:
+        yield data
+
+
+# One process owns a data directory: a lock file says so, and goes with the process.
+
+
+def own(folder: Path) -> FileLock:
+    """Make the folder if need be, and take it; release the lock to let go.
+
+    Raises LibraryInUse if another process has it or it cannot be used at all."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / "lock")
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise LibraryInUse(
+            f"The library in {folder} is open in another rag-app. "
+            "Close that one first, or choose another folder with --data-dir."
+        ) from error
+    except OSError as error:
+        raise LibraryInUse(
+            f"The library folder {folder} cannot be used: {error.strerror or error}. "
+            "Choose another folder with --data-dir."
+        ) from error
+    return lock
+
+
+# Room on the disk that is kept for when there is none left, because removing takes room, too.
+
+_SIZE = 2 << 20
+
+
+class Reserve:
+    """A file that stands for nothing but its room."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._take()
+
+    @contextmanager
+    def given_up(self) -> Iterator[None]:
+        """The room is free inside the block, and taken again afterwards if it is still there."""
+        self._path.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            self._take()
+
+    def _take(self) -> None:
+        if self._path.is_file() and self._path.stat().st_size == _SIZE:
+            return
+        try:
+            # Of random bytes: file systems that compress give no room to zeros.
+            self._path.write_bytes(os.urandom(_SIZE))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)

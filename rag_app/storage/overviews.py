@@ -1,0 +1,128 @@
+"""What a document is about, as it was made once: summary, topics, questions that it can answer."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rag_app.storage.database import Database
+from rag_app.types import Heading, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a document and where it stands: `page.text[start:end]` is its text."""
+
+    text: str  # on one line
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A document in short. `questions` None: they have not been looked for yet."""
+
+    outline: tuple[Heading, ...] = ()
+    summary: tuple[Sentence, ...] = ()
+    topics: tuple[str, ...] = ()
+    questions: tuple[str, ...] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing of it is left to be made."""
+        return self.questions is not None
+
+
+class KeptOverviews:
+    """Every method is one transaction; an overview goes with its document."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    def save(self, document_id: str, made_by: str, overview: Overview, chunks: int) -> None:
+        """Keep an overview in place of an earlier one.
+
+        Not if the document is gone, or has been read anew since it had so many `chunks`."""
+        text = json.dumps(asdict(overview), ensure_ascii=False)
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO overviews SELECT id, ?, ? FROM documents "
+                "WHERE id = ? AND chunks = ? AND status NOT IN (?, ?)",
+                (made_by, text, document_id, chunks, Status.RECEIVED, Status.READ),
+            )
+
+    def get(self, document_id: str, made_by: str) -> Overview | None:
+        """The overview of a document, if it was made by this."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT overview FROM overviews WHERE document_id = ? AND made_by = ?",
+                (document_id, made_by),
+            ).fetchone()
+        return _overview(json.loads(row[0])) if row else None
+
+    def complete(self, made_by: str) -> set[str]:
+        """Ids of the documents of which everything was made by this."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT document_id FROM overviews WHERE made_by = ? "
+                "AND json_extract(overview, '$.questions') IS NOT NULL",
+                (made_by,),
+            )
+            return {row[0] for row in rows}
+
+
+def _overview(row: Mapping[str, Any]) -> Overview:
+    questions = row["questions"]
+    return Overview(
+        tuple(Heading(**one) for one in row["outline"]),
+        tuple(Sentence(**one) for one in row["summary"]),
+        tuple(row["topics"]),
+        None if questions is None else tuple(questions),
+    )
+
+
+# The last check of the library, row by row, as JSON; what was made of a document goes with it.
+#
+# Knows nothing of what a row means.
+
+
+class KeptCheck:
+    """Every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    def save(self, about: str, rows: Iterable[tuple[str | None, str]]) -> None:
+        """Keep a check in place of the one before: (id of the document or None, row).
+
+        A row of a document that is gone by now is left out."""
+        with self._write() as db:
+            _forget(db)
+            db.execute("INSERT INTO checks VALUES (1, ?)", (about,))
+            for document_id, row in rows:
+                db.execute(
+                    "INSERT INTO checked (document_id, tried) SELECT ?1, ?2 "
+                    "WHERE ?1 IS NULL OR EXISTS (SELECT 1 FROM documents WHERE id = ?1)",
+                    (document_id, row),
+                )
+
+    def get(self) -> tuple[str, list[str]] | None:
+        """(about the check, its rows), None if there was none."""
+        with self._read() as db:
+            about = db.execute("SELECT about FROM checks").fetchone()
+            rows = db.execute("SELECT tried FROM checked ORDER BY number").fetchall()
+        return (about[0], [row[0] for row in rows]) if about else None
+
+    def clear(self) -> None:
+        """Forget it."""
+        with self._write() as db:
+            _forget(db)
+
+
+def _forget(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM checks")
+    db.execute("DELETE FROM checked")

@@ -1,0 +1,224 @@
+"""Where documents came from: a person, another document, a watched folder.
+
+A document goes with the last of its origins. Functions inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rag_app.storage.database import Database
+from rag_app.storage.originals import inside_name
+
+_DEEPEST = 20  # a chain of containers longer than this is a circle
+
+_ORPHANS = """
+  SELECT DISTINCT p.document_id FROM parts p
+  WHERE p.container_id IN (SELECT value FROM json_each(:going))
+    AND p.document_id NOT IN (SELECT value FROM json_each(:going))
+    AND NOT EXISTS (SELECT 1 FROM handed_in h WHERE h.document_id = p.document_id)
+    AND NOT EXISTS (SELECT 1 FROM watched_files w WHERE w.document_id = p.document_id)
+    AND NOT EXISTS (
+      SELECT 1 FROM parts q WHERE q.document_id = p.document_id
+      AND q.container_id NOT IN (SELECT value FROM json_each(:going)))"""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Where a file came out of."""
+
+    container: str  # the id of the document
+    name: str  # what it is called in there
+
+
+def add_part(db: sqlite3.Connection, inside: Inside, document_id: str) -> None:
+    """Note that a document came out of another; noting it twice is noting it once."""
+    db.execute(
+        "INSERT OR IGNORE INTO parts SELECT ?, id, ? FROM documents WHERE id = ?",
+        (inside.container, inside.name, document_id),
+    )
+
+
+def going_with(db: sqlite3.Connection, document_id: str) -> list[str]:
+    """A document, and all that is here only because it is: what was unpacked from it."""
+    going = [document_id]
+    while found := db.execute(_ORPHANS, {"going": json.dumps(going)}).fetchall():
+        going += [row[0] for row in found]
+    return going
+
+
+def superseded(db: sqlite3.Connection, newer: str, older: str) -> list[str]:
+    """What goes when a document takes the place of another: the other, what that was to replace
+    itself, and what was to replace it and came before the newer."""
+    found: list[str] = []
+    waiting = [older]
+    while waiting:
+        each = waiting.pop(0)
+        row = db.execute("SELECT replaces FROM documents WHERE id = ?", (each,)).fetchone()
+        if row is None or each in (newer, *found) or newer in going_with(db, each):
+            continue
+        found.append(each)
+        waiting += [row[0]] if row[0] else []
+        waiting += [
+            rival[0]
+            for rival in db.execute(
+                "SELECT r.id FROM documents r JOIN documents n ON n.id = ? "
+                "WHERE r.replaces = ? AND r.added_at < n.added_at",
+                (newer, each),
+            )
+        ]
+    return found
+
+
+def name_after(db: sqlite3.Connection, going: Sequence[str]) -> str:
+    """The name that is free when these documents go: of the one that replaces no other."""
+    row = db.execute(
+        "SELECT name FROM documents WHERE id IN (SELECT value FROM json_each(:going)) "
+        "ORDER BY coalesce(replaces, '') IN (SELECT id FROM documents), added_at LIMIT 1",
+        {"going": json.dumps(list(going))},
+    ).fetchone()
+    return str(row[0])
+
+
+def staying_behind(db: sqlite3.Connection, going: Sequence[str]) -> list[str]:
+    """What came out of documents that go and stays, and is called after one of them."""
+    rows = db.execute(
+        "SELECT d.id, d.name, c.name, p.name FROM parts p "
+        "JOIN documents d ON d.id = p.document_id JOIN documents c ON c.id = p.container_id "
+        "WHERE p.container_id IN (SELECT value FROM json_each(:going)) "
+        "AND p.document_id NOT IN (SELECT value FROM json_each(:going))",
+        {"going": json.dumps(list(going))},
+    )
+    return [row[0] for row in rows if row[1] == inside_name(row[2], row[3])]
+
+
+def rename_by_origin(db: sqlite3.Connection, document_id: str) -> None:
+    """Call a document after where it still comes from, unless another has that name."""
+    row = db.execute(
+        "SELECT c.name, p.name FROM parts p JOIN documents c ON c.id = p.container_id "
+        "WHERE p.document_id = ? ORDER BY c.added_at, c.rowid LIMIT 1",
+        (document_id,),
+    ).fetchone()
+    if row is None:
+        row = db.execute(
+            "SELECT name FROM duplicates WHERE document_id = ? ORDER BY name", (document_id,)
+        ).fetchone()
+    if row is not None:
+        name = inside_name(*row) if len(row) == 2 else row[0]
+        db.execute("UPDATE OR IGNORE documents SET name = ? WHERE id = ?", (name, document_id))
+
+
+def has_other_origin(db: sqlite3.Connection, document_id: str) -> bool:
+    """Whether a document is here for another reason than a file of a watched folder."""
+    row = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM handed_in WHERE document_id = :id) "
+        "OR EXISTS (SELECT 1 FROM parts WHERE document_id = :id)",
+        {"id": document_id},
+    ).fetchone()
+    return bool(row[0])
+
+
+def containers(db: sqlite3.Connection, document_id: str) -> list[tuple[str, int]]:
+    """(id, steps up) of all that a document came out of, nearest first."""
+    return [
+        (row[0], row[1])
+        for row in db.execute(
+            "WITH RECURSIVE up (id, steps) AS (SELECT ?, 0 UNION "
+            "SELECT p.container_id, up.steps + 1 FROM up JOIN parts p ON p.document_id = up.id "
+            "WHERE up.steps < ?) "
+            "SELECT id, min(steps) FROM up WHERE steps > 0 GROUP BY id ORDER BY 2",
+            (document_id, _DEEPEST),
+        )
+    ]
+
+
+def contents(db: sqlite3.Connection, document_id: str) -> tuple[int, int]:
+    """How many documents came out of a document, whatever their depth, and their bytes."""
+    row = db.execute(
+        "WITH RECURSIVE down (id) AS (SELECT ? UNION "
+        "SELECT p.document_id FROM down JOIN parts p ON p.container_id = down.id) "
+        "SELECT count(*), coalesce(sum(d.size), 0) FROM down JOIN documents d ON d.id = down.id "
+        "WHERE d.id != ?",
+        (document_id, document_id),
+    ).fetchone()
+    return row[0], row[1]
+
+
+def rename_parts(db: sqlite3.Connection, container_id: str, before: str, after: str) -> None:
+    """Give what came out of a document names that begin with its new one."""
+    db.execute(
+        "UPDATE OR IGNORE documents SET name = ? || substr(name, ?) "
+        "WHERE id IN (SELECT document_id FROM parts WHERE container_id = ?) "
+        "AND substr(name, 1, ?) = ?",
+        (after, len(before) + 1, container_id, len(before), before),
+    )
+
+
+def taken_names(db: sqlite3.Connection, name: str, stem: str) -> list[str]:
+    """`name`, and the names that begin with "stem (", as far as documents have them."""
+    rows = db.execute(
+        "SELECT name FROM documents WHERE name = ? OR (name >= ? AND name < ?)",
+        (name, f"{stem} (", f"{stem} )"),
+    )
+    return [row[0] for row in rows]
+
+
+# Which documents came from the web: the address that was asked for, where it led, and when.
+#
+# Every method is one transaction. Knows nothing of the network.
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document was fetched from."""
+
+    asked: str  # the address as a person gave it
+    address: str  # where that led to
+    at: str  # when it was fetched last, ISO 8601, UTC
+
+
+class Fetched:
+    """The addresses of documents. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    def note(self, document_id: str, origin: Origin) -> None:
+        """A document was fetched, perhaps again; of two addresses it keeps the first."""
+        with self._write() as db:
+            db.execute(
+                "INSERT INTO fetched SELECT id, ?, ?, ? FROM documents WHERE id = ? "
+                "ON CONFLICT (document_id) DO UPDATE SET fetched_at = excluded.fetched_at "
+                "WHERE asked = excluded.asked OR address = excluded.address",
+                (origin.asked, origin.address, origin.at, document_id),
+            )
+
+    def of(self, document_id: str) -> Origin | None:
+        """Where a document was fetched from; None if it was not."""
+        return self.all([document_id]).get(document_id)
+
+    def all(self, document_ids: Iterable[str]) -> dict[str, Origin]:
+        """Where those of these documents came from that were fetched, by id."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT document_id, asked, address, fetched_at FROM fetched "
+                "WHERE document_id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(document_ids)),),
+            ).fetchall()
+        return {row[0]: Origin(*row[1:]) for row in rows}
+
+    def earlier(self, document_id: str) -> str | None:
+        """The latest of the other documents that came from the same address, if there is one."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT o.document_id FROM fetched n JOIN fetched o "
+                "ON o.document_id != n.document_id "
+                "AND (o.asked IN (n.asked, n.address) OR o.address IN (n.asked, n.address)) "
+                "JOIN documents d ON d.id = o.document_id JOIN documents m ON m.id = n.document_id "
+                "WHERE n.document_id = ? AND d.added_at < m.added_at "
+                "ORDER BY d.added_at DESC LIMIT 1",
+                (document_id,),
+            ).fetchone()
+        return str(row[0]) if row else None

@@ -1,0 +1,213 @@
+"""What waits, what is paused, and what is known of each file besides its text.
+
+Every method is one transaction, and none looks through all documents. Knows nothing of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rag_app.storage import provenance
+from rag_app.storage.database import Database
+from rag_app.types import Status
+
+PAUSED, UNCLEANED = "paused", "uncleaned"
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackingBudget:
+    """What may still be unpacked from a document."""
+
+    depth: int  # containers it came out of, one in the other
+    parts: int  # documents that came out of the outermost of them, but not out of this one
+    size: int  # and their bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a report says of a document besides what the document itself says."""
+
+    pages_without_text: int
+    tables: int | None
+    duplicates: tuple[str, ...]
+    parts: tuple[str, ...]
+    inside: tuple[str, ...]
+
+
+class Queue:
+    """The order of work, and the origins of documents. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    # Waiting
+
+    def next(self, statuses: Sequence[Status], without: Iterable[str]) -> str | None:
+        """The id of the first document in one of `statuses` that is not in `without`."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT id FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
+                "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY added_at, rowid LIMIT 1",
+                (json.dumps(list(statuses)), json.dumps(list(without))),
+            ).fetchone()
+        return row[0] if row else None
+
+    def waiting(self, statuses: Sequence[Status]) -> list[tuple[str, int]]:
+        """(id, pages) of the documents in one of `statuses`, first come first."""
+        with self._read() as db:
+            return db.execute(
+                "SELECT id, pages FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
+                "ORDER BY added_at, rowid",
+                (json.dumps(list(statuses)),),
+            ).fetchall()
+
+    def is_waiting(
+        self, ids: Sequence[str], statuses: Sequence[Status], without: Iterable[str]
+    ) -> bool:
+        """Whether one of these documents is in one of `statuses` and not in `without`."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT 1 FROM json_each(?) j JOIN documents d ON d.id = j.value "
+                "WHERE d.status IN (SELECT value FROM json_each(?)) "
+                "AND d.id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+                (json.dumps(list(ids)), json.dumps(list(statuses)), json.dumps(list(without))),
+            ).fetchone()
+        return row is not None
+
+    def cancel(self, document_id: str | None, message: str, code: str) -> int:
+        """Let documents fail that have not been read: this one, or with None all. How many.
+
+        One that waits to be indexed again has been read: it has chunks, or recognised pages."""
+        only, arguments = ("AND id = ?", [document_id]) if document_id else ("", [])
+        with self._write() as db:
+            return db.execute(
+                f"UPDATE documents SET status = ?, error = ?, error_code = ? "
+                f"WHERE status IN (?, ?) AND chunks = 0 AND NOT EXISTS (SELECT 1 FROM scans s "
+                f"WHERE s.document_id = documents.id AND s.words IS NOT NULL) {only}",
+                (Status.FAILED, message, code, Status.RECEIVED, Status.READ, *arguments),
+            ).rowcount
+
+    # Marks
+
+    def mark(self, name: str, value: int) -> None:
+        """Set a mark that outlives the process; 0 takes it away."""
+        with self._write() as db:
+            db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (name, value))
+
+    def unmark(self, name: str, value: int) -> None:
+        """Take so much off a mark; at 0 it is gone."""
+        with self._write() as db:
+            db.execute("UPDATE marks SET value = value - ? WHERE name = ?", (value, name))
+            db.execute("DELETE FROM marks WHERE name = ? AND value <= 0", (name,))
+
+    def marked(self, name: str) -> int:
+        """A mark, 0 if it is not set."""
+        with self._read() as db:
+            row = db.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
+
+    # Origins
+
+    def handed_in(self, document_id: str) -> None:
+        """A person handed this document in: it stays when what it came out of goes."""
+        with self._write() as db:
+            db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document_id,))
+
+    def came_again(self, document_id: str, name: str) -> None:
+        """The same bytes came under another name."""
+        with self._write() as db:
+            db.execute(
+                "INSERT OR IGNORE INTO duplicates SELECT id, ? FROM documents "
+                "WHERE id = ? AND name != ?",
+                (name, document_id, name),
+            )
+
+    def taken_names(self, name: str, stem: str) -> list[str]:
+        """`name`, and the names that begin with "stem (", as far as documents have them."""
+        with self._read() as db:
+            return provenance.taken_names(db, name, stem)
+
+    def going_with(self, document_id: str) -> list[str]:
+        """A document, and all that would be removed with it."""
+        with self._read() as db:
+            return provenance.going_with(db, document_id)
+
+    def superseded(self, newer: str, older: str) -> list[str]:
+        """All that goes when a document takes the place of another."""
+        with self._read() as db:
+            return provenance.superseded(db, newer, older)
+
+    def to_replace(self, document_id: str) -> list[str]:
+        """What a document is to replace once it can be searched, and what that was to replace."""
+        with self._read() as db:
+            rows = db.execute(
+                "WITH RECURSIVE r (id, steps) AS (SELECT replaces, 1 FROM documents WHERE id = ? "
+                "UNION SELECT d.replaces, r.steps + 1 FROM r JOIN documents d ON d.id = r.id "
+                "WHERE r.steps < 100) SELECT DISTINCT d.id FROM r JOIN documents d ON d.id = r.id",
+                (document_id,),
+            )
+            return [row[0] for row in rows]
+
+    def parts(self, document_id: str) -> list[str]:
+        """The documents that came out of a document."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT document_id FROM parts WHERE container_id = ?", (document_id,)
+            )
+            return [row[0] for row in rows]
+
+    def containers(self, document_id: str) -> list[str]:
+        """All that a document came out of, nearest first."""
+        with self._read() as db:
+            return [each for each, _ in provenance.containers(db, document_id)]
+
+    def room(self, document_id: str) -> UnpackingBudget:
+        """How deep a document lies, and how much has come out of what it came out of."""
+        with self._read() as db:
+            above = provenance.containers(db, document_id)
+            outermost = above[-1][0] if above else document_id
+            count, size = provenance.contents(db, outermost)
+            own, own_size = provenance.contents(db, document_id)  # of an earlier reading of it
+        return UnpackingBudget(above[-1][1] if above else 0, count - own, size - own_size)
+
+    def add_part(self, inside: provenance.Inside, document_id: str) -> None:
+        """Note that a document that is here came out of another, too."""
+        with self._write() as db:
+            provenance.add_part(db, inside, document_id)
+
+    # Reports
+
+    def note_tables(self, document_id: str, tables: int | None) -> None:
+        """How many tables a reader told."""
+        with self._write() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO readings SELECT id, ? FROM documents WHERE id = ?",
+                (tables, document_id),
+            )
+
+    def facts(self, document_id: str) -> Facts:
+        """What is known of a document for its report."""
+        one = (document_id,)
+        with self._read() as db:
+            empty = db.execute(
+                "SELECT count(*) FROM pages WHERE document_id = ? "
+                "AND trim(text, char(9, 10, 11, 12, 13, 32, 160)) = ''",
+                one,
+            ).fetchone()[0]
+            tables = db.execute("SELECT tables FROM readings WHERE document_id = ?", one).fetchone()
+            duplicates = db.execute(
+                "SELECT name FROM duplicates WHERE document_id = ? ORDER BY name", one
+            ).fetchall()
+            parts = db.execute(
+                "SELECT d.name FROM parts p JOIN documents d ON d.id = p.document_id "
+                "WHERE p.container_id = ? ORDER BY d.added_at, d.rowid",
+                one,
+            ).fetchall()
+            inside = db.execute(
+                "SELECT d.name FROM parts p JOIN documents d ON d.id = p.container_id "
+                "WHERE p.document_id = ? ORDER BY d.added_at, d.rowid",
+                one,
+            ).fetchall()
+        names = [tuple(row[0] for row in rows) for rows in (duplicates, parts, inside)]
+        return Facts(empty, tables[0] if tables else None, *names)

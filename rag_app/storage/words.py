@@ -1,0 +1,238 @@
+"""BM25 over the full-text index, in libraries of any size.
+
+Scoring every chunk that holds any word of a question grows with the library, since small words
+stand in most of them. So the rarer words say which chunks are scored, and the others take part in
+the scores of these: the order is that of the whole query among them (benchmarks/LOG.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+
+from rag_app.storage.database import Database
+from rag_app.text.scripts import NOT_LATIN, RUN, folded, grams, runs, spaced
+from rag_app.types import of_documents
+
+# Words and phrases as SQLite's full-text index holds them, and as it is asked for them.
+#
+# Every text is quoted in a query, so that what a user wrote stays data.
+
+# Words of languages that change their endings are also found by their first letters; how many was
+# measured, with Snowball's stems beside it (benchmarks/LOG.md).
+_BEGINNING = 5
+_ELISION = re.compile("['’]")
+_DIGIT = re.compile(r"\d")
+
+
+def searched(context: str, words: str) -> tuple[str | None, str | None, str]:
+    """(context, words, grams) as the index has them; None for what it has as it stands."""
+    found = folded(context), folded(words)
+    here, there = (spaced(text) for text in found)
+    cut = " ".join(filter(None, map(grams, found)))
+    return None if here == context else here, None if there == words else there, cut
+
+
+def any_of(words: Sequence[str], endings: bool = False) -> list[str]:
+    """Queries of which a text has to answer one to hold any of `words`.
+
+    `endings`: words of Latin script may end otherwise, too; those of other scripts always may."""
+    found = (part for word in words for part in _loosely(folded(word), endings))
+    return list(dict.fromkeys(found))
+
+
+def holding(word: str) -> str:
+    """A pattern of LIKE, escaped by backslashes, for texts that hold a word as it stands."""
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def exactly(phrase: str) -> list[str]:
+    """What a text must hold to hold a phrase: its words, its grams, or both."""
+    phrase = folded(phrase)
+    around = spaced(phrase)
+    told = [_quoted(around)] if any(c.isalnum() for c in around) else []
+    cut = runs(phrase)
+    if not cut:
+        return told
+    held = [gram for run in cut[:-1] for gram in (*run.grams, *run.tail)]
+    return [*told, _in_order([*held, *cut[-1].grams], cut[-1].open)]
+
+
+def _loosely(word: str, endings: bool) -> list[str]:
+    found = []
+    for part in spaced(word).split(RUN):
+        if any(c.isalnum() for c in part):
+            found += _forms(part.strip(), endings or NOT_LATIN.search(part) is not None)
+    for run in runs(word):
+        if len(run.grams) == 1:
+            found.append(_in_order(run.grams, run.open))
+        else:
+            found += map(_quoted, run.grams)
+    return found
+
+
+def _forms(word: str, endings: bool) -> list[str]:
+    """A word, and its beginning if it may go on otherwise; an elided article stands alone."""
+    if not endings:
+        return [_quoted(word)]
+    parts = [part for part in _ELISION.split(word) if len(part) > 1] or [word]
+    beginnings = [p[:_BEGINNING] for p in parts if len(p) > _BEGINNING and not _DIGIT.search(p)]
+    return [*map(_quoted, parts), *(_in_order([part], is_open=True) for part in beginnings)]
+
+
+def _in_order(held: Sequence[str], is_open: bool) -> str:
+    return _quoted(" ".join(held)) + (" *" if is_open else "")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""').replace("\x00", " ") + '"'
+
+
+# Words of the title and headings count less than words of the text itself.
+_WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
+_SMALL = 20_000  # chunks; a library with fewer is searched by every word
+_LARGE = 50_000  # chunks; rare words alone are looked up only if they are missed
+_FEW = 64  # documents; more are picked out of what is found in all
+_WIDE, _WIDER = 5, 50  # times as many as are asked for, to be picked from
+_SCORED = 5_000  # chunks that are scored one by one (benchmarks/LOG.md)
+_LEAST = 1_000  # chunks that the rarer words have to stand in, all together
+_EVERYWHERE = 2  # a word in more than every second chunk adds nothing to BM25
+_COMMON = 20_000  # chunks that a word is in; more of them may be estimated
+_SAMPLES, _SAMPLED = 20, 20  # stretches of the library, and the share of each that is counted
+_GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
+
+Found = list[tuple[str, float]]
+
+
+class RankedWords:
+    """Chunks that hold the words of a question, best first. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._read = database.read
+        self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
+
+    def search(
+        self,
+        words: Sequence[str],
+        phrases: Sequence[str],
+        limit: int,
+        documents: Sequence[str] | None = None,
+        endings: bool = False,
+    ) -> Found:
+        """(chunk id, BM25 score) of chunks that hold any of `words`, or else all `phrases`."""
+        exact = [part for phrase in phrases for part in exactly(phrase)]
+        parts = [] if exact else any_of(words, endings)
+        if not exact and not parts:
+            return []
+        with self._read() as db:
+            if exact:
+                return _best(db, " AND ".join(exact), limit, documents)
+            if documents is not None and len(documents) > _FEW:
+                among = self._among(db, parts, limit, documents)
+                if among is not None:
+                    return among
+            return self._best_of(db, parts, limit, documents)
+
+    def _among(
+        self, db: sqlite3.Connection, parts: list[str], limit: int, documents: Sequence[str]
+    ) -> Found | None:
+        """The best chunks of many documents; None if the best of all are of others.
+
+        A million rows that may be found take a second to be listed."""
+        chosen = of_documents(documents)
+        for wide in (_WIDE * limit, _WIDER * limit):
+            found = self._best_of(db, parts, wide, None)
+            kept = [one for one in found if chosen(one[0])]
+            if len(kept) >= limit:
+                return kept[:limit]
+            if len(found) < wide:  # common words alone may be in those that are chosen
+                break
+        return None
+
+    def _best_of(
+        self, db: sqlite3.Connection, parts: list[str], limit: int, documents: Sequence[str] | None
+    ) -> Found:
+        first, others = self._told_apart(db, parts, documents is None)
+        found: dict[str, float] = {}
+        if others:  # scores of both queries can be compared: BM25 is a sum over the words
+            both = f"{_any(first)} AND {_any(others)}"
+            found = dict(_best(db, both, limit, documents))
+        if len(found) < limit or _chunks(db) <= _LARGE:
+            found = dict(_best(db, _any(first), limit, documents)) | found
+        return sorted(found.items(), key=lambda one: -one[1])[:limit]
+
+    def _told_apart(
+        self, db: sqlite3.Connection, parts: list[str], narrow: bool
+    ) -> tuple[list[str], list[str]]:
+        """Words of which a chunk has to hold one, and others that make it better."""
+        chunks = _chunks(db)
+        if chunks <= _SMALL:
+            return parts, []
+        counts = {part: self._count(db, part, chunks) for part in parts}
+        ordered = sorted(parts, key=lambda part: counts[part])
+        telling = [part for part in ordered if counts[part] * _EVERYWHERE <= chunks]
+        first: list[str] = []
+        total = 0
+        for part in ordered:
+            enough = part not in telling or (narrow and total + counts[part] > _SCORED)
+            if total >= _LEAST and enough:
+                break
+            first.append(part)
+            total += counts[part]
+        return first, telling[len(first) :]
+
+    def _count(self, db: sqlite3.Connection, part: str, chunks: int) -> int:
+        """How many chunks hold a word: counted once, and again when the library has grown."""
+        count, of = self._counted.get(part, (0, 0))
+        if not of <= chunks <= of * _GROWN:
+            count = _estimated(db, part, chunks) if chunks > _LARGE else 0
+            if count < _COMMON:
+                count = _counted(db, part, 0, chunks)
+            self._counted[part] = count, chunks
+        return count
+
+
+def _chunks(db: sqlite3.Connection) -> int:
+    count: int = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
+    return count
+
+
+def _estimated(db: sqlite3.Connection, part: str, chunks: int) -> int:
+    """The same, from a twentieth of the chunks: reading a whole list takes 10 ms a million."""
+    step = chunks // _SAMPLES
+    width = max(1, step // _SAMPLED)
+    seen = sum(_counted(db, part, n * step, n * step + width) for n in range(_SAMPLES))
+    return seen * step // width
+
+
+def _counted(db: sqlite3.Connection, part: str, after: int, last: int) -> int:
+    count: int = db.execute(
+        "SELECT count(*) FROM chunk_words WHERE chunk_words MATCH ? AND rowid > ? AND rowid <= ?",
+        (part, after, last),
+    ).fetchone()[0]
+    return count
+
+
+def _any(parts: Sequence[str]) -> str:
+    return "(" + " OR ".join(parts) + ")"
+
+
+def _best(db: sqlite3.Connection, match: str, limit: int, documents: Sequence[str] | None) -> Found:
+    """The best chunks of a query. Only what is kept is looked up beside the index."""
+    only, arguments = "", [match]
+    if documents is not None:
+        chosen = "FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
+        ids = json.dumps(list(documents))
+        first, last = db.execute(f"SELECT min(rowid), max(rowid) {chosen}", (ids,)).fetchone()
+        # The index jumps to the first; the plus keeps it from being asked once for every chunk.
+        only = f"AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT rowid {chosen})"
+        arguments += [first, last, ids]
+    return db.execute(
+        "SELECT c.id, f.score FROM ("
+        f"SELECT rowid AS place, -bm25(chunk_words, {_WEIGHTS}) AS score FROM chunk_words "
+        f"WHERE chunk_words MATCH ? {only} ORDER BY score DESC, rowid LIMIT ?) f "
+        "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
+        (*arguments, limit),
+    ).fetchall()

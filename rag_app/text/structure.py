@@ -1,0 +1,248 @@
+"""Headings of a document: guessed from lines that look like one, and the path a place stands under.
+
+Knows pages and sentences, nothing of files or chunks."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rag_app.types import Heading, Page
+
+Spans = Sequence[tuple[int, int]]
+
+_LONGEST = 90  # characters of a line that can be a heading
+_LONGEST_PATH = 160
+_OFTEN = 3  # a line on more pages than this is a running title
+_MARKDOWN = re.compile(r"(#{1,6})\s+(.*?)[\s#]*\Z")
+_NAMED = re.compile(
+    r"(?:(part)\s+(?:\d{1,2}|[ivx]{1,5})|(item|chapter|article)\s+\d{1,3}[a-z]?"
+    r"|(note|section|appendix|exhibit|schedule)\s+(?:\d{1,3}|[a-z]))\b(?!,)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})[.)]?\s+[^\W\d_]")
+_OF_TABLES = re.compile(r"[$€£¥%☐☒☑]|\d{3,}(?!\d).*\s\S*\d|\s\d+\Z")  # sums, ticks, page numbers
+_JOINS = frozenset(["and", "or", "of", "by", "with", "from"])
+_SMALL = frozenset(
+    ["and", "or", "of", "the", "a", "an", "to", "in", "for", "by", "with", "from", "on", "at", "as"]
+)
+
+
+class SectionPaths:
+    """The section path at every place of a document."""
+
+    def __init__(self, headings: Sequence[Heading]) -> None:
+        self._places: list[tuple[int, int]] = []
+        self._paths: list[str] = []
+        above: list[Heading] = []
+        for heading in sorted(headings, key=lambda each: (each.page, each.start)):
+            while above and above[-1].level >= heading.level:
+                above.pop()
+            above.append(heading)
+            self._places.append((heading.page, heading.start))
+            self._paths.append(_path([each.text for each in above]))
+
+    def path(self, page: int, end: int) -> str:
+        """The path of the last heading that begins before offset `end` of a page."""
+        index = bisect_left(self._places, (page, end))
+        return self._paths[index - 1] if index else ""
+
+
+def _path(titles: list[str]) -> str:
+    """Titles joined, the outermost dropped while the path is too long to be read."""
+    named = [" ".join(title.split()) for title in titles if title.strip()]
+    while len(named) > 1 and len(" > ".join(named)) > _LONGEST_PATH:
+        named.pop(0)
+    return " > ".join(named)[:_LONGEST_PATH]
+
+
+def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Heading]:
+    """The lines that look like headings; `spans` are the sentences of each page."""
+    found = [
+        heading
+        for page, units in zip(pages, spans, strict=True)
+        for heading in _on_page(page, units)
+    ]
+    seen = Counter(_shape(text) for text in {(each.page, each.text) for each in found})
+    return [each for each in found if seen[_shape((each.page, each.text))] <= _OFTEN]
+
+
+def _shape(found: tuple[int, str]) -> str:
+    """A heading's text without digits, so that page numbers do not hide a running title."""
+    return re.sub(r"\d+|continued|[\s().]+", "", found[1].lower())
+
+
+def _on_page(page: Page, units: Spans) -> Iterator[Heading]:
+    for index, (start, end) in enumerate(units):
+        if end - start > _LONGEST:
+            continue
+        line = page.text[start:end]
+        level = _level(line)
+        if level and (level < 5 or _opens_prose(page.text, units[index + 1 : index + 2])):
+            marked = _MARKDOWN.match(line)
+            yield Heading(page.number, start, level, marked.group(2) if marked else line)
+
+
+def _opens_prose(text: str, following: Spans) -> bool:
+    """Whether running text comes next: in title case a heading and a table's cell look alike."""
+    return any(end - start > 60 and text[end - 1] in ".:;" for start, end in following)
+
+
+def _level(line: str) -> int:
+    """How deep a heading this line is, 0 if none. Only a guess, so few levels."""
+    marked = _MARKDOWN.match(line)
+    if marked:
+        return len(marked.group(1))
+    if line[-1] in ".,;:?!" or line[0].islower() or sum(map(str.isalpha, line)) < 3:
+        return 0
+    words = line.split()
+    if len(words) > 14 or words[0].lower() in _JOINS or ";" in line or _OF_TABLES.search(line):
+        return 0
+    named = _NAMED.match(line)
+    if named and _is_title(words):
+        return 1 if named.group(1) else 2 if named.group(2) else 3
+    numbered = _NUMBERED.match(line)
+    if numbered and _is_title(words[1:2]):
+        return min(4, 3 + numbered.group(1).count("."))
+    if line.isupper() and len(words) > 1:
+        return 4
+    return 5 if len(words) > 1 and _is_title(words) else 0
+
+
+def _is_title(words: list[str]) -> bool:
+    """Whether every word of weight begins with a capital."""
+    heavy = [word for word in words if word.lower() not in _SMALL and word[0].isalpha()]
+    return bool(heavy) and all(word[0].isupper() for word in heavy)
+
+
+# The names of a table's columns, for rows that stand far below them. Knows no files or chunks.
+#
+# Tables are rows of cells with " | " between them, as every reader writes them.
+
+_LOOKED_AT = 10  # rows in which the names are looked for
+_LONGEST_TABLE, _LONGEST_CELL, _COLUMNS_LONGEST = 20_000, 60, 120  # characters
+_BETWEEN = re.compile(r"\s\|\s")
+_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # under the names, in Markdown
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def columns_above(text: str, start: int) -> str:
+    """The row that names the columns of the table in which `start` stands; "" if it is not above.
+
+    It is the first of the rows with the most cells."""
+    here = text.rfind("\n", 0, start) + 1
+    rows: list[str] = []
+    end = here - 1
+    if not _BETWEEN.search(_line(text, here)):
+        return ""
+    while end > max(0, here - _LONGEST_TABLE):
+        begin = text.rfind("\n", 0, end) + 1
+        row, end = text[begin:end], begin - 1
+        if _RULE.fullmatch(row):
+            continue
+        if not _BETWEEN.search(row):
+            break
+        rows.append(row)
+    first = [_cells(row) for row in rows[: -_LOOKED_AT - 1 : -1]]
+    most = max(map(len, first), default=0)
+    names = next((cells for cells in first if len(cells) == most), [])
+    if not names or not _are_names(names):
+        return ""
+    line = " | ".join(names)
+    return line if len(line) <= _COLUMNS_LONGEST else line[:_COLUMNS_LONGEST].rpartition(" | ")[0]
+
+
+def _line(text: str, start: int) -> str:
+    end = text.find("\n", start)
+    return text[start:] if end < 0 else text[start:end]
+
+
+def _cells(row: str) -> list[str]:
+    cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+    return [cell for cell in cells if cell]
+
+
+def _are_names(cells: list[str]) -> bool:
+    """Whether most of them are words, and none is a sentence."""
+    worded = sum(bool(_LETTER.search(cell)) for cell in cells)
+    return 2 * worded >= len(cells) and max(map(len, cells)) <= _LONGEST_CELL
+
+
+# What runs through a document: the heads and feet of its pages, with their numbers.
+#
+# Only pages that have a picture have any: other texts are not laid out. Knows nothing of files or
+# chunks.
+
+_FEWEST, _SHARE = 4, 0.25  # pages that a line stands on, and the share of all that they are
+_LINES = 3  # looked at, at each end of a page
+_RUNNING_LONGEST = 120  # characters of a line that may be one
+_LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
+_NUMBER = re.compile(r"\d{1,5}")
+_RUNNING_LETTER = re.compile(r"[^\W\d_]")
+_Lines = list[tuple[int, int, str]]  # start, end, and what is compared
+
+
+def own_texts(pages: Sequence[Page]) -> list[tuple[int, int]]:
+    """From where to where each page says something of its own.
+
+    A line with words stays where it stands for the first time, so that it can be found; so does a
+    page that says nothing else."""
+    edges = [_edges(page) if page.width else ([], []) for page in pages]
+    many = max(_FEWEST, _SHARE * sum(any(sides) for sides in edges))
+    _number(pages, edges, many)
+    running = [_running([each[side] for each in edges], many) for side in (0, 1)]
+    seen: set[str] = set()
+    spans = []
+    for page, (top, bottom) in zip(pages, edges, strict=True):
+        start = max((end for _, end in _leading(top, running[0], seen)), default=0)
+        end = min((at for at, _ in _leading(bottom, running[1], seen)), default=len(page.text))
+        seen.update(text for _, _, text in (*top, *bottom))
+        spans.append((start, end) if page.text[start:end].strip() else (0, len(page.text)))
+    return spans
+
+
+def _edges(page: Page) -> tuple[_Lines, _Lines]:
+    """The first lines of a page, and the last, from its end."""
+    lines = [(m.start(), m.end(), " ".join(m[0].split())) for m in _LINE.finditer(page.text)]
+    return lines[:_LINES], lines[: -_LINES - 1 : -1]
+
+
+def _number(pages: Sequence[Page], edges: Sequence[tuple[_Lines, _Lines]], many: float) -> None:
+    """Put "#" for the number of the page, which may begin to count anywhere, or its label."""
+    shifts = Counter(
+        shift
+        for page, sides in zip(pages, edges, strict=True)
+        for shift in {
+            int(number) - page.number
+            for side in sides
+            for _, _, text in side
+            for number in _NUMBER.findall(text)
+        }
+    )
+    usual = [shift for shift, often in shifts.items() if often >= many]
+    for page, sides in zip(pages, edges, strict=True):
+        names = [f"0*{page.number + shift}" for shift in usual]
+        if page.label:
+            names.append(re.escape(page.label))
+        if names:
+            name = re.compile(rf"(?<![\w.,])(?:{'|'.join(names)})(?![\w%]|[.,]\d)")
+            for side in sides:
+                side[:] = [(start, end, name.sub("#", text)) for start, end, text in side]
+
+
+def _running(edges: Sequence[_Lines], many: float) -> set[str]:
+    """What stands at this end of many pages."""
+    counts = Counter(text for lines in edges for text in {line[2] for line in lines})
+    return {
+        text for text, often in counts.items() if often >= many and len(text) <= _RUNNING_LONGEST
+    }
+
+
+def _leading(lines: _Lines, running: set[str], seen: set[str]) -> Iterator[tuple[int, int]]:
+    """Where those of the outermost lines stand that run through and were said before."""
+    for start, end, text in lines:
+        if text not in running or (text not in seen and _RUNNING_LETTER.search(text)):
+            return
+        yield start, end

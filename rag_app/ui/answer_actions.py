@@ -1,0 +1,264 @@
+"""The row of buttons under an answer: plain HTML, and two listeners for all of them.
+
+Copying happens in the browser; every other press is reported and carried out by the page. Thumbs
+have a listener of their own, so that a small part of the page can take them without the rest being
+drawn anew. The other one also says it when the browser has lost the network."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import streamlit as st
+
+from rag_app.export.conversation import as_text, where_in
+from rag_app.library import Library
+from rag_app.ui import texts_answers
+from rag_app.ui.jobs import caught
+from rag_app.ui.state import ShownExchange, current, say
+
+KEY, THUMBS = "actions", "thumbs"
+
+_KINDS = {KEY: ("copy", "again", "edit", "why"), THUMBS: ("up", "down")}
+_ACT = re.compile(r"([a-z]+):([0-9a-f]{16})")
+
+_HTML = '<div id="said" role="status"></div><div id="lost" role="alert" popover="manual"></div>'
+
+_CSS = """
+#said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+#lost { position: fixed; inset: .75rem 0 auto; margin: 0 auto; max-width: min(34rem, 92vw);
+  padding: .65rem 1rem; border: 0; border-radius: .75rem; background: #8a2c0d; color: #fff;
+  font: 400 .9rem/1.45 var(--st-font); box-shadow: 0 .5rem 2rem rgb(0 0 0 / .2); }
+"""
+
+# The cleanup of an earlier call is not run when data or theme change: hence the AbortController.
+_JS = r"""
+const SELECTOR = 'button[data-act]';
+export default function ({ data, parentElement, setTriggerValue }) {
+  parentElement.__listening?.abort();
+  const controller = parentElement.__listening = new AbortController();
+  const on = { signal: controller.signal };
+  const said = parentElement.querySelector('#said');
+  const lost = parentElement.querySelector('#lost');
+  const connection = () => {
+    lost.textContent = navigator.onLine ? '' : data.offline;
+    lost.togglePopover(!navigator.onLine);
+  };
+  if (data.kinds.includes('copy')) {  // it is enough that one listener says it
+    addEventListener('offline', connection, on);
+    addEventListener('online', connection, on);
+    connection();
+  }
+  const soon = (times, look) => { if (!look() && times) setTimeout(soon, 120, times - 1, look); };
+  const byHand = text => {  // where the page is not served safely there is no clipboard to ask
+    const field = document.createElement('textarea');
+    field.value = text;
+    field.style.position = 'fixed';
+    field.style.opacity = '0';
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand('copy');
+    field.remove();
+    return done;
+  };
+  const copy = async button => {
+    const text = button.closest('.acts').querySelector('.to-copy').textContent;
+    let done = true;
+    try { await navigator.clipboard.writeText(text); } catch { done = byHand(text); }
+    button.focus();
+    said.textContent = done ? data.copied : data.failed;
+    button.dataset.tip = said.textContent;
+    button.classList.toggle('done', done);
+    setTimeout(() => {
+      said.textContent = '';
+      delete button.dataset.tip;
+      button.classList.remove('done');
+    }, 1800);
+  };
+  const press = button => {  // at once; the page says the same a moment later
+    const pressed = button.getAttribute('aria-pressed') !== 'true';
+    for (const each of button.parentElement.querySelectorAll('[aria-pressed]'))
+      each.setAttribute('aria-pressed', String(each === button && pressed));
+  };
+  const keepFocus = act => soon(12, () => {  // the row is drawn anew, and the focus is lost
+    if (document.activeElement && document.activeElement !== document.body) return false;
+    document.querySelector(`[data-act="${act}"]`)?.focus({ preventScroll: true });
+    return false;
+  });
+  const intoView = (button, act) => {  // what opens under the row is seen from its beginning
+    const scroller = button.closest('.stMain');
+    const y = Math.min(button.getBoundingClientRect().top, innerHeight * .4);
+    const stop = new AbortController();
+    for (const kind of ['wheel', 'touchmove', 'keydown'])
+      addEventListener(kind, () => stop.abort(), { once: true, passive: true });
+    soon(15, () => {
+      const now = document.querySelector(`[data-act="${act}"]`);
+      if (now && !stop.signal.aborted) scroller.scrollTop += now.getBoundingClientRect().top - y;
+      return stop.signal.aborted;
+    });
+  };
+  const intoField = () => soon(25, () => {
+    const field = document.querySelector('[class*="st-key-edited-"] textarea');
+    if (!field) return false;
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
+    return true;
+  });
+  document.addEventListener('click', event => {
+    const button = event.target instanceof Element ? event.target.closest(SELECTOR) : null;
+    if (!button) return;
+    const act = button.dataset.act, kind = act.split(':')[0];
+    if (!data.kinds.includes(kind)) return;
+    event.preventDefault();
+    if (kind === 'copy') return copy(button);
+    const opens = kind === 'why' ? 'aria-expanded' : kind === 'down' ? 'aria-pressed' : '';
+    const toOpen = opens && button.getAttribute(opens) !== 'true';
+    if (kind === 'up' || kind === 'down') press(button);
+    setTriggerValue('act', act);
+    kind === 'edit' ? intoField() : keepFocus(act);
+    if (toOpen) intoView(button, act);
+  }, on);
+  return () => controller.abort();
+}
+"""
+
+_listener = st.components.v2.component("rag_app_actions", html=_HTML, css=_CSS, js=_JS)
+
+
+def pressed(key: str = KEY) -> tuple[str, ShownExchange] | None:
+    """Which button was just pressed, and under which answer. Call it before answers are drawn.
+
+    It comes from the browser, so it may be anything."""
+    with st.container(key=f"{key}_listener"):
+        said = _listener(
+            key=key,
+            data={
+                "kinds": _KINDS[key],
+                "copied": texts_answers.COPIED,
+                "failed": texts_answers.NOT_COPIED,
+                "offline": texts_answers.OFFLINE,
+            },
+            on_act_change=lambda: None,
+        ).act
+    found = _ACT.fullmatch(said) if isinstance(said, str) else None
+    exchange = current().exchange(found[2]) if found else None
+    if found is None or exchange is None or exchange.running or found[1] not in _KINDS[key]:
+        return None
+    return found[1], exchange
+
+
+def row(library: Library, exchange: ShownExchange, why: bool) -> None:
+    """The buttons that make sense under an answer; `why`: that it says why is on."""
+    answer = exchange.generation.now().answer if exchange.generation else None
+    buttons = []
+    if answer and exchange.kept:
+        buttons += [
+            _button("up", exchange, texts_answers.GOOD, pressed=exchange.rating > 0),
+            _button("down", exchange, texts_answers.BAD, pressed=exchange.rating < 0),
+        ]
+    if answer:
+        buttons.append(_button("copy", exchange, texts_answers.COPY))
+    buttons.append(_button("again", exchange, texts_answers.ANSWER_AGAIN))
+    buttons.append(_button("edit", exchange, texts_answers.EDIT))
+    if answer:
+        buttons.append(_button("why", exchange, texts_answers.WHY, expanded=why))
+    copied = ""
+    if answer:
+        text = as_text(answer, where_in(library))
+        copied = f"<span class='to-copy' hidden>{escape(text)}</span>"
+    label = escape(texts_answers.ABOUT_ANSWER, quote=True)
+    st.html(f"<div class='acts' role='group' aria-label='{label}'>{''.join(buttons)}{copied}</div>")
+
+
+def _button(
+    act: str,
+    exchange: ShownExchange,
+    label: str,
+    *,
+    pressed: bool | None = None,
+    expanded: bool | None = None,
+) -> str:
+    state = "" if pressed is None else f" aria-pressed='{str(pressed).lower()}'"
+    state += "" if expanded is None else f" aria-expanded='{str(expanded).lower()}'"
+    return (
+        f"<button type='button' data-act='{act}:{exchange.id}' aria-label='{escape(label)}'{state}>"
+        f"<span>{escape(label)}</span></button>"
+    )
+
+
+# Thumbs: an answer is good or bad, and if it is bad, why. Kept with the answer in the store.
+#
+# A thumb is shown by the browser at once and taken by a part of the page that is only that: a
+# conversation of any length is not drawn anew for it.
+
+
+def listen(library: Library) -> None:
+    """Take a thumb that was pressed. Call it before anything else is drawn: whatever has the page
+    drawn anew from the start would lose it."""
+    session = current()
+    session.drawing = True
+    try:
+        _take(library)
+    finally:
+        session.drawing = False
+
+
+@st.fragment
+def _take(library: Library) -> None:
+    session = current()
+    reasoning = session.reasoning
+    with caught(say):
+        found = pressed(THUMBS)
+        if found is not None:
+            rate(library, found[1], 1 if found[0] == "up" else -1)
+    if (session.reasoning != reasoning or session.notice) and not session.drawing:
+        session.redraw = True
+        st.rerun()  # what was asked under the answer, or what is to be said, is elsewhere
+
+
+def rate(library: Library, exchange: ShownExchange, rating: int) -> None:
+    """1 good, -1 bad; the same again takes it back."""
+    session = current()
+    exchange.rating = 0 if exchange.rating == rating else rating
+    library.conversations.rate(exchange.id, exchange.rating)
+    session.reasoning = exchange.id if exchange.rating < 0 else None
+
+
+def draw(library: Library, exchange: ShownExchange) -> None:
+    """Asks for the reason of a bad rating, right after it was given."""
+    if current().reasoning != exchange.id:
+        return
+    with st.form("reason", border=False):
+        st.pills(
+            texts_answers.WHAT_WAS_WRONG,
+            list(texts_answers.REASONS),
+            format_func=lambda reason: texts_answers.REASONS[reason],
+            key="reason_kind",
+        )
+        st.text_input(
+            texts_answers.REASON_TEXT,
+            key="reason_text",
+            placeholder=texts_answers.REASON_TEXT,
+            label_visibility="collapsed",
+            max_chars=1_000,
+        )
+        st.html(f"<p class='note'>{texts_answers.RATING_KEPT}</p>")
+        with st.container(horizontal=True):
+            st.form_submit_button(
+                texts_answers.SEND, key="reason_send", on_click=_send, args=(library, exchange.id)
+            )
+            st.form_submit_button(
+                texts_answers.SKIP, key="reason_skip", type="tertiary", on_click=_skip
+            )
+
+
+@caught(say)
+def _send(library: Library, exchange_id: str) -> None:
+    kind, said = st.session_state["reason_kind"], st.session_state["reason_text"]
+    reason = ": ".join(part.strip() for part in (kind, said) if part and part.strip())
+    library.conversations.rate(exchange_id, -1, reason)
+    current().reasoning = None
+
+
+def _skip() -> None:
+    current().reasoning = None

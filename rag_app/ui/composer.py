@@ -1,0 +1,132 @@
+"""A question on its way: kept in the conversation, then answered in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from rag_app.answering.ask_options import AskOptions
+from rag_app.answering.model_spec import parse
+from rag_app.library import Library
+from rag_app.types import QUOTING, Added
+from rag_app.ui import live_answer, session_sync, texts
+from rag_app.ui.jobs import caught
+from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current
+
+# Dropped files go to the library, one by one; what became of them is remembered as a receipt.
+
+
+class Upload(Protocol):
+    """A file as the browser handed it over; its name is untrusted."""
+
+    file_id: str
+    name: str
+
+    def getvalue(self) -> bytes:
+        """Its bytes."""
+        ...
+
+
+def add(
+    library: Library,
+    session: Session,
+    uploads: Sequence[Upload],
+    progress: Callable[[float], object] = lambda share: None,
+) -> list[str]:
+    """Add every file, whatever becomes of the others. Returns the ids of their documents.
+
+    A run that was stopped half way and comes again goes on where it was."""
+    again = any(upload.file_id in session.handled for upload in uploads)
+    receipt = session.receipt = (session.receipt if again else None) or Receipt()
+    ids = []
+    for index, upload in enumerate(uploads):
+        progress(index / len(uploads))
+        if upload.file_id in session.handled or _is_hidden(upload.name):
+            continue
+        with caught(receipt.refused.append):
+            ids.append(_add(library, receipt, upload))
+        session.handled.add(upload.file_id)
+    return ids
+
+
+def _add(library: Library, receipt: Receipt, upload: Upload) -> str:
+    folder, _, name = upload.name.replace("\\", "/").rpartition("/")
+    added = library.add(name, upload.getvalue())
+    if folder and not added.duplicate:
+        library.shelves.put(added.document.id, folder)
+    receipt.known += added.duplicate
+    receipt.added += not added.duplicate
+    receipt.notes += added.warnings
+    receipt.replaceable += _replaceable(library, added, name)
+    return added.document.id
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a file is one that systems put into folders unasked."""
+    inside, _, last = name.replace("\\", "/").rpartition("/")
+    return bool(inside) and (last.startswith(".") or last in ("Thumbs.db", "desktop.ini"))
+
+
+def _replaceable(library: Library, added: Added, offered: str) -> list[Replaceable]:
+    """The older document whose name the new one wanted, if there is one."""
+    new = added.document
+    if added.duplicate or new.name == offered:
+        return []
+    return [
+        Replaceable(new.id, older.name, older.id)
+        for older in library.documents()
+        if older.name == offered and older.id != new.id
+    ][:1]
+
+
+def replace(library: Library, choice: Replaceable) -> None:
+    """Let the new document take the name and the place of the older one."""
+    library.replace(choice.older_id, choice.document_id)
+
+
+def submit(
+    library: Library,
+    question: str,
+    uploads: Sequence[Upload] = (),
+    only: list[str] | None = None,
+) -> None:
+    """Take files and a question, or either; the answer is made in the background.
+
+    Of `only` these documents if they are given, else of those that are ticked."""
+    session_sync.look(library)
+    session = current()
+    first = add(library, session, uploads) if uploads else []
+    exchange = ShownExchange(question, tuple(upload.name for upload in uploads), first=tuple(first))
+    session.exchanges.append(exchange)
+    if not question.strip() and uploads:
+        return
+    exchange.documents = only or session.chosen(library.documents())
+    if exchange.documents == []:
+        exchange.error = texts.NONE_CHOSEN
+        return
+    begin(library, session, exchange)
+
+
+def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
+    """Have the answer made by who answers now."""
+    by = session.generator
+    exchange.quoting = parse(by or library.settings.generator).kind in QUOTING
+    exchange.seen, exchange.drawn, exchange.rating = False, False, 0
+    session.explained.discard(exchange.id)
+    if not exchange.kept:
+        if session.conversation is None:
+            session.conversation = library.conversations.start(exchange.question)
+        exchange.id = library.conversations.ask(
+            session.conversation, exchange.question, exchange.documents
+        )
+        exchange.kept = True
+    exchange.generation = live_answer.ask(
+        library,
+        exchange.id,
+        exchange.question,
+        exchange.documents,
+        exchange.first,
+        AskOptions(by, session.language, session.caution, session.top_k),
+        session.turns_before(exchange),
+        exchange.quoting,
+    )

@@ -1,0 +1,225 @@
+"""The conversations: begin a new one, find, continue, rename and delete the earlier ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from html import escape
+
+import streamlit as st
+
+from rag_app.export.conversation import export, file_name
+from rag_app.library import Library
+from rag_app.storage import Conversation
+from rag_app.text.highlighting import escape_markdown
+from rag_app.ui import session_sync, texts, texts_answers
+from rag_app.ui.jobs import caught
+from rag_app.ui.state import SHOWN, current, say
+
+# A conversation as a file: as a web page with the highlighted pages, as Markdown, as JSON.
+
+
+def draw_export(library: Library, one: Conversation) -> None:
+    """A button for each format; a file is made when its button is pressed."""
+    with st.container(key=f"exporting-{one.id}"):
+        st.html(f"<p class='note'>{texts_answers.EXPORT_AS}</p>")
+        with st.container(horizontal=True, gap="small"):
+            for form, label in texts_answers.EXPORT_FORMATS.items():
+                st.download_button(
+                    label,
+                    key=f"export-{form}-{one.id}",
+                    data=partial(export, library, one.id, form),
+                    file_name=file_name(one.title, form),
+                    on_click="ignore",
+                )
+            st.button(
+                texts_answers.EXPORT_CLOSE,
+                key=f"export-close-{one.id}",
+                type="tertiary",
+                on_click=_close,
+            )
+
+
+def _close() -> None:
+    current().exporting = None
+
+
+_PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
+_LISTED = 40
+
+
+def restore(library: Library) -> None:
+    """The conversation of the page's address, in a session that has none."""
+    session = current()
+    if session.conversation is None and not session.exchanges:
+        wanted = st.query_params.get(_PARAMETER, "")
+        if wanted and library.conversations.conversation(wanted):
+            _open(library, wanted)
+    session_sync.look(library)
+
+
+def address() -> None:
+    """Have the page's address say which conversation this is."""
+    conversation = current().conversation
+    if conversation and st.query_params.get(_PARAMETER) != conversation:
+        st.query_params[_PARAMETER] = conversation
+
+
+def draw(library: Library) -> None:
+    """Two buttons at the top of the panel."""
+    session = current()
+    with st.sidebar, st.container(key="conversations", horizontal=True):
+        st.button(
+            texts.NEW_CONVERSATION,
+            key="new_conversation",
+            icon=":material/add:",
+            type="tertiary",
+            on_click=_new,
+            disabled=not session.exchanges,
+        )
+        st.fragment(_opened)(library)
+
+
+def _opened(library: Library) -> None:
+    """The list, drawn when it is open: every run of the page would cost what is in it."""
+    with caught(lambda sentence: st.error(escape_markdown(sentence))):
+        if current().redraw:
+            st.rerun()
+        listed = st.popover(
+            texts.CONVERSATIONS,
+            key="conversations_list",
+            icon=":material/history:",
+            type="tertiary",
+            on_change="rerun",
+        )
+        if listed.open:
+            with listed:
+                _list(library)
+
+
+def _list(library: Library) -> None:
+    words = st.text_input(
+        texts.SEARCH_CONVERSATIONS,
+        key="conversation_words",
+        placeholder=texts.SEARCH_CONVERSATIONS,
+        label_visibility="collapsed",
+    )
+    found = library.conversations.listed(words or "")
+    if not found:
+        st.html(f"<p class='note'>{texts.NO_CONVERSATIONS}</p>")
+    for one in found[:_LISTED]:
+        with st.container(key=f"row-c{one.id}", horizontal=True, vertical_alignment="center"):
+            _row(library, one)
+        if current().exporting == one.id:
+            draw_export(library, one)
+        elif current().deleting == one.id:
+            _confirm(library, one)
+
+
+def _row(library: Library, one: Conversation) -> None:
+    session = current()
+    if session.renaming == one.id:
+        _title(library, one)
+        return
+    st.button(
+        escape_markdown(one.title),
+        key=f"open-{one.id}",
+        type="tertiary",
+        on_click=_open,
+        args=(library, one.id),
+        disabled=one.id == session.conversation,
+        width="stretch",
+    )
+    st.menu_button(
+        escape_markdown(texts.menu(one.title)),
+        [texts.RENAME, texts_answers.EXPORT, texts.DELETE],
+        key=f"menu-c{one.id}",
+        icon=":material/more_vert:",
+        type="tertiary",
+        on_click=_chosen,
+        args=(library, one.id),
+    )
+
+
+def _title(library: Library, one: Conversation) -> None:
+    """A field for another title."""
+    with st.form(f"renaming-{one.id}", border=False):
+        st.text_input(
+            texts.TITLE, value=one.title, key=f"title-{one.id}", label_visibility="collapsed"
+        )
+        with st.container(horizontal=True, gap="small"):
+            st.form_submit_button(
+                texts.SAVE_TITLE, key="title_save", type="primary", on_click=_renamed,
+                args=(library, one.id),
+            )  # fmt: skip
+            st.form_submit_button(
+                texts.LEAVE_TITLE, key="title_leave", type="tertiary", on_click=_let_be
+            )
+
+
+def _confirm(library: Library, one: Conversation) -> None:
+    with st.container(key=f"deleting-{one.id}"):
+        st.html(f"<p class='failed' role='alert'>{escape(texts.confirm_deletion(one.title))}</p>")
+        with st.container(horizontal=True, gap="small"):
+            st.button(
+                texts.DELETE_CONVERSATION, key=f"delete-{one.id}", type="primary",
+                on_click=_delete, args=(library, one.id),
+            )  # fmt: skip
+            st.button(texts.KEEP_CONVERSATION, key="delete_keep", type="tertiary", on_click=_let_be)
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+def _new() -> None:
+    session = current()
+    session.exchanges, session.conversation, session.opened = [], None, None
+    session.shown, session.editing, session.reasoning = SHOWN, None, None
+    st.query_params.pop(_PARAMETER, None)
+
+
+def refresh(library: Library) -> None:
+    """Show the session's conversation as it is kept: a document may have been removed."""
+    session_sync.look(library)
+
+
+@caught(say)
+def _open(library: Library, conversation: str) -> None:
+    _new()
+    session = current()
+    session.changes = library.conversations.changes(conversation)
+    kept = library.conversations.exchanges(conversation)
+    session.exchanges = [session_sync.shown(one) for one in kept]
+    session.conversation, session.redraw = conversation, True
+
+
+@caught(say)
+def _chosen(library: Library, conversation: str) -> None:
+    session, choice = current(), st.session_state[f"menu-c{conversation}"]
+    _let_be()
+    if choice == texts.RENAME:
+        session.renaming = conversation
+    elif choice == texts_answers.EXPORT:
+        session.exporting = conversation
+    elif choice == texts.DELETE:
+        session.deleting = conversation
+
+
+@caught(say)
+def _delete(library: Library, conversation: str) -> None:
+    _let_be()
+    library.conversations.delete(conversation)
+    if current().conversation == conversation:
+        _new()
+        current().redraw = True
+
+
+@caught(say)
+def _renamed(library: Library, conversation: str) -> None:
+    library.conversations.rename(conversation, st.session_state[f"title-{conversation}"])
+    _let_be()
+
+
+def _let_be() -> None:
+    """Nothing is done with any of them just now."""
+    session = current()
+    session.renaming = session.exporting = session.deleting = None

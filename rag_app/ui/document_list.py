@@ -1,0 +1,380 @@
+"""The documents panel: drop files in, see how far each is, tick which to ask, remove."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from rag_app.library import Library
+from rag_app.reading import NAMES
+from rag_app.storage.originals import INSIDE
+from rag_app.text.highlighting import escape_markdown
+from rag_app.types import Document, Progress, Status, askable
+from rag_app.ui import (
+    check_panel,
+    collection_panel,
+    composer,
+    conversation_list,
+    document_page,
+    folder_panel,
+    language_panel,
+    queue_panel,
+    settings_panel,
+    source,
+    texts,
+    texts_library,
+    web_pages,
+)
+from rag_app.ui import texts_library as words
+from rag_app.ui.jobs import caught
+from rag_app.ui.state import Opened, Place, Replaceable, Session, current, say
+
+# One document of the panel: tick, name, how far it is, and what can be done with it.
+
+_LOCKED = ("password_needed", "wrong_password")
+
+
+def draw_row(library: Library, document: Document, work: Progress | None, session: Session) -> None:
+    """Everything about one document. `work`: what is being done with it right now."""
+    failed = document.status is Status.FAILED
+    outer, _, own = document.name.rpartition(INSIDE)
+    key = f"tick-{session.ticks}-{failed:d}-{document.id}"
+    # Only once: what a browser ticks meanwhile stays.
+    if key not in st.session_state or key not in session.at_first:
+        session.at_first[key] = not failed and document.id not in session.unticked
+    with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
+        st.checkbox(
+            escape_markdown(own),
+            # Not set by way of the session state: that is told to the browser once, and a run that
+            # is broken off may never tell it; the browser would then say "not ticked".
+            value=session.at_first[key],
+            key=key,
+            disabled=failed,
+            on_change=_tick,
+            args=(document.id, key, session.ticks),
+            width="stretch",
+        )
+        _menu(library, document, work)
+    about = f"{texts.status(document)} · {texts.facts(document)}"
+    said = texts.progress(work, document.suffix) if work else about
+    if outer:
+        st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
+    if failed and document.error:
+        st.html(f"<p class='failed'>{escape(document.error)}</p>")
+    else:
+        st.html(f"<p class='facts'>{escape(said)}</p>")
+    if work and work.total and work.stage != "waiting":
+        st.progress(min(work.done / work.total, 1.0))
+    for warning in document.warnings:
+        st.html(f"<p class='facts'>{escape(warning)}</p>")
+    if failed and document.error_code in _LOCKED:
+        _password(library, document, session)
+    if session.removing == document.id:
+        _confirm(library, document)
+
+
+def _menu(library: Library, document: Document, work: Progress | None) -> None:
+    remove = texts.CANCEL if work else texts.REMOVE
+    options = [remove]
+    if document.status is Status.FAILED:
+        options = [texts.RETRY, words.ABOUT, remove]
+    elif queue_panel.can_cancel(document):
+        options.insert(0, words.CANCEL_READING)
+    elif document.pages:
+        options = [words.ABOUT, texts.OPEN, texts.SUMMARISE, texts.ONLY_THIS]
+        options += [words.FOLDER_AND_TAGS, remove]
+    st.menu_button(
+        escape_markdown(texts.menu(document.name)),
+        options,
+        key=f"menu-{document.id}",
+        icon=":material/more_vert:",
+        type="tertiary",
+        on_click=_row_chosen,
+        args=(library, document),
+    )
+
+
+def _password(library: Library, document: Document, session: Session) -> None:
+    with st.form(f"unlock-{document.id}", border=False):
+        st.text_input(
+            texts.PASSWORD,
+            type="password",
+            key=f"password-{document.id}",
+            autocomplete="off",
+        )
+        st.html(f"<p class='note'>{texts.NOT_STORED}</p>")
+        st.form_submit_button(texts.UNLOCK, on_click=_unlock, args=(library, document.id))
+    if document.id in session.wrong_password:
+        st.html(f"<p class='failed'>{escape(session.wrong_password[document.id])}</p>")
+
+
+def _confirm(library: Library, document: Document) -> None:
+    st.html(f"<p class='failed'>{escape(texts.confirm_removal(document.name))}</p>")
+    with st.container(key=f"confirm-{document.id[:16]}", horizontal=True):
+        st.button(
+            texts.REMOVE_NOW,
+            key=f"remove-{document.id}",
+            type="primary",
+            on_click=_remove,
+            args=(library, document.id),
+        )
+        st.button(texts.KEEP, key=f"keep-{document.id}", on_click=_keep)
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+@caught(say)
+def _row_chosen(library: Library, document: Document) -> None:
+    session, choice = current(), st.session_state[f"menu-{document.id}"]
+    session.redraw = True
+    if choice == words.ABOUT:
+        document_page.open_page(document.id)
+    elif choice == words.FOLDER_AND_TAGS:
+        collection_panel.ask_for(document.id)
+    elif choice == texts.OPEN:
+        session.opened = Opened(Place(document.id, document.name, 1), 1)
+    elif choice == texts.ONLY_THIS:
+        session.untick({d.id for d in library.documents()} - {document.id})
+    elif choice == texts.SUMMARISE:
+        composer.submit(library, texts.summarise(document.name), only=[document.id])
+    elif choice == words.CANCEL_READING:
+        queue_panel.cancel(library, document.id)
+    elif choice == texts.RETRY:
+        library.retry(document.id)
+    elif choice in (texts.REMOVE, texts.CANCEL):
+        session.removing = document.id
+
+
+@caught(say)
+def _remove(library: Library, document_id: str) -> None:
+    session = current()
+    session.removing, session.redraw = None, True
+    if session.about == document_id:
+        session.about = ""
+    if session.opened and session.opened.place.document_id == document_id:
+        session.opened = None
+    library.remove(document_id)
+    source.forget_pictures()
+    conversation_list.refresh(library)
+
+
+@caught(say)
+def _unlock(library: Library, document_id: str) -> None:
+    wrong = current().wrong_password
+    wrong.pop(document_id, None)
+    with caught(lambda sentence: wrong.__setitem__(document_id, sentence)):
+        library.unlock(document_id, st.session_state[f"password-{document_id}"])
+
+
+def _tick(document_id: str, key: str, ticks: int) -> None:
+    session = current()
+    if ticks != session.ticks:  # a browser that has not heard of the new boxes yet sends the old
+        return
+    unticked = session.unticked
+    (unticked.discard if st.session_state[key] else unticked.add)(document_id)
+
+
+def _keep() -> None:
+    current().removing = None
+
+
+_SHOWN = 30
+_FILTER_FROM = 8
+_IDLE = 3.0  # seconds between looks while there is no work
+_WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE, Status.SCANNED)
+
+
+def draw(library: Library) -> None:
+    """The whole panel, in the sidebar."""
+    with st.sidebar:
+        _drop_zone(library, current())
+        # In a place of their own: if the list moved, what is clicked in it just then would be lost.
+        with st.container(key="before_list"):
+            web_pages.draw(library)
+            if current().receipt:
+                _receipt(library, current())
+            language_panel.hint(library, settings_panel.OPEN)
+        working, drawn = _working(library), _state(library, current())
+        st.fragment(_list, run_every=0.7 if working else None)(library, drawn)
+        if not working:  # an idle page draws nothing; it only looks what others add and remove
+            st.fragment(_look, run_every=_IDLE)(library, drawn)
+
+
+def _working(library: Library) -> bool:
+    work = library.progress() or language_panel.working(library)
+    return bool(work) or any(d.status in _WORK_LEFT for d in library.documents())
+
+
+def _drop_zone(library: Library, session: Session) -> None:
+    files = st.file_uploader(
+        texts.DROP,
+        accept_multiple_files="directory" if session.whole_folder else True,
+        key=f"drop-{session.drops}-{session.whole_folder}",
+        label_visibility="hidden",
+    )
+    limits = texts.limits(NAMES, library.settings.max_file_mb)
+    with st.container(key="limits"):
+        st.html(f"<p class='limits'>{escape(limits)}</p>")
+        st.button(
+            words.SINGLE_FILES if session.whole_folder else words.WHOLE_FOLDER,
+            key="drop_mode",
+            type="tertiary",
+            on_click=_other_mode,
+        )
+        web_pages.button()
+    if files:
+        bar = st.progress(0.0, texts.ADDING)
+        composer.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
+        session.drops += 1
+        st.rerun()
+
+
+def _receipt(library: Library, session: Session) -> None:
+    receipt = session.receipt
+    if receipt is None or not (receipt.refused or receipt.notes or receipt.total > 1):
+        return
+    brief = not (receipt.refused or receipt.notes)
+    with st.container(key="receipt", horizontal=brief, vertical_alignment="center"):
+        line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
+        items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
+        st.html(f"<p><b>{escape(line)}</b></p><ul>{items}</ul>")
+        for choice in receipt.replaceable:
+            st.button(
+                f"{texts.REPLACE}: {escape_markdown(choice.name)}",
+                key=f"replace-{choice.document_id}",
+                on_click=_replace,
+                args=(library, choice),
+            )
+        st.button(texts.DISMISS, key="receipt_ok", on_click=_dismiss)
+
+
+def _list(library: Library, drawn: tuple[object, ...]) -> None:
+    """`drawn`: what the rest of the page was drawn for. A wish to draw it anew may be lost among
+    others, so it is made again at every look until that is done."""
+    with caught(lambda sentence: st.error(escape_markdown(sentence))):
+        if current().redraw or current().overdue or _state(library, current()) != drawn:
+            st.rerun()
+        session, documents, progress = current(), library.documents(), library.progress()
+        only = collection_panel.chosen(library)
+        _heading([d for d in documents if only is None or d.id in only], session)
+        if documents:
+            collection_panel.draw(library, documents)
+        else:
+            st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
+        language_panel.under_way(library)
+        queue_panel.draw(library, documents, progress)
+        rows = _shown([d for d in documents if only is None or d.id in only], progress, session)
+        for document in rows if session.show_all else rows[:_SHOWN]:
+            with st.container(key=f"doc-{document.id[:16]}"):
+                draw_row(library, document, progress.get(document.id), session)
+        if len(rows) > _SHOWN and not session.show_all:
+            label = f"{texts.SHOW_ALL} ({len(rows):,})"
+            st.button(label, key="show_all", type="tertiary", on_click=_show_all)
+
+
+def _look(library: Library, drawn: tuple[object, ...]) -> None:
+    """Another window or a watched folder may have brought documents."""
+    with caught(lambda sentence: None):
+        if current().overdue or _state(library, current()) != drawn:
+            st.rerun()
+
+
+def _state(library: Library, session: Session) -> tuple[object, ...]:
+    """What can be asked decides what the rest of the page says."""
+    documents = library.documents()
+    chosen = session.chosen(documents)
+    return (
+        _working(library),
+        None if chosen is None else tuple(chosen),
+        *((d.id, askable(d), d.status is Status.FAILED) for d in documents),
+    )
+
+
+def _heading(documents: list[Document], session: Session) -> None:
+    with st.container(key="documents_head", horizontal=True, vertical_alignment="center"):
+        st.html(f"<h2>{texts.DOCUMENTS} <span>{len(documents) or ''}</span></h2>")
+        if len(documents) > 1:
+            ids = [d.id for d in documents]
+            st.button(
+                texts.ALL,
+                key="tick_all",
+                type="tertiary",
+                on_click=lambda: session.untick(session.unticked.difference(ids)),
+            )
+            st.button(
+                texts.NONE,
+                key="tick_none",
+                type="tertiary",
+                on_click=lambda: session.untick(session.unticked.union(ids)),
+            )
+        st.menu_button(
+            texts_library.MORE,
+            [texts_library.CHECK_MENU, *_watchable()],
+            key="menu-documents",
+            icon=":material/more_vert:",
+            type="tertiary",
+            on_click=_chosen,
+        )
+
+
+def _watchable() -> list[str]:
+    return [texts_library.FOLDERS_MENU] if folder_panel.same_computer() else []
+
+
+def _shown(
+    documents: list[Document], progress: dict[str, Progress], session: Session
+) -> list[Document]:
+    """The rows to draw: what failed first, then the newest; where not all have room, what is being
+    worked on comes before them. Otherwise every row keeps its place under the pointer."""
+    wanted = documents
+    if len(documents) > _FILTER_FROM:
+        typed = st.text_input(
+            texts.FILTER, key="filter", placeholder=texts.FILTER, label_visibility="collapsed"
+        )
+        wanted = [d for d in documents if (typed or "").casefold() in d.name.casefold()]
+        if not wanted:
+            st.html(f"<p class='note'>{texts.NO_MATCH}</p>")
+    moving = progress if len(wanted) > _SHOWN else {}
+    return sorted(reversed(wanted), key=lambda d: _urgency(d, moving.get(d.id)))
+
+
+def _urgency(document: Document, work: Progress | None) -> int:
+    if document.status is Status.FAILED:
+        return 0
+    if work is None:
+        return 2
+    return 3 if work.stage == "waiting" else 1
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+@caught(say)
+def _replace(library: Library, choice: Replaceable) -> None:
+    composer.replace(library, choice)
+    current().receipt = None
+
+
+@caught(say)
+def _chosen() -> None:
+    choice = st.session_state["menu-documents"]
+    if choice == texts_library.CHECK_MENU:
+        check_panel.open_page()
+    elif choice == texts_library.FOLDERS_MENU:
+        folder_panel.open_page()
+    current().redraw = True
+
+
+def _other_mode() -> None:
+    session = current()
+    session.whole_folder = not session.whole_folder
+
+
+def _dismiss() -> None:
+    current().receipt = None
+
+
+def _show_all() -> None:
+    current().show_all = True

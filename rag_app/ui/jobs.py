@@ -1,0 +1,113 @@
+"""The edge between this app and the person in front of it: every failure becomes one sentence.
+
+The only place where any exception is caught. Ours say what to do next; anything else is our bug,
+which is logged with its traceback and shown as a neutral line."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from rag_app.errors import RagAppError
+from rag_app.library import Library
+from rag_app.types import Added
+from rag_app.ui import texts
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def caught(show: Callable[[str], object]) -> Iterator[None]:
+    """Hand the sentence for whatever goes wrong inside to `show`. Also usable as a decorator."""
+    try:
+        yield
+    except RagAppError as error:
+        show(str(error))
+    except Exception:  # the one boundary
+        log.exception("an unexpected error reached the page")
+        show(texts.UNEXPECTED)
+
+
+# Something done in a thread of its own, to be looked at now and then, and stopped.
+#
+# Knows nothing of Streamlit.
+
+Work = Callable[[Callable[[int, int], None], threading.Event], object]
+"""Gets what takes how much is done, of how much, and what says that it is to stop."""
+
+
+class Job:
+    """At work from the start; `error` is what went wrong, in a sentence."""
+
+    def __init__(self, name: str, work: Work) -> None:
+        self.done = self.total = 0  # a total of 0 is not known
+        self.error = ""
+        self._stop, self._ended = threading.Event(), threading.Event()
+        threading.Thread(target=self._run, args=(work,), name=name, daemon=True).start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return not self._ended.is_set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Ask it to stop."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it ended within the time."""
+        return self._ended.wait(timeout)
+
+    def _run(self, work: Work) -> None:
+        with caught(self._fail):
+            work(self._tell, self._stop)
+        self._ended.set()
+
+    def _tell(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+
+    def _fail(self, sentence: str) -> None:
+        self.error = sentence
+
+
+# One page of the web being fetched in a thread of its own, so that nothing waits for it.
+#
+# Knows nothing of Streamlit.
+
+
+class Fetching(Job):
+    """Fetches until it is done or stopped; then `added` is what came of it, or `error` why not.
+
+    What is told of it is in bytes."""
+
+    def __init__(self, library: Library, address: str) -> None:
+        self.address = address
+        self.added: Added | None = None
+        self._library = library
+        super().__init__("rag-app-fetch", self._fetch)
+
+    @property
+    def site(self) -> str:
+        """Whom it is fetched from, as far as the address says."""
+        given = self.address.strip()
+        try:
+            named = urlsplit(given if "://" in given else f"//{given}").hostname or given
+        except ValueError:
+            named = given
+        return named.removeprefix("www.")[:60]
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still under way; one that was stopped is not waited for."""
+        return super().running and not self.stopping
+
+    def _fetch(self, tell: Callable[[int, int], None], stop: threading.Event) -> None:
+        self.added = self._library.web.add(self.address, told=tell, cancelled=stop)

@@ -1,0 +1,188 @@
+"""One question being answered in a thread of its own, so that no click can kill the answer.
+
+The page looks at `now()` as often as it likes; knows nothing of Streamlit."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from weakref import WeakValueDictionary
+
+from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
+from rag_app.answering.query_rewriting import Turn
+from rag_app.library import Library
+from rag_app.storage import conversations
+from rag_app.types import Answer, Delta, Event, Finished, Passage, Sources, Status
+from rag_app.ui.jobs import caught
+
+_WORK_LEFT = (Status.RECEIVED, Status.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How far an answer is: text so far, and at the end the answer or what went wrong."""
+
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    answer: Answer | None = None
+    error: str | None = None
+    done: bool = False
+    stopped: bool = False
+
+
+class Generation:
+    """Runs `events` to its end in the background and remembers what it said."""
+
+    def __init__(
+        self,
+        events: Callable[[threading.Event], Iterator[Event]],
+        failed: Callable[[str], None] = lambda error: None,
+    ) -> None:
+        self._events = events
+        self._failed = failed
+        self._cancelled = threading.Event()
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._moment = Moment()
+        self._pieces: list[str] = []
+        threading.Thread(target=self._run, name="rag-app-answer", daemon=True).start()
+
+    def now(self) -> Moment:
+        """The answer as far as it is."""
+        with self._lock:
+            return dataclasses.replace(self._moment, text="".join(self._pieces))
+
+    def stop(self) -> None:
+        """Ask it to stop; what has been said stays."""
+        self._cancelled.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it ended within the time."""
+        return self._done.wait(timeout)
+
+    def _run(self) -> None:
+        with caught(lambda sentence: self._change(error=sentence)):
+            for event in self._events(self._cancelled):
+                self._take(event)
+        with caught(lambda sentence: None):
+            if error := self.now().error:
+                self._failed(error)
+        unfinished = self.now().answer is None and self.now().error is None
+        self._change(done=True, stopped=unfinished)
+        self._done.set()
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Sources(passages):
+                self._change(passages=passages)
+            case Delta(text):
+                with self._lock:
+                    self._pieces.append(text)
+            case Finished(answer):
+                self._change(answer=answer, passages=answer.passages)
+
+    def _change(self, **changes: object) -> None:
+        with self._lock:
+            self._moment = dataclasses.replace(self._moment, **changes)  # type: ignore[arg-type]
+
+
+class FinishedGeneration:
+    """An answer that was made earlier, as `Generation` shows it."""
+
+    def __init__(self, answer: Answer | None, error: str | None) -> None:
+        self._moment = Moment(
+            passages=answer.passages if answer else (),
+            answer=answer,
+            error=error,
+            done=True,
+            stopped=answer is None and error is None,
+        )
+
+    def now(self) -> Moment:
+        """How it ended."""
+        return self._moment
+
+    def stop(self) -> None:
+        """Nothing is left to stop."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """It has ended."""
+        return True
+
+
+RUNNING: WeakValueDictionary[str, Generation] = WeakValueDictionary()
+"""By exchange: what is being answered now, so that a page that is loaded anew finds it again."""
+
+
+_TURNS = threading.Semaphore(max(2, os.cpu_count() or 2))
+
+
+@contextmanager
+def _turn(cancelled: threading.Event) -> Iterator[bool]:
+    """Whether one's turn to compute has come; False if it was cancelled before."""
+    mine = False
+    while not mine and not cancelled.is_set():
+        mine = _TURNS.acquire(timeout=0.1)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _TURNS.release()
+
+
+def running() -> int:
+    """How many answers are being made, for all sessions."""
+    alive = [each() for each in RUNNING.valuerefs()]  # a copy: others may begin meanwhile
+    return sum(each is not None and not each.now().done for each in alive)
+
+
+def ask(
+    library: Library,
+    exchange_id: str,
+    question: str,
+    documents: Sequence[str] | None,
+    first: Sequence[str],
+    manner: AskOptions = DEFAULT_OPTIONS,
+    turns: Sequence[Turn] = (),
+    quoting: bool = False,
+) -> Generation:
+    """Ask the library, as soon as the documents `first` can be searched (or have failed).
+
+    Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
+    comes of it is kept in the exchange, whether or not anybody still looks."""
+
+    def events(cancelled: threading.Event) -> Iterator[Event]:
+        while _unread(library, first) and not cancelled.wait(0.1):
+            pass
+        with _turn(cancelled) if quoting else nullcontext(True) as mine:
+            if not mine or cancelled.is_set():
+                return
+            for event in library.ask(question, documents, cancelled, turns=turns, **asdict(manner)):
+                if isinstance(event, Finished):
+                    yield Finished(_kept(library, exchange_id, event.answer))
+                else:
+                    yield event
+
+    generation = Generation(events, lambda error: library.conversations.fail(exchange_id, error))
+    RUNNING[exchange_id] = generation
+    return generation
+
+
+def _kept(library: Library, exchange_id: str, answer: Answer) -> Answer:
+    """The answer as it is kept: without the words of a document that was removed meanwhile."""
+    library.conversations.answer(exchange_id, answer)
+    # Looked up after it was kept: a removal from here on sees the answer by itself.
+    for gone in conversations.documents_of(answer) - {d.id for d in library.documents()}:
+        library.conversations.forget(gone)
+        answer = conversations.without(answer, gone)
+    return answer
+
+
+def _unread(library: Library, documents: Sequence[str]) -> bool:
+    if not documents:
+        return False
+    return any(d.id in documents and d.status in _WORK_LEFT for d in library.documents())

@@ -1,0 +1,191 @@
+"""Who answers: the embedded reader, or a language model of the user's choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from rag_app.answering.answer_language import LANGUAGES
+from rag_app.answering.model_spec import ModelSpec, parse
+from rag_app.errors import RagAppError, SettingsError
+from rag_app.library import Library
+from rag_app.text.highlighting import escape_markdown
+from rag_app.types import QUOTING
+from rag_app.ui import settings_panel, texts
+from rag_app.ui.state import Session, current
+
+# What a person chose: taken up when a session begins, kept when it changes.
+
+
+def restore(library: Library) -> None:
+    """What was chosen earlier, once in a session; what makes no sense any more is left out."""
+    session = current()
+    if session.restored:
+        return
+    session.restored = True
+    kept = library.preferences.read()
+    session.language = kept.language if kept.language in LANGUAGES else ""
+    session.caution, session.top_k = kept.caution, kept.top_k
+    try:
+        chosen = parse(kept.generator) if kept.generator else None
+    except SettingsError:
+        return
+    if chosen and chosen.stays_here:
+        session.generator = str(chosen)
+    elif chosen:  # somebody else's questions may not go where one person chose to send theirs
+        session.offered = str(chosen)
+
+
+def change(library: Library, **chosen: Any) -> None:
+    """Choose for this session, and for those that begin later."""
+    session = current()
+    for name, value in chosen.items():
+        setattr(session, name, value)
+    library.preferences.change(**of(session))
+
+
+def of(session: Session) -> dict[str, Any]:
+    """What a session has chosen; other choices are made for all sessions."""
+    return {
+        "generator": session.generator or "",
+        "language": session.language,
+        "caution": session.caution,
+        "top_k": session.top_k,
+    }
+
+
+OFFERED = ("reader", "quotes")  # what needs nothing
+_FAILED = "who_failed"  # the generator that could not be tried out
+_SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
+
+
+def draw(library: Library) -> None:
+    """The button at the top of the documents panel, and what opens under it."""
+    session = current()
+    now = session.generator or library.settings.generator
+    with st.sidebar, st.container(key="who", horizontal=True, vertical_alignment="center"):
+        label = escape_markdown(texts.who(parse(now)))
+        with st.popover(label, icon=":material/edit_note:", type="tertiary"):
+            _choose(library, session, now)
+            st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
+            fetch = library.models.fetching
+            running = fetch is not None and fetch.running
+            st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
+            _try_out(library, session, now)
+        settings_panel.button()
+    settings_panel.draw(library)
+
+
+def _choose(library: Library, session: Session, now: str) -> None:
+    found = {
+        str(ModelSpec("openai", model, server.url)): f"{model} · {server.name}"
+        for server in session.servers
+        for model in server.models
+    }
+    offered = [session.offered] if session.offered else []
+    given = [library.settings.generator, *OFFERED, now, *offered, *found, _SERVER, _FOLDER]
+    options = list(dict.fromkeys(given))
+    picked = st.radio(
+        texts.WHO_ANSWERS,
+        options,
+        index=options.index(now) if now in options else None,
+        format_func=lambda one: escape_markdown(found.get(one) or texts.choice(one)),
+        key="who_choice",
+    )
+    st.button(
+        texts.LOOK_FOR_SERVERS,
+        key="who_look",
+        icon=":material/search:",
+        on_click=_look,
+        args=(library,),
+    )
+    if session.looked and not session.servers:
+        st.html(f"<p class='note'>{texts.NO_SERVERS}</p>")
+    written = _written(picked)
+    if written and written != now:
+        _take(library, session, written)
+
+
+def _written(picked: str | None) -> str:
+    """The choice as one line, empty while something is missing."""
+    if picked == _SERVER:
+        url = st.text_input(texts.ADDRESS, key="who_url", placeholder="http://127.0.0.1:8000/v1")
+        model = st.text_input(texts.MODEL, key="who_model")
+        st.html(f"<p class='note'>{texts.KEYS}</p>")
+        return f"openai:{model.strip()}@{url.strip()}" if url.strip() and model.strip() else ""
+    if picked == _FOLDER:
+        folder = st.text_input(texts.FOLDER, key="who_folder")
+        return f"local:{folder.strip()}" if folder.strip() else ""
+    return picked or ""
+
+
+def _take(library: Library, session: Session, written: str) -> None:
+    try:
+        parse(written)
+    except RagAppError as error:
+        st.html(f"<p class='note' role='alert'>{texts.escaped(str(error))}</p>")
+        return
+    if session.generator != written:
+        session.tried = None
+        change(library, generator=written)
+        st.rerun()
+
+
+def _download(library: Library, now: str, was_running: bool) -> None:
+    """Offered where the chosen model is not here yet; then how far it is."""
+    fetch = library.models.fetching
+    if fetch is not None and fetch.running:
+        st.progress(fetch.done / max(1, fetch.total), texts.downloading(fetch.done, fetch.total))
+        st.button(texts.STOP_FETCHING, key="who_stop", on_click=fetch.stop)
+        return
+    if was_running:
+        st.rerun()
+    model = library.models.missing(now)
+    if fetch is not None and fetch.error and fetch.model == model:
+        st.html(f"<p class='note' role='alert'>{texts.escaped(fetch.error)}</p>")
+    if model:
+        st.button(
+            texts.FETCH_MODEL,
+            key="who_download",
+            icon=":material/download:",
+            on_click=_fetch,
+            args=(library, model),
+        )
+
+
+def _try_out(library: Library, session: Session, now: str) -> None:
+    if now in QUOTING:
+        return
+    st.button(texts.TRY_OUT, key="who_try", on_click=_tried, args=(library, now))
+    if session.tried:
+        st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
+    model = library.models.fetched(now)
+    if model and st.session_state.get(_FAILED) == now:
+        st.button(
+            texts.FETCH_AGAIN, key="who_again", icon=":material/download:",
+            on_click=_fetch_again, args=(library, model),
+        )  # fmt: skip
+
+
+def _look(library: Library) -> None:
+    session = current()
+    session.servers, session.looked = library.models.servers(), True
+
+
+def _tried(library: Library, generator: str) -> None:
+    session = current()
+    st.session_state[_FAILED] = ""
+    try:
+        session.tried = library.models.try_out(generator)
+    except RagAppError as error:
+        session.tried, st.session_state[_FAILED] = str(error), generator
+
+
+def _fetch(library: Library, model: str) -> None:
+    library.models.fetch(model)
+
+
+def _fetch_again(library: Library, model: str) -> None:
+    current().tried, st.session_state[_FAILED] = None, ""
+    library.models.fetch_again(model)

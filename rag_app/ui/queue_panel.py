@@ -1,0 +1,93 @@
+"""The queue in the panel: what waits, pausing, going on, not reading what waits, trying again."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from rag_app.library import Library
+from rag_app.types import Document, Progress, Status
+from rag_app.ui import texts
+from rag_app.ui import texts_library as words
+from rag_app.ui.jobs import caught
+from rag_app.ui.state import current, say
+
+_MANY = 3  # documents being worked on from which all of them together get a bar
+
+
+def draw(library: Library, documents: list[Document], progress: dict[str, Progress]) -> None:
+    """One line of buttons while there is work, and what holds it up."""
+    if library.trouble:
+        st.html(f"<p class='failed' role='alert'>{escape(library.trouble)}</p>")
+    waiting = [d for d in documents if d.id in progress and d.status is Status.RECEIVED]
+    failed = [d for d in documents if d.status is Status.FAILED and not locked(d)]
+    if len(progress) > _MANY:
+        done = len(documents) - len(progress)
+        st.progress(done / len(documents), texts.overall(done, len(documents)))
+    if not progress and not library.paused and len(failed) < 2:
+        return
+    with st.container(key="queue", horizontal=True, vertical_alignment="center"):
+        if library.paused:
+            st.html(f"<p class='facts' role='status'>{words.PAUSED}</p>")
+            st.button(
+                words.RESUME, key="queue_resume", icon=":material/play_arrow:", type="tertiary",
+                on_click=_resume, args=(library,),
+            )  # fmt: skip
+        elif progress:
+            st.button(
+                words.PAUSE, key="queue_pause", icon=":material/pause:", type="tertiary",
+                on_click=_pause, args=(library,),
+            )  # fmt: skip
+        if len(waiting) > 1:
+            st.button(
+                words.CANCEL_WAITING, key="queue_cancel", icon=":material/close:", type="tertiary",
+                on_click=_cancel_waiting, args=(library,),
+            )  # fmt: skip
+        if len(failed) > 1 and not progress:
+            st.button(
+                words.RETRY_ALL, key="queue_retry", icon=":material/refresh:", type="tertiary",
+                on_click=_retry, args=(library, [d.id for d in failed]),
+            )  # fmt: skip
+
+
+def locked(document: Document) -> bool:
+    """Whether it needs a password: trying again alone does not help."""
+    return document.error_code in ("password_needed", "wrong_password")
+
+
+def can_cancel(document: Document) -> bool:
+    """Whether it has not been read yet."""
+    return document.status is Status.RECEIVED
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+@caught(say)
+def cancel(library: Library, document_id: str) -> None:
+    """Do not read a document."""
+    library.cancel(document_id)
+
+
+@caught(say)
+def _pause(library: Library) -> None:
+    library.pause()
+
+
+@caught(say)
+def _resume(library: Library) -> None:
+    library.resume()
+
+
+@caught(say)
+def _cancel_waiting(library: Library) -> None:
+    library.cancel_waiting()
+    current().redraw = True
+
+
+@caught(say)
+def _retry(library: Library, document_ids: list[str]) -> None:
+    for document_id in document_ids:
+        library.retry(document_id)
+    current().redraw = True
