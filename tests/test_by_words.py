@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from rag_app.storage import Indexed, Store, words
+from rag_app.storage import Indexed, Store
+from rag_app.storage import words as words_module
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
 WORDS = [f"word{n}" for n in range(40)]
@@ -41,8 +42,8 @@ def store(tmp_path):
 
 def large(monkeypatch, scored):
     """The library counts as a large one, of which so many chunks are scored."""
-    monkeypatch.setattr(words, "_SMALL", 20)
-    monkeypatch.setattr(words, "_SCORED", scored)
+    monkeypatch.setattr(words_module, "_SMALL", 20)
+    monkeypatch.setattr(words_module, "_SCORED", scored)
 
 
 def rounded(found):
@@ -54,8 +55,8 @@ def test_the_best_are_those_of_the_whole_query(store, monkeypatch, asked):
     words = [WORDS[n] for n in asked]
     whole = rounded(store.search_words(words, [], 10))
     large(monkeypatch, 60)
-    monkeypatch.setattr(words, "_LEAST", 10)
-    monkeypatch.setattr(words, "_EVERYWHERE", 1)
+    monkeypatch.setattr(words_module, "_LEAST", 10)
+    monkeypatch.setattr(words_module, "_EVERYWHERE", 1)
     narrow = rounded(store.search_words(words, [], 10))
     assert narrow[:3] == whole[:3]
     assert len({i for i, _ in narrow} & {i for i, _ in whole}) >= 0.8 * len(whole)
@@ -69,7 +70,7 @@ def test_words_that_stand_everywhere_are_still_found(store, monkeypatch):
 
 def test_one_rare_word_does_not_hide_the_others(store, monkeypatch):
     large(monkeypatch, 60)
-    monkeypatch.setattr(words, "_LEAST", 15)
+    monkeypatch.setattr(words_module, "_LEAST", 15)
     found = store.search_words([WORDS[8], WORDS[7], "nowhere"], [], 20)
     assert len(found) >= 15
 
@@ -79,7 +80,7 @@ def test_a_chosen_document_is_searched_by_every_word(store, monkeypatch):
     words = [WORDS[5], WORDS[9], WORDS[30]]
     whole = rounded(store.search_words(words, [], 10, chosen))
     large(monkeypatch, 60)
-    monkeypatch.setattr(words, "_LEAST", 10)
+    monkeypatch.setattr(words_module, "_LEAST", 10)
     assert rounded(store.search_words(words, [], 10, chosen)) == whole
     assert {i[:16] for i, _ in whole} == {one[:16] for one in chosen}
     assert store.search_words(words, [], 10, []) == []
@@ -102,16 +103,16 @@ def test_of_many_documents_only_the_chosen_are_found(store, monkeypatch, count):
     chosen = [f"{number:064x}"[::-1] for number in range(count)]
     words = [WORDS[n] for n in (1, 4, 9)]
     exact = rounded(store.search_words(words, [], 8, chosen))
-    monkeypatch.setattr(words, "_FEW", 0)
+    monkeypatch.setattr(words_module, "_FEW", 0)
     picked = rounded(store.search_words(words, [], 8, chosen))
     assert [score for _, score in picked] == [score for _, score in exact]
     assert {i.rpartition("-")[0] for i, _ in picked} <= {d[:16] for d in chosen}
 
 
 def test_the_chosen_are_found_where_the_best_are_all_of_others(store, monkeypatch):
-    monkeypatch.setattr(words, "_FEW", 0)
-    monkeypatch.setattr(words, "_WIDE", 1)
-    monkeypatch.setattr(words, "_WIDER", 1)
+    monkeypatch.setattr(words_module, "_FEW", 0)
+    monkeypatch.setattr(words_module, "_WIDE", 1)
+    monkeypatch.setattr(words_module, "_WIDER", 1)
     last = f"{DOCUMENTS - 1:064x}"[::-1]
     found = store.search_words([WORDS[0]], [], 3, [last])
     assert len(found) == 3 and all(i.startswith(last[:16]) for i, _ in found)
@@ -124,7 +125,7 @@ def test_in_a_very_large_library_rare_words_alone_come_after_rare_words_with_oth
     common = {i for i, _ in store.search_words([WORDS[2]], [], 200)}
     large(monkeypatch, 60)
     for name, value in (("_LARGE", 20), ("_COMMON", 5), ("_EVERYWHERE", 1), ("_LEAST", 1)):
-        monkeypatch.setattr(words, name, value)
+        monkeypatch.setattr(words_module, name, value)
     asked, both = [WORDS[2], WORDS[30]], rare & common
     assert both and rare - both
     few = {i for i, _ in store.search_words(asked, [], len(both))}
@@ -133,9 +134,9 @@ def test_in_a_very_large_library_rare_words_alone_come_after_rare_words_with_oth
 
 
 def test_common_words_are_estimated_close_to_their_count(store, monkeypatch):
-    monkeypatch.setattr(words, "_SAMPLES", 6)
-    monkeypatch.setattr(words, "_SAMPLED", 2)
+    monkeypatch.setattr(words_module, "_SAMPLES", 6)
+    monkeypatch.setattr(words_module, "_SAMPLED", 2)
     with store.database.read() as db:
-        exact = words._counted(db, '"end"', 0, DOCUMENTS * EACH)
+        exact = words_module._counted(db, '"end"', 0, DOCUMENTS * EACH)
         assert exact == DOCUMENTS * EACH
-        assert words._estimated(db, '"end"', DOCUMENTS * EACH) == exact
+        assert words_module._estimated(db, '"end"', DOCUMENTS * EACH) == exact

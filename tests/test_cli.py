@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import rag_app.library
-from rag_app.cli import main
+from rag_app.cli import entry
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
 
@@ -25,7 +25,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def run(*arguments: str):
-        status = main.main([*arguments, "--data-dir", str(tmp_path / "data")])
+        status = entry.main([*arguments, "--data-dir", str(tmp_path / "data")])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 
@@ -198,11 +198,11 @@ def test_without_a_command_the_web_app_is_served_until_it_is_told_to_stop(tmp_pa
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "rag_app.cli.main", "--port", str(port), "--data-dir", "data"]
+    command = [sys.executable, "-m", "rag_app.cli.entry", "--port", str(port), "--data-dir", "data"]
     serving = subprocess.Popen(
         command,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(main.__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": str(Path(entry.__file__).parents[1])},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -229,13 +229,13 @@ def wait_for(address: str) -> None:
 def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
     heard, said = os.pipe()
     os.close(heard)
-    command = [sys.executable, "-m", "rag_app.cli.main", "documents", "--json"]
+    command = [sys.executable, "-m", "rag_app.cli.entry", "documents", "--json"]
     try:
         ran = subprocess.run(
             [*command, "--data-dir", str(tmp_path / "data")],
             stdout=said,
             stderr=subprocess.PIPE,
-            cwd=Path(main.__file__).parents[1],
+            cwd=Path(entry.__file__).parents[1],
             timeout=300,
             check=False,
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_app.cli import main
+from rag_app.cli import entry
 from rag_app.cli import queue_commands as cli_queue
 from rag_app.ingestion import watching
 from rag_app.library import Library
@@ -24,7 +24,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*arguments: str) -> tuple[int, str]:
-        status = main.main(list(arguments))
+        status = entry.main(list(arguments))
         return status, capsys.readouterr().out
 
     return command

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_app.answering.span_model import PassageSpans
-from rag_app.cli import main
+from rag_app.cli import entry
 from rag_app.cli import queue_commands as cli_queue
 from rag_app.export.json_contract import answer_json, span_json
 from rag_app.ingestion import watching
@@ -103,7 +103,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def command(*words: str) -> list[Any]:
-        main.main(list(words))
+        entry.main(list(words))
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return command
@@ -233,7 +233,7 @@ def test_evaluations(run, ferry, questions):
 
 
 def test_every_command_that_takes_json_or_questions_is_documented():
-    commands = main._parser()._subparsers._group_actions[0].choices
+    commands = entry._parser()._subparsers._group_actions[0].choices
     for name, parser in commands.items():
         options = {o for action in parser._actions for o in action.option_strings}
         for option in options & {"--json", "--questions"}:

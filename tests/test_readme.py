@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.cli import main
+from rag_app.cli import entry
 from rag_app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -53,7 +53,7 @@ COMMANDS = re.findall(r"^    (rag-app .*(?:\n     +.*)*)", README, re.MULTILINE)
 
 
 def test_every_command_is_in_the_readme_with_its_options():
-    commands = main._parser()._subparsers._group_actions[0].choices
+    commands = entry._parser()._subparsers._group_actions[0].choices
     assert commands
     for name, parser in commands.items():
         said = [each for each in COMMANDS if re.match(rf"rag-app {name}(?:\s|$)", each)]
@@ -66,7 +66,7 @@ def test_every_command_is_in_the_readme_with_its_options():
 
 
 def test_the_readme_names_no_command_and_no_option_that_is_not_there():
-    commands = main._parser()._subparsers._group_actions[0].choices
+    commands = entry._parser()._subparsers._group_actions[0].choices
     for said in COMMANDS:
         name = said.split()[1] if len(said.split()) > 1 else ""
         if name in commands:

@@ -68,7 +68,7 @@ def test_large_documents_and_many_are_left_to_the_index():
 
 
 def test_what_is_fetched_for_one_search_is_bounded_and_the_next_goes_on(monkeypatch):
-    monkeypatch.setattr(vectors, "_FETCHED", 4)
+    monkeypatch.setattr(vectors_module, "_FETCHED", 4)
     small = SmallDocuments()
 
     def load(document):
@@ -80,7 +80,7 @@ def test_what_is_fetched_for_one_search_is_bounded_and_the_next_goes_on(monkeypa
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
 def test_of_many_documents_the_chosen_are_found(chroma, share, monkeypatch):
-    monkeypatch.setattr(vectors, "_FEW", 0)
+    monkeypatch.setattr(vectors_module, "_FEW", 0)
     oracle = ListVectors()
     for document in range(400):
         ids, made = [f"{document}-0"], vectors(1)
@@ -93,7 +93,7 @@ def test_of_many_documents_the_chosen_are_found(chroma, share, monkeypatch):
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(vectors, "_KEPT", 5)
+    monkeypatch.setattr(vectors_module, "_KEPT", 5)
     small, fetched = SmallDocuments(), []
 
     def load(document):

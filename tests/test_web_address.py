@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.cli import main
+from rag_app.cli import entry
 from rag_app.errors import AddressError, FetchStopped, PageRefused, SettingsError
 from rag_app.export.conversation import export
 from rag_app.ingestion import web_address as web
@@ -253,7 +253,7 @@ def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch,
     address = site.page("/p", FERRY.format("Fares", "four"))
 
     def run(*arguments: str):
-        status = main.main([*arguments, "--data-dir", str(tmp_path / "data"), "--json"])
+        status = entry.main([*arguments, "--data-dir", str(tmp_path / "data"), "--json"])
         return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     status, [added] = run("add", address)
@@ -269,7 +269,7 @@ def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch,
     assert refused["name"] == f"{site.address}/nowhere"
     [documents] = run("documents")[1]
     assert {d["address"] for d in documents} == {address}
-    assert main.main(["add", "--watch", address, "--data-dir", str(tmp_path / "data")]) == 2
+    assert entry.main(["add", "--watch", address, "--data-dir", str(tmp_path / "data")]) == 2
 
 
 def test_a_page_that_cannot_be_read_fails_like_a_file(library, site):

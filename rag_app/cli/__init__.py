@@ -1,5 +1,5 @@
 """The command line: a module for each group of commands."""
 
-from rag_app.cli.main import main
+from rag_app.cli.entry import main
 
 __all__ = ["main"]

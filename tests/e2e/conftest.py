@@ -48,7 +48,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
         port = probe.getsockname()[1]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
     environment |= settings
-    start = "import sys; from rag_app.cli.main import main; sys.exit(main())"
+    start = "import sys; from rag_app.cli.entry import main; sys.exit(main())"
     command = [sys.executable, "-c", start, "--port", str(port), "--data-dir"]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(

@@ -25,14 +25,14 @@ from rag_app.export.json_contract import BadUse
 from rag_app.text.jsonl import UnfitFile
 
 _FAMILIES = (
-    document_commands,
-    ask_commands,
-    conversation_commands,
-    model_commands,
-    model_commands,
-    queue_commands,
-    queue_commands,
-    evaluate_command,
+    document_commands.add_parsers,
+    ask_commands.add_parsers,
+    conversation_commands.add_parsers,
+    model_commands.add_parsers,
+    model_commands.add_language_parsers,
+    queue_commands.add_parsers,
+    queue_commands.add_group_parsers,
+    evaluate_command.add_parsers,
 )
 
 
@@ -77,8 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8501, help="port to listen on")
     parser.set_defaults(run=serve)
     commands = parser.add_subparsers(title="commands", metavar="")
-    for family in _FAMILIES:
-        family.add_parsers(commands, shared)
+    for add in _FAMILIES:
+        add(commands, shared)
     return parser
 
 
