@@ -10,7 +10,6 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Generator as EventGenerator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings
 from rag_app.answering.generation import Generator
 from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
-from rag_app.answering.model_spec import ModelSpec, parse
+from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
 from rag_app.answering.overview import Makers, Overviews
 from rag_app.answering.query_rewriting import Turn
 from rag_app.answering.questioner import Questioner
@@ -42,14 +41,12 @@ from rag_app.text import languages
 from rag_app.text.page_names import page_name
 from rag_app.types import (
     EMBEDDED,
-    QUOTING,
     Added,
     Box,
     Chunk,
     Citation,
     Document,
     Event,
-    Finished,
     Heading,
     Page,
     PagePicture,
@@ -98,16 +95,8 @@ class PageViews:
             return recognised
         return self._viewer.boxes(self._stock.readable(document), page, start, end)
 
-    def located(self, events: Iterator[Event]) -> EventGenerator[Event, None, None]:
-        """The same events; the finished answer has the boxes of its quotes."""
-        for event in events:
-            if isinstance(event, Finished):
-                cited = tuple(self._with_boxes(citation) for citation in event.answer.citations)
-                yield Finished(dataclasses.replace(event.answer, citations=cited))
-            else:
-                yield event
-
-    def _with_boxes(self, citation: Citation) -> Citation:
+    def located(self, citation: Citation) -> Citation:
+        """A citation with the boxes of its quote."""
         try:
             boxes = self.boxes(citation.document_id, citation.page, citation.start, citation.end)
         except RagAppError as error:  # the quote stands without its place on the picture
@@ -404,7 +393,13 @@ class Library(DocumentLibrary):
         self.models = ChatModelCatalogue(terms)
         self.plain = PlainSearch(self._store.database)
         self._questioner = Questioner(
-            self._store, self._vectors, self._embedder, self.settings, terms, by
+            self._store,
+            self._vectors,
+            self._embedder,
+            self.settings,
+            terms,
+            by,
+            self._showing.located,
         )
         self.overviews = Overviews(self._store, self._makers(by))
         self._underway = InFlightRequests()
@@ -484,7 +479,7 @@ class Library(DocumentLibrary):
         stop = cancelled or threading.Event()
         manner = AskOptions(generator, language, caution, top_k)
         made = self._questioner.ask(question, documents, stop, manner, turns)
-        return self._underway.events(self._showing.located(made), stop)
+        return self._underway.events(made, stop)
 
     # Models
 

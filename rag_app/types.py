@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-QUOTING = frozenset({"quotes", "reader"})
-"""Generators whose words are the documents' own."""
-
 
 class Status(StrEnum):
     """How far a document has come: received -> read -> searchable -> ready, or failed.
@@ -24,6 +21,58 @@ class Status(StrEnum):
     SCANNED = "scanned"  # all its text can be found; that of scanned pages is to be recognised
     READY = "ready"  # its chunks can be found by meaning, too
     FAILED = "failed"  # it cannot be read; `Document.error` says why
+
+
+class Task(StrEnum):
+    """What kind of work an utterance asks for."""
+
+    QUESTION = "question"
+    SUMMARY = "summary"
+    COMPARISON = "comparison"
+    DRAFT = "draft"
+    TRANSLATION = "translation"
+    COMPUTATION = "computation"
+    CHITCHAT = "chitchat"
+
+
+class Basis(StrEnum):
+    """What an answer's words rest on."""
+
+    WRITTEN = "written"  # a language model wrote them from passages
+    EXTRACTED = "extracted"  # they are the documents' own
+    COMPUTED = "computed"  # code computed them from cells of tables
+    NONE = "none"  # nothing in the documents: it was not found, or not looked for
+
+
+class NoteKind(StrEnum):
+    """What a user should know of how an answer came about; sentences are made at the edge."""
+
+    FIRST_DOCUMENTS_ONLY = "first_documents_only"  # how many, of how many, their names
+    NAMED_DOCUMENTS_ONLY = "named_documents_only"  # their names
+    SEARCHED_BY_WORDS_ONLY = "searched_by_words_only"  # how many documents
+    NOT_READ_YET = "not_read_yet"  # how many documents
+    SCANS_NOT_READ_YET = "scans_not_read_yet"  # how many documents
+    UNSUPPORTED = "unsupported"
+    PARTLY_SUPPORTED = "partly_supported"
+    CUT = "cut"
+    REPEATED = "repeated"
+    BROKEN_OFF = "broken_off"  # why
+    QUOTED_INSTEAD = "quoted_instead"  # why
+    MODEL_FAILED = "model_failed"  # why
+    TASK_NEEDS_MODEL = "task_needs_model"  # the task
+    LANGUAGE_NEEDS_MODEL = "language_needs_model"  # the language
+    ABOUT_THE_THING = "about_the_thing"
+    FOUND_BY_WORDS = "found_by_words"
+    NOT_ENGLISH = "not_english"
+    OTHER_LANGUAGE = "other_language"  # a sentence on what to try
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing a user should know of an answer; `values` are what its kind says."""
+
+    kind: NoteKind
+    values: tuple[str, ...] = ()
 
 
 class RetrieverKind(StrEnum):
@@ -209,7 +258,8 @@ class Draft:
     short_answer: str = ""
     abstained: bool = False
     generator: str = ""  # who said it, if not the generator that was asked
-    notes: tuple[str, ...] = ()  # what a user should know of how it came about
+    basis: Basis = Basis.EXTRACTED
+    notes: tuple[Note, ...] = ()
     shares: tuple[float, ...] = ()  # p(z|x,y) of each passage, where the generator knows it
 
 
@@ -249,7 +299,15 @@ class Answer:
     citations: tuple[Citation, ...]
     passages: tuple[Passage, ...]
     seconds: Timing
-    notes: tuple[str, ...] = ()  # e.g. which documents could so far be searched by words only
+    task: Task = Task.QUESTION
+    basis: Basis = Basis.NONE
+    rewritten_query: str = ""  # what was really searched for; empty: the question as it was typed
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """What was searched for: the question, made standalone where it was not."""
+        return self.rewritten_query or self.question
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from rag_app.answering.model_spec import ModelSpec
+from rag_app.export.messages import sentence
 from tests.test_chat import PASSAGES, workshop
 
 pytest.importorskip("langchain_anthropic")
@@ -97,4 +98,4 @@ def test_a_key_that_it_refuses_is_said_and_the_question_is_answered_by_quoting(s
     handler.status = 401
     draft = answer(url)
     assert draft.generator == "quotes" and draft.sentences
-    assert "did not accept the key" in draft.notes[0] and "sk-ant" not in repr(draft)
+    assert "did not accept the key" in sentence(draft.notes[0]) and "sk-ant" not in repr(draft)

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from rag_app.answering import chain
+from rag_app.answering.chain import AskContext
 from rag_app.answering.generation import Cancelled, Piece
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.storage import Store
-from rag_app.types import Delta, Draft, Finished, Passage, Sources, Span
+from rag_app.types import Delta, Draft, Finished, Note, NoteKind, Passage, Sources, Span
 from tests.fakes import ListVectors, WordEmbedder
 from tests.test_store import fill
 
@@ -48,7 +49,9 @@ def retriever(tmp_path: Path):
 
 
 def test_sources_come_before_the_answer_and_the_answer_last(retriever):
-    events = list(chain.ask("cats?", retriever, ScriptedGenerator("A. ", "B."), lambda: False))
+    events = list(
+        chain.ask(AskContext("cats?"), retriever, ScriptedGenerator("A. ", "B."), lambda: False)
+    )
     assert [type(e) for e in events] == [Sources, Delta, Delta, Finished]
     answer = events[-1].answer
     assert answer.passages == events[0].passages
@@ -68,14 +71,14 @@ def test_the_chain_is_a_langchain_runnable(retriever):
 def test_a_stop_ends_the_events_without_an_answer(retriever):
     said: list[object] = []
     for event in chain.ask(
-        "cats?", retriever, ScriptedGenerator("A.", "B."), lambda: len(said) > 1
+        AskContext("cats?"), retriever, ScriptedGenerator("A.", "B."), lambda: len(said) > 1
     ):
         said.append(event)
     assert [type(e) for e in said] == [Sources, Delta]
 
 
 def test_a_generator_that_says_nothing_counts_as_not_knowing(retriever):
-    [_, finished] = chain.ask("cats?", retriever, ScriptedGenerator(), lambda: False)
+    [_, finished] = chain.ask(AskContext("cats?"), retriever, ScriptedGenerator(), lambda: False)
     assert finished.answer.abstained
     assert finished.answer.text == chain.NOT_FOUND
     assert finished.answer.citations == ()
@@ -91,10 +94,10 @@ class TornGenerator(ScriptedGenerator):
 
 
 def test_a_generator_without_its_model_leaves_the_passages_and_says_why(retriever):
-    [*_, finished] = chain.ask("cats?", retriever, TornGenerator(), lambda: False)
+    [*_, finished] = chain.ask(AskContext("cats?"), retriever, TornGenerator(), lambda: False)
     answer = finished.answer
     assert answer.abstained and answer.text == chain.NOT_FOUND
-    assert answer.notes == ("The reader's files cannot be used.",)
+    assert answer.notes == (Note(NoteKind.MODEL_FAILED, ("The reader's files cannot be used.",)),)
     assert answer.passages[0].chunk.text == "Cats purr at night."
 
 
@@ -112,5 +115,5 @@ class StoppedGenerator(ScriptedGenerator):
 
 def test_who_is_stopped_between_two_words_does_not_claim_that_nothing_was_found(retriever):
     generator = StoppedGenerator()
-    said = list(chain.ask("cats?", retriever, generator, lambda: generator.stopped))
+    said = list(chain.ask(AskContext("cats?"), retriever, generator, lambda: generator.stopped))
     assert [type(event).__name__ for event in said] == ["Sources", "Delta"]

@@ -8,14 +8,14 @@ import time
 import pytest
 from pydantic import SecretStr
 
-from rag_app.answering import chat_generator
 from rag_app.answering.chain import cite
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.generation import Piece
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
-from rag_app.types import Chunk, Draft, Passage
+from rag_app.export.messages import sentence
+from rag_app.types import Chunk, Draft, Note, NoteKind, Passage
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
 
@@ -67,7 +67,7 @@ def test_what_is_written_is_streamed_and_matched_to_its_sources(server):
     assert "".join(draft.sentences) == text.strip()
     [first, second] = draft.evidence
     assert [(s.page, s.start, s.end) for s in first] == [(1, 50, 50 + FERRY.index(" Bicycles"))]
-    assert second == () and draft.notes == (chat_generator.PARTLY,)
+    assert second == () and draft.notes == (Note(NoteKind.PARTLY_SUPPORTED),)
     assert draft.confidence == 0.5
     marked, citations = cite(draft, PASSAGES)
     assert marked.startswith("The ferry costs four euros. [1]")
@@ -85,7 +85,7 @@ def test_an_answer_that_nothing_supports_says_so(server):
     url, script = server
     script.words = ["Whales sing in the deep blue sea at night."]
     _, draft = generate(url)
-    assert draft.evidence == ((),) and draft.notes == (chat_generator.UNSUPPORTED,)
+    assert draft.evidence == ((),) and draft.notes == (Note(NoteKind.UNSUPPORTED),)
     assert draft.confidence == 0.0
 
 
@@ -140,7 +140,7 @@ def test_an_endless_answer_is_cut_and_says_so(server):
     url, script = server
     script.words = [f"Thing {n} is here. " for n in range(5_000)]
     text, draft = generate(url, tokens=20)
-    assert len(text) < 300 and chat_generator.CUT in draft.notes
+    assert len(text) < 300 and Note(NoteKind.CUT) in draft.notes
     assert script.asked[-1]["max_tokens"] == 20
 
 
@@ -148,7 +148,7 @@ def test_a_model_that_repeats_itself_is_stopped(server):
     url, script = server
     script.words = ["The ferry costs four euros. "] + ["again and " for _ in range(5_000)]
     text, draft = generate(url)
-    assert len(text) < 1_300 and chat_generator.REPEATED in draft.notes
+    assert len(text) < 1_300 and Note(NoteKind.REPEATED) in draft.notes
     assert "".join(draft.sentences).count("again") < 5
 
 
@@ -163,7 +163,7 @@ def test_a_window_smaller_than_one_passage_is_named_and_the_reader_answers(serve
     url, script = server
     _, draft = generate(url, window=300)
     assert script.asked == []
-    assert "window of scripted is too small" in draft.notes[0]
+    assert "window of scripted is too small" in sentence(draft.notes[0])
     assert draft.generator == "quotes" and not draft.abstained
 
 
@@ -182,7 +182,7 @@ def test_a_refusal_is_one_sentence_and_another_generator_answers(server, status,
     script.status = status
     text, draft = generate(url, key=SecretStr("sk-123"))
     [note] = draft.notes
-    assert says in note and "sk-123" not in note
+    assert says in sentence(note) and "sk-123" not in sentence(note)
     assert draft.generator == "quotes" and "four euros" in text
 
 
@@ -198,19 +198,19 @@ def test_a_reply_of_nothing_leaves_the_question_to_another_generator(server):
     url, script = server
     script.words = [" ", "\n", "…"]
     _, draft = generate(url)
-    assert draft.generator == "quotes" and "scripted wrote nothing" in draft.notes[0]
+    assert draft.generator == "quotes" and "scripted wrote nothing" in sentence(draft.notes[0])
 
 
 def test_no_server_is_said_with_its_address():
     _, draft = generate("http://127.0.0.1:9/v1")
-    assert "No server answers at http://127.0.0.1:9/v1" in draft.notes[0]
+    assert "No server answers at http://127.0.0.1:9/v1" in sentence(draft.notes[0])
 
 
 def test_a_silent_server_is_given_up(server):
     url, script = server
     script.hold.clear()
     _, draft = generate(url, seconds=0.3)
-    assert "silent for too long" in draft.notes[0]
+    assert "silent for too long" in sentence(draft.notes[0])
 
 
 def test_what_was_written_before_the_line_broke_stays(server):
@@ -219,7 +219,9 @@ def test_what_was_written_before_the_line_broke_stays(server):
     script.break_after = 6
     text, draft = generate(url)
     assert text.startswith("The ferry costs four euros.")
-    assert draft.generator == "" and draft.notes[0].startswith("The model stopped in the middle")
+    assert draft.generator == "" and sentence(draft.notes[0]).startswith(
+        "The model stopped in the middle"
+    )
     assert draft.evidence[0]
 
 
@@ -260,7 +262,7 @@ def test_a_key_with_a_line_break_inside_is_refused_without_being_shown(server):
     url, script = server
     _, draft = generate(url, key=SecretStr("sk-1\nX-Evil: 1"))
     assert script.asked == []
-    assert "line break" in draft.notes[0] and "sk-1" not in draft.notes[0]
+    assert "line break" in sentence(draft.notes[0]) and "sk-1" not in sentence(draft.notes[0])
 
 
 def test_what_was_sent_before_a_silence_is_shown_during_it(server):

@@ -15,7 +15,7 @@ from rag_app.storage.conversations import (
     without,
 )
 from rag_app.storage.database import VERSIONS, Database
-from rag_app.types import Answer, Box, Chunk, Citation, Passage, Timing
+from rag_app.types import Answer, Box, Chunk, Citation, Note, NoteKind, Passage, Timing
 
 
 def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answer:
@@ -208,9 +208,11 @@ def test_every_change_of_a_conversation_can_be_seen(conversations):
 
 def test_what_a_model_wrote_goes_with_a_document_that_it_cited():
     written = answer(generator="llama", text="It costs four. [1] Dogs are free. [2]",
-                     notes=("Understood as: What does Ann pay?", "Cut."))  # fmt: skip
+                     rewritten_query="What does Ann pay?", notes=(Note(NoteKind.CUT),))  # fmt: skip
     left = without(written, "ferry")
-    assert left.text == REMOVED and left.notes == ("Cut.",)
+    assert (
+        left.text == REMOVED and left.rewritten_query == "" and left.notes == (Note(NoteKind.CUT),)
+    )
 
 
 def test_what_a_model_wrote_unmarked_goes_with_a_document_that_it_read(conversations):

@@ -12,14 +12,14 @@ from rag_app.answering.answer_language import (
     documents_in_other_language,
     said_so,
 )
-from rag_app.answering.ask_options import APP
+from rag_app.answering.chain import APP
 from rag_app.answering.query_rewriting import Turn
+from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Answer, Document, Finished, Status, Timing
+from rag_app.types import Answer, Document, Draft, Finished, Note, NoteKind, Status
 from rag_app.ui import texts_library
 from tests.fakes import WordEmbedder
-from tests.test_languages import passage
 
 FERRY = (
     "The ferry company carries people between the island and the town all year.\n\n"
@@ -126,14 +126,14 @@ def test_a_wish_can_be_asked_again_and_shorter(library):
     one = ask(library, "in one sentence", "Summarise the ferry report", "shorter")
     assert len(long.citations) == 3 and len(one.citations) == 1
     assert len(short.citations) <= len(long.citations)
-    assert one.notes[0] == "Understood as: Summarise the ferry report, shorter, in one sentence"
+    assert one.rewritten_query == "Summarise the ferry report, shorter, in one sentence"
     assert ask(library, "again", "Summarise the ferry report").text == long.text
 
 
 def test_a_question_after_a_varied_wish_can_point_at_it(library):
     before = ("Summarise the ferry report", "and the museum guide?")
     answer = ask(library, "When is it closed?", *before)
-    assert answer.notes[0] == "Understood as: When is the museum guide closed?"
+    assert answer.rewritten_query == "When is the museum guide closed?"
 
 
 def test_a_draft_quotes_what_is_nearest_wherever_it_stands(library):
@@ -146,17 +146,14 @@ SPANISH = "¿Cuándo está cerrado el museo de la ciudad y cuánto cuesta la ent
 
 def test_a_question_in_another_language_is_told_so(library):
     answer = ask(library, SPANISH)
-    assert answer.text.startswith("Your question is in Spanish, and your documents are in English.")
-    assert answer.generator == APP and answer.passages == ()
-    assert BY_MODEL in answer.text
+    said = sentence(answer.notes[-1])
+    assert said.startswith("Your question is in Spanish, and your documents are in English.")
+    assert answer.abstained and BY_MODEL in said
 
 
-def test_what_a_model_for_many_languages_found_stays_with_the_sentence():
-    near, took = (passage("Dogs travel free."),), Timing(0, 0)
-    found = Answer("Hunde?", "", "", True, 0.1, "reader", (), near, took)
-    assert said_so(found, "Apart.", english=False).passages == near
-    assert said_so(found, "Apart.", english=False).notes == ("Apart.",)
-    assert said_so(found, "Apart.", english=True).passages == ()
+def test_an_abstention_over_another_language_says_what_to_try():
+    nothing = Draft((), (), 0.1, abstained=True, notes=(Note(NoteKind.FOUND_BY_WORDS),))
+    assert said_so(nothing, "Apart.").notes == (Note(NoteKind.OTHER_LANGUAGE, ("Apart.",)),)
 
 
 def test_the_note_calls_the_setting_by_its_name():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.answer_language import SAID_OF_IT, AnyLanguage, said_of, thing
+from rag_app.answering.answer_language import AnyLanguage, said_of, thing
 from rag_app.answering.generation import Piece
-from rag_app.types import Chunk, Draft, Passage
+from rag_app.types import Chunk, Draft, Note, NoteKind, Passage
 
 HEATING = (
     "Manual of the heating\n\nThe warranty covers parts and labour for two years from the sale.\n\n"
@@ -60,7 +60,9 @@ def test_a_question_may_only_name_a_thing(question, named):
 def test_sentences_that_begin_with_the_thing_are_quoted(question):
     draft = said_of(question, passages(), 0.5)
     assert draft is not None and len(draft.sentences) == 1
-    assert draft.sentences[0].startswith("The warranty covers") and draft.notes == (SAID_OF_IT,)
+    assert draft.sentences[0].startswith("The warranty covers") and draft.notes == (
+        Note(NoteKind.ABOUT_THE_THING),
+    )
     span = draft.evidence[0][0]
     assert HEATING[span.start - 7 : span.end - 7].startswith("The warranty covers")
 

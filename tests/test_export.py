@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.ask_options import APP
 from rag_app.cli import entry
 from rag_app.export.conversation import (
     FORMATS,
@@ -28,7 +27,18 @@ from rag_app.library import Library
 from rag_app.research.end_to_end import TrainingPair, read_pairs
 from rag_app.settings import Settings
 from rag_app.storage import Conversation, Exchange
-from rag_app.types import Answer, Chunk, Citation, Finished, Passage, Timing
+from rag_app.types import (
+    Answer,
+    Basis,
+    Chunk,
+    Citation,
+    Finished,
+    Note,
+    NoteKind,
+    Passage,
+    Task,
+    Timing,
+)
 from tests.fakes import WordEmbedder
 from tests.test_app import FERRY, pdf
 
@@ -47,6 +57,7 @@ def answer(text: str = "Four euros. [1]", **given) -> Answer:
         "citations": (FERRY_CITED,),
         "passages": (Passage(Chunk("f" * 64, 1, 0, 0, 11, "Four euros."), "ferry.txt", 1.0),),
         "seconds": Timing(0.1, 0.2),
+        "basis": Basis.EXTRACTED,
     }
     return Answer(**(values | given))
 
@@ -109,7 +120,12 @@ def test_markdown_has_the_questions_as_headings_and_the_sources_as_footnotes():
 
 
 def test_what_the_app_says_of_itself_is_no_answer_of_the_documents():
-    said = answer("Hello! Write “Summarise my_notes_*.txt”.", generator=APP, citations=())
+    said = answer(
+        "Hello! Write “Summarise my_notes_*.txt”.",
+        task=Task.CHITCHAT,
+        basis=Basis.NONE,
+        citations=(),
+    )
     assert "my\\_notes\\_\\*.txt" in as_markdown(MEANT, [exchange(said)])
 
 
@@ -186,7 +202,13 @@ def test_hostile_text_is_only_text_on_the_web_page(library, generator):
     one = library.conversations.ask(meant, HOSTILE)
     cited = Citation(1, "f" * 64, HOSTILE, 1, 0, 5, HOSTILE)
     library.conversations.answer(
-        one, answer(HOSTILE + "[1]", generator=generator, citations=(cited,), notes=(HOSTILE,))
+        one,
+        answer(
+            HOSTILE + "[1]",
+            generator=generator,
+            citations=(cited,),
+            notes=(Note(NoteKind.MODEL_FAILED, (HOSTILE,)),),
+        ),
     )
     page = Tags(export(library, meant, "html").decode())
     assert not {"script", "img"} & {tag for tag, _ in page.tags}
@@ -213,7 +235,7 @@ def test_a_file_name_is_fit_for_every_system(title):
 
 def test_rated_answers_can_be_learnt_from(tmp_path):
     follow_up = answer(
-        "Two. [1]", question="and in 2021?", notes=("Understood as: What did it cost in 2021?",)
+        "Two. [1]", question="and in 2021?", rewritten_query="What did it cost in 2021?"
     )
     good = [exchange(answer(), rating=1), exchange(follow_up, rating=1, question="and in 2021?")]
     lines = list(rated(good))

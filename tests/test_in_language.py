@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.answer_language import NEEDS_MODEL, language_asked, language_of_task
+from rag_app.answering.answer_language import language_asked, language_of_task
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Answer, Finished
+from rag_app.types import Answer, Finished, Note, NoteKind
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
 
@@ -67,7 +67,7 @@ def test_a_model_is_told_the_language_and_the_search_is_not(library):
         assert answer.text.startswith("Die Fähre kostet vier Euro.")
         assert script.prompt.count("Write the answer in German.") == 1
         assert answer.question == "What does the ferry cost?"
-        assert not any("Understood" in note for note in answer.notes)
+        assert answer.rewritten_query == ""
 
 
 def test_what_the_question_wishes_for_goes_before_the_setting(library):
@@ -88,4 +88,4 @@ def test_a_summary_is_written_in_the_language_that_was_chosen(library):
 def test_without_a_model_the_documents_words_are_quoted_and_a_note_says_why(library, question):
     answer = ask(library, question, "German")
     assert "four euros" in answer.text and answer.citations
-    assert answer.notes[-1] == NEEDS_MODEL.format("German")
+    assert answer.notes[-1] == Note(NoteKind.LANGUAGE_NEEDS_MODEL, ("German",))

@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.answer_language import (
-    BY_WORDS,
     EVEN_ODDS,
-    OTHER_SOURCE,
     AnyLanguage,
     by_words,
     in_any_language,
@@ -16,7 +14,7 @@ from rag_app.answering.generation import pieces
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.text import languages
 from rag_app.text.languages import is_english, language, language_of
-from rag_app.types import Chunk, Draft, Page, Passage, Span
+from rag_app.types import Chunk, Draft, Note, NoteKind, Page, Passage, Span
 from tests.fakes import WordEmbedder
 
 GERMAN = "Eine Fahrkarte für die Fähre zur Insel kostet vier Euro. Hunde fahren umsonst mit."
@@ -127,7 +125,7 @@ def test_english_is_answered_as_ever():
 
 def test_an_english_question_to_another_language_has_even_odds():
     draft = last(AnyLanguage(Sure(), 0.5), "What does the ferry cost?", GERMAN)
-    assert (draft.confidence, draft.notes) == (EVEN_ODDS, (OTHER_SOURCE,))
+    assert (draft.confidence, draft.notes) == (EVEN_ODDS, (Note(NoteKind.NOT_ENGLISH),))
     assert draft.sentences == (GERMAN,)
 
 
@@ -135,7 +133,7 @@ def test_another_language_is_answered_by_words():
     sure = Sure()
     draft = last(AnyLanguage(sure, 0.5), "Was kostet eine Fahrkarte für die Fähre?", GERMAN)
     assert sure.asked == 0 and not draft.abstained
-    assert (draft.confidence, draft.notes) == (EVEN_ODDS, (BY_WORDS,))
+    assert (draft.confidence, draft.notes) == (EVEN_ODDS, (Note(NoteKind.FOUND_BY_WORDS),))
     assert draft.short_answer == GERMAN.split(". ")[0] + "."
 
 
@@ -145,7 +143,11 @@ def test_another_language_is_answered_by_words():
 )
 def test_who_asks_for_more_or_for_something_else_gets_no_answer(question, caution):
     draft = by_words(question, [passage(GERMAN)], caution)
-    assert draft.abstained and draft.confidence <= EVEN_ODDS and draft.notes == (BY_WORDS,)
+    assert (
+        draft.abstained
+        and draft.confidence <= EVEN_ODDS
+        and draft.notes == (Note(NoteKind.FOUND_BY_WORDS),)
+    )
 
 
 def test_nothing_found_is_no_answer():

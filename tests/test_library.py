@@ -20,9 +20,10 @@ from rag_app.errors import (
     UnknownDocument,
     UnsupportedFormat,
 )
+from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Finished, RetrieverKind, Sources, Status
+from rag_app.types import Finished, Note, NoteKind, RetrieverKind, Sources, Status
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
 
@@ -266,7 +267,7 @@ def test_without_the_readers_weights_it_still_finds_and_shows_passages(tmp_path,
         answer = ask(library, "What does the ferry cost?")
         assert answer.abstained and "ferry" in answer.passages[0].chunk.text
         [note] = answer.notes
-        assert note.endswith("Install the app again with: make install")
+        assert sentence(note).endswith("Install the app again with: make install")
         library.warm()
         while library.warm_state == "warming":
             pass
@@ -279,7 +280,7 @@ def test_without_its_model_it_still_finds_and_shows_passages(tmp_path):
         assert library.document(ferry).status is Status.SEARCHABLE
         answer = ask(library, "What does the ferry cost?")
         assert "ferry" in answer.passages[0].chunk.text
-        assert "1 document could so far be searched by words only." in answer.notes
+        assert Note(NoteKind.SEARCHED_BY_WORDS_ONLY, ("1",)) in answer.notes
         with pytest.raises(ModelUnavailable):
             library.search("ferry", retriever=RetrieverKind.DENSE)
         library.warm()
@@ -358,7 +359,7 @@ def test_a_chat_model_makes_a_follow_up_standalone(library):
         assert "four euros" in rewrite and "and a dog?" in rewrite
         assert "What does a dog cost on the ferry to the island?" in asked
     assert answer.question == "and a dog?"
-    assert answer.notes[0] == "Understood as: What does a dog cost on the ferry to the island?"
+    assert answer.rewritten_query == "What does a dog cost on the ferry to the island?"
 
 
 def test_removing_a_document_takes_its_words_out_of_conversations(library):
@@ -388,4 +389,4 @@ def test_a_model_that_is_down_leaves_the_question_to_what_needs_nothing(
         asked = "What does the ferry to the island cost?"
         answer = ask(library, asked, generator="openai:m@http://127.0.0.1:9/v1")
         assert answer.generator == by and answer.citations
-        assert "No server answers" in answer.notes[0]
+        assert "No server answers" in sentence(answer.notes[0])

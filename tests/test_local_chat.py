@@ -13,6 +13,7 @@ from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.transformers_chat import open_local
 from rag_app.errors import ChatModelError
+from rag_app.export.messages import sentence
 from tests.fakes import WordEmbedder
 from tests.test_chat import PASSAGES
 from tests.toy_chat import make
@@ -89,7 +90,7 @@ def test_a_folder_that_is_not_there_leaves_the_question_to_another_generator(tmp
     generator = workshop.build(ModelSpec("local", str(tmp_path / "nowhere")))
     *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None and last.draft.generator == "quotes"
-    assert "There is no folder" in last.draft.notes[0]
+    assert "There is no folder" in sentence(last.draft.notes[0])
 
 
 def test_passages_are_fitted_by_the_tokens_of_the_model_itself(tmp_path):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.answering.answer_language import BY_WORDS, EVEN_ODDS
+from rag_app.answering.answer_language import EVEN_ODDS
 from rag_app.library import Library
-from rag_app.types import RetrieverKind, Status
+from rag_app.types import Note, NoteKind, RetrieverKind, Status
 from tests.test_library import add, ask, open_library
 
 # Language: (sentences; the second one answers, the question)
@@ -182,7 +182,7 @@ def test_the_sentence_that_answers_is_found_by_words(library: Library, code: str
 def test_the_sentence_that_answers_is_cited_word_for_word(library: Library, code: str):
     said, question = SAYINGS[code]
     answer = ask(library, question)
-    assert not answer.abstained and BY_WORDS in answer.notes
+    assert not answer.abstained and Note(NoteKind.FOUND_BY_WORDS) in answer.notes
     assert answer.confidence == EVEN_ODDS
     first = answer.citations[0]
     assert first.name == f"{code}.txt"
@@ -203,7 +203,7 @@ def test_english_documents_say_so_too(library: Library):
 
 def test_a_question_about_what_is_not_there_is_not_answered(library: Library):
     answer = ask(library, "谁在一九六九年登上了月球表面？")
-    assert answer.abstained and answer.passages and BY_WORDS in answer.notes
+    assert answer.abstained and answer.passages and Note(NoteKind.FOUND_BY_WORDS) in answer.notes
 
 
 def test_the_command_line_tells_the_language(tmp_path: Path, monkeypatch, capsys):

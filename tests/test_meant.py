@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.document_resolution import meant
-from rag_app.answering.task_router import Task, TaskKind, wanted
+from rag_app.answering.task_router import TaskRequest, wanted
 from rag_app.retrieval.document_names import Label, Names
-from rag_app.types import Document, Status
+from rag_app.types import Document, Status, Task
 
 SHELF = {
     "Q4 earnings release.txt": "",
@@ -126,21 +126,19 @@ def test_words_of_first_pages_can_be_left_out():
 
 
 def test_the_words_that_name_documents_are_told():
-    task = Task(TaskKind.COMPARISON, "compare the roof prices in the two emails")
+    task = TaskRequest(Task.COMPARISON, "compare the roof prices in the two emails")
     assert meant(task, DOCUMENTS, NAMES).words == {"emails"}
 
 
 WORDS = ["compare", "summarise", "the", "and", "emails", "report", "2018", "of", "Ann's", ":", "\n"]
 
 
-@given(
-    st.sampled_from(TaskKind), st.lists(st.sampled_from(WORDS)).map(" ".join) | st.text(max_size=50)
-)
+@given(st.sampled_from(Task), st.lists(st.sampled_from(WORDS)).map(" ".join) | st.text(max_size=50))
 def test_whatever_is_wished_documents_are_named_once_at_most(kind, wish):
-    found = meant(Task(kind, wish), DOCUMENTS, NAMES).documents
+    found = meant(TaskRequest(kind, wish), DOCUMENTS, NAMES).documents
     assert len({document.id for document in found}) == len(found)
     assert set(found) <= set(DOCUMENTS)
-    assert meant(Task(kind, wish), [], NAMES).documents == ()
+    assert meant(TaskRequest(kind, wish), [], NAMES).documents == ()
 
 
 def test_what_is_said_once_holds_for_all_that_is_counted_up():
@@ -149,7 +147,7 @@ def test_what_is_said_once_holds_for_all_that_is_counted_up():
     names = Names([Label(name, name) for name in shelf])
 
     def found(wish: str) -> list[str]:
-        task = Task(TaskKind.COMPARISON, wish)
+        task = TaskRequest(Task.COMPARISON, wish)
         return [document.name for document in meant(task, documents, names).documents]
 
     assert found("compare the 2018 and 2022 Acme reports") == shelf[:2]
@@ -163,7 +161,7 @@ def test_names_that_are_written_out_are_taken_whole():
     known = Names([Label(name, name) for name in names])
 
     def found(wish: str) -> list[str]:
-        return [d.name for d in meant(Task(TaskKind.SUMMARY, wish), documents, known).documents]
+        return [d.name for d in meant(TaskRequest(Task.SUMMARY, wish), documents, known).documents]
 
     assert found("Summarise annual report.pdf") == ["annual report.pdf"]
     assert found("Summarise “report.pdf” and “Rain in Spain”") == ["report.pdf", "Rain in Spain"]

@@ -7,7 +7,7 @@ import pytest
 from rag_app.answering.ask_options import checked, coverage
 from rag_app.errors import LibraryInUse, QuestionError
 from rag_app.storage.originals import own
-from rag_app.types import Document, Status
+from rag_app.types import Document, Note, NoteKind, Status
 
 ONE = Document("d", "a.txt", ".txt", 1, Status.READY, "now")
 
@@ -42,8 +42,8 @@ def test_one_document_that_can_be_searched_is_enough_to_ask():
 def test_what_was_not_searched_in_full_is_said():
     states = (Status.SEARCHABLE, Status.RECEIVED, Status.READ, Status.READY, Status.FAILED)
     assert coverage(in_state(*states)) == (
-        "1 document could so far be searched by words only.",
-        "2 documents had not been read yet.",
+        Note(NoteKind.SEARCHED_BY_WORDS_ONLY, ("1",)),
+        Note(NoteKind.NOT_READ_YET, ("2",)),
     )
     assert coverage([ONE]) == ()
 

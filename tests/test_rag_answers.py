@@ -10,6 +10,7 @@ from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import RAG, ModelSpec
 from rag_app.answering.span_model import SpanModel
+from rag_app.export.messages import sentence
 from rag_app.research import rag_decoding
 from rag_app.types import Draft
 from tests import toy_models as toys
@@ -43,7 +44,7 @@ def test_citations_carry_their_passages_share_of_the_answer(kind, folder):
     draft = last.draft
     assert isinstance(draft, Draft)
     if draft.generator == "quotes":  # random weights may say nothing
-        assert "wrote nothing" in draft.notes[0]
+        assert "wrote nothing" in sentence(draft.notes[0])
         return
     assert "".join(piece.text for piece in pieces).split() == draft.sentences[0].split()
     assert sum(draft.shares) == pytest.approx(1.0, abs=1e-4)
@@ -81,7 +82,7 @@ def test_without_passages_another_generator_says_so(folder):
 def test_a_folder_that_holds_no_model_leaves_the_question_to_another(tmp_path):
     *_, last = generate("rag-token", tmp_path / "nowhere")
     assert last.draft is not None and last.draft.generator == "quotes"
-    assert "could not be loaded" in last.draft.notes[0]
+    assert "could not be loaded" in sentence(last.draft.notes[0])
 
 
 def test_decoding_that_breaks_leaves_the_question_to_another(folder, monkeypatch):

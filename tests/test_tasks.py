@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rag_app.answering import chain
-from rag_app.answering.task_router import Task, TaskKind, topic, wanted
+from rag_app.answering.chain import AskContext
+from rag_app.answering.task_router import topic, wanted
+from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Answer, Delta, Document, Finished, Sources, Status
+from rag_app.types import Answer, Delta, Document, Finished, Note, NoteKind, Sources, Status, Task
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
 
@@ -44,13 +46,13 @@ def ask(library: Library, wish: str, generator: str | None = None) -> Answer:
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("Summarise this report", TaskKind.SUMMARY),
-        ("Could you please give me a short summary of the lease?", TaskKind.SUMMARY),
-        ("What is this document about?", TaskKind.SUMMARY),
-        ("Compare the two offers", TaskKind.COMPARISON),
-        ("what are the main differences between the leases", TaskKind.COMPARISON),
-        ("Write a letter to the landlord", TaskKind.DRAFT),
-        ("translate page 3 into French", TaskKind.TRANSLATION),
+        ("Summarise this report", Task.SUMMARY),
+        ("Could you please give me a short summary of the lease?", Task.SUMMARY),
+        ("What is this document about?", Task.SUMMARY),
+        ("Compare the two offers", Task.COMPARISON),
+        ("what are the main differences between the leases", Task.COMPARISON),
+        ("Write a letter to the landlord", Task.DRAFT),
+        ("translate page 3 into French", Task.TRANSLATION),
         ("When was the summary written?", None),
         ("Who wrote the report?", None),
         ("What does the ferry cost?", None),
@@ -101,7 +103,7 @@ def test_a_wish_may_be_about_one_thing_only(wish, about_what):
 def test_a_comparison_without_a_model_says_whose_words_are_whose_and_what_it_needs(library):
     answer = ask(library, "Compare the ferry report with the museum guide")
     assert answer.text.index("Ferry report.txt says:") < answer.text.index("Museum guide.txt says:")
-    assert answer.notes[0].startswith("A written comparison needs a language model")
+    assert sentence(answer.notes[0]).startswith("A written comparison needs a language model")
 
 
 def test_a_comparison_of_one_thing_quotes_what_is_said_of_it(library):
@@ -116,7 +118,7 @@ def test_a_summary_of_one_thing_leaves_out_the_rest(library):
 
 def test_a_draft_without_a_model_says_what_it_needs_and_quotes_what_is_near(library):
     answer = ask(library, "Write a letter about the museum on Monday")
-    assert "needs a language model" in answer.notes[0]
+    assert "needs a language model" in sentence(answer.notes[0])
     assert answer.citations[0].name == "Museum guide.txt"
 
 
@@ -129,7 +131,7 @@ def test_a_model_writes_the_summary_and_its_sentences_are_matched(library):
         assert "ninety thousand" in answer.citations[0].quote
         assert "carries people between the island" in script.prompt
         assert "museum" not in script.prompt.lower()
-        assert "This is of what your wish names: Ferry report.txt." in answer.notes
+        assert Note(NoteKind.NAMED_DOCUMENTS_ONLY, ("Ferry report.txt",)) in answer.notes
 
 
 def test_a_document_larger_than_the_window_is_read_in_parts(tmp_path):
@@ -160,13 +162,13 @@ def test_a_window_too_small_for_any_part_leaves_the_summary_to_the_quotes(librar
         small.wait([added.document.id], timeout=30)
         answer = ask(small, "Summarise it", f"openai:m@{url}")
         assert script.asked == [] and answer.citations
-        assert "too small to read documents" in answer.notes[0]
+        assert "too small to read documents" in sentence(answer.notes[0])
 
 
 def test_a_stop_ends_a_task(library):
     said = [
         event
-        for event in chain.carry_out("x", lambda: ([], iter(())), "reader", cancelled=lambda: True)
+        for event in chain.carry_out(AskContext("x"), lambda: ([], iter(())), lambda: True)
         if isinstance(event, Delta)
     ]
     assert said == []
@@ -177,5 +179,7 @@ def test_a_task_on_too_many_documents_says_which_it_was_done_with(library):
         library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())
     library.wait([d.id for d in library.documents()], timeout=30)
     answer = ask(library, "Summarise everything")
-    assert answer.notes[-1].startswith("This is of the first 5 of 7 documents: Ferry report.txt, ")
-    assert all(citation.name in answer.notes[-1] for citation in answer.citations)
+    assert sentence(answer.notes[-1]).startswith(
+        "This is of the first 5 of 7 documents: Ferry report.txt, "
+    )
+    assert all(citation.name in answer.notes[-1].values for citation in answer.citations)

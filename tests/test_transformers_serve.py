@@ -18,6 +18,7 @@ from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import ChatModelError
+from rag_app.export.messages import sentence
 from tests.fakes import WordEmbedder
 from tests.test_chat import PASSAGES
 from tests.toy_chat import make
@@ -82,7 +83,9 @@ def test_its_words_are_streamed(served):
         generator(url, model).generate("What does the ferry cost?", PASSAGES, lambda: False)
     )
     assert pieces[-1].draft is not None
-    assert pieces[-1].draft.generator == "" or "wrote nothing" in pieces[-1].draft.notes[0]
+    assert pieces[-1].draft.generator == "" or "wrote nothing" in sentence(
+        pieces[-1].draft.notes[0]
+    )
     assert len(pieces) > 1
 
 
@@ -105,8 +108,8 @@ def test_a_server_killed_in_mid_answer_leaves_what_was_written_and_then_is_misse
     said += list(pieces)
     draft = said[-1].draft
     assert draft is not None
-    assert any("stopped in the middle" in n or "repeat" in n for n in draft.notes)
+    assert any("stopped in the middle" in n or "repeat" in n for n in map(sentence, draft.notes))
     process.wait()
     *_, last = generator(url, model).generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None and last.draft.generator == "quotes"
-    assert "No server answers" in last.draft.notes[0]
+    assert "No server answers" in sentence(last.draft.notes[0])

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from rag_app.answering.answer_language import SAID_OF_IT
-from rag_app.answering.ask_options import APP
-from rag_app.types import Answer, Timing
+from rag_app.answering.model_spec import QUOTING
+from rag_app.types import Answer, Basis, Note, NoteKind, Task, Timing
 from rag_app.ui import texts_answers
 
 
 def answer(generator: str, confidence: float, abstained: bool = False) -> Answer:
-    return Answer("q", "t", "", abstained, confidence, generator, (), (), Timing(0.2, 0.3))
+    basis = Basis.EXTRACTED if generator in QUOTING else Basis.WRITTEN
+    nothing = Answer("q", "t", "", abstained, confidence, generator, (), (), Timing(0.2, 0.3))
+    return replace(nothing, basis=Basis.NONE if abstained else basis)
 
 
 @pytest.mark.parametrize(
@@ -22,9 +23,11 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
         (answer("quotes", 0.9), "Very sure, 90 %: of 100 answers with this figure, about 90"),
         (answer("quotes", 0.31, True), "The best place reached 31 %; under 50 %"),
         (answer("llama", 0.75), "75 % of its statements have a sentence of your documents"),
-        (answer("llama", 0.0, True), "It could not be answered"),
-        (answer(APP, 0.0, True), "Nothing in your documents was taken"),
-        (replace(answer("reader", 0.5), notes=(SAID_OF_IT,)), "That could not be judged"),
+        (replace(answer("app", 0.0, True), task=Task.CHITCHAT), "Nothing in your documents was"),
+        (
+            replace(answer("reader", 0.5), notes=(Note(NoteKind.ABOUT_THE_THING),)),
+            "That could not be judged",
+        ),
     ],
 )
 def test_what_a_figure_means_depends_on_who_answered(made, said):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rag_app.answering.ask_options import APP
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, apart, pieces
@@ -16,14 +15,9 @@ from rag_app.retrieval.retriever import query_words
 from rag_app.text.languages import NAMES, is_english, language
 from rag_app.text.scripts import compared, runs
 from rag_app.text.sentences import one_line, sentences
-from rag_app.types import QUOTING, Answer, Document, Draft, Passage, Span
+from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Span
 
 LANGUAGES = tuple(sorted(NAMES.values()))
-
-NEEDS_MODEL = (
-    "An answer in {0} needs a language model, and none is chosen. Choose one under “Answers” at "
-    "the top left; here is what your documents say, as they say it."
-)
 
 _ASKS = r"(?:please\s+)?(?:answer|reply|respond|write)(?:\s+(?:me|it))?\s+in"
 _FIRST = re.compile(rf"^\W*{_ASKS}\s+(\w+)\s*[:,.\-–—]?\s+(?=\S)", re.IGNORECASE)
@@ -79,7 +73,7 @@ class InLanguage:
             question = wished(question, self._language)
             yield from self._generator.generate(question, passages, cancelled)
             return
-        note = NEEDS_MODEL.format(self._language)
+        note = Note(NoteKind.LANGUAGE_NEEDS_MODEL, (self._language,))
         for piece in self._generator.generate(question, passages, cancelled):
             draft = piece.draft
             if draft is not None and not draft.abstained:
@@ -92,8 +86,6 @@ class InLanguage:
 # "What is the technology acceptance model?", or "warranty" alone, asks for no few words that
 # could be marked: it is answered by sentences that are about the thing, which name it before
 # their verb.
-
-SAID_OF_IT = "No sentence says it in so many words; this is what is said of it."
 
 _OF_ONE = re.compile(
     r"\W*(?:please\s+)?(?:(?:what|who)(?:['’]s|\s+is|\s+are)|define|explain|describe)\s+"
@@ -145,7 +137,7 @@ def said_of(question: str, passages: Sequence[Passage], confidence: float) -> Dr
         sentences=apart(list(found)),
         evidence=tuple((span,) for span in found.values()),
         confidence=confidence,
-        notes=(SAID_OF_IT,),
+        notes=(Note(NoteKind.ABOUT_THE_THING),),
     )
 
 
@@ -164,8 +156,6 @@ def _is_about(sentence: str, wanted: set[str]) -> bool:
 EVEN_ODDS = 0.5
 """The confidence of what could not be judged; who asks for more gets no answer."""
 
-BY_WORDS = "Found by words: I cannot judge answers in this language."
-OTHER_SOURCE = "What is quoted is not in English: I cannot judge how well it answers."
 
 _FLOOR, _FLOOR_OF_GRAMS = 0.4, 0.3  # share of the telling words that a sentence must hold
 _BEGINNING = 5  # letters by which words of other languages are taken for the same
@@ -213,7 +203,7 @@ def judged(draft: Draft, passages: Sequence[Passage]) -> Draft:
     spans = [span for evidence in draft.evidence for span in evidence]
     if not any(_foreign(p.chunk.text) for p in passages if any(_holds(p, s) for s in spans)):
         return draft
-    return replace(draft, confidence=EVEN_ODDS, notes=(*draft.notes, OTHER_SOURCE))
+    return replace(draft, confidence=EVEN_ODDS, notes=(*draft.notes, Note(NoteKind.NOT_ENGLISH)))
 
 
 def by_words(question: str, passages: Sequence[Passage], caution: float) -> Draft:
@@ -221,7 +211,9 @@ def by_words(question: str, passages: Sequence[Passage], caution: float) -> Draf
     ranked, floor = ranked_by_words(question, passages), _floor(question)
     best = ranked[0][0] if ranked else 0.0
     if best < floor or caution > EVEN_ODDS:
-        return Draft((), (), min(best, EVEN_ODDS), abstained=True, notes=(BY_WORDS,))
+        return Draft(
+            (), (), min(best, EVEN_ODDS), abstained=True, notes=(Note(NoteKind.FOUND_BY_WORDS),)
+        )
     least = max(floor, best * _NEAR_THE_BEST)
     quoted = [(span, text) for share, span, text in ranked[:_MOST_QUOTES] if share >= least]
     return Draft(
@@ -229,7 +221,7 @@ def by_words(question: str, passages: Sequence[Passage], caution: float) -> Draf
         evidence=tuple((span,) for span, _ in quoted),
         confidence=EVEN_ODDS,
         short_answer=quoted[0][1],
-        notes=(BY_WORDS,),
+        notes=(Note(NoteKind.FOUND_BY_WORDS),),
     )
 
 
@@ -286,7 +278,6 @@ BY_MEANING = (
 )
 _MOST_NAMED = 2  # languages
 _FEWEST = 3  # words
-_HARDLY = 0.2  # confidence, for other languages a share of the words that were found
 
 
 def documents_in_other_language(question: str, documents: Sequence[Document], english: bool) -> str:
@@ -311,14 +302,9 @@ def documents_in_other_language(question: str, documents: Sequence[Document], en
     return APART.format(what, " and ".join(named), named[0], tries)
 
 
-def said_so(answer: Answer, sentence: str, english: bool) -> Answer:
-    """An abstention with the sentence.
-
-    It stands alone if what was found holds hardly a word of the question and was not found by a
-    model that knows its language (`english`: it knows no other)."""
-    if not (sentence and answer.abstained and answer.generator in QUOTING):
-        return answer
-    if english and answer.confidence < _HARDLY:
-        return replace(answer, text=sentence, generator=APP, passages=(), notes=())
-    notes = tuple(note for note in answer.notes if note != BY_WORDS)
-    return replace(answer, notes=(*notes, sentence))
+def said_so(draft: Draft, sentence: str) -> Draft:
+    """An abstention that quotes nothing, with a sentence on what to try."""
+    if not (sentence and draft.abstained and draft.basis is Basis.EXTRACTED):
+        return draft
+    notes = tuple(note for note in draft.notes if note.kind is not NoteKind.FOUND_BY_WORDS)
+    return replace(draft, notes=(*notes, Note(NoteKind.OTHER_LANGUAGE, (sentence,))))

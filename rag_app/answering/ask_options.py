@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_app.errors import QuestionError
-from rag_app.text.page_names import count
-from rag_app.types import UNREAD, Document, Status, askable
+from rag_app.types import UNREAD, Document, Note, NoteKind, Status, askable
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,6 @@ class AskOptions:
 
 
 DEFAULT_OPTIONS = AskOptions()
-UNDERSTOOD = "Understood as: {0}"  # a note on an answer to a follow-up
-APP = "app"  # the generator of what the app says of itself, about no document
-FIRST_ONLY = "This is of the first {0} of {1} documents: {2}. Tick those that you mean on the left."
-ONLY_OF = "This is of what your wish names: {0}."
-_MOST_LISTED = 80  # characters of a name in a sentence
 
 
 def checked(question: str, chosen: Sequence[Document], most: int) -> str:
@@ -49,28 +44,24 @@ def checked(question: str, chosen: Sequence[Document], most: int) -> str:
     return asked
 
 
-def taken(meant: Sequence[Document], most: int, among: int) -> tuple[str, ...]:
+def taken(meant: Sequence[Document], most: int, among: int) -> tuple[Note, ...]:
     """Which documents a wish was carried out on, if not on all that it could have meant.
 
     Of those that are `meant`, the first, at most `most`; `among` could have been."""
+    names = [document.name for document in meant]
     if len(meant) > most:
-        return (FIRST_ONLY.format(most, f"{len(meant):,}", _listed(meant[:most])),)
-    return (ONLY_OF.format(_listed(meant)),) if len(meant) < among else ()
+        first = (str(most), str(len(meant)), *names[:most])
+        return (Note(NoteKind.FIRST_DOCUMENTS_ONLY, first),)
+    return (Note(NoteKind.NAMED_DOCUMENTS_ONLY, tuple(names)),) if len(meant) < among else ()
 
 
-def _listed(documents: Sequence[Document]) -> str:
-    names = [" ".join(document.name.split()) for document in documents]
-    short = [n if len(n) <= _MOST_LISTED else f"{n[: _MOST_LISTED - 1]}…" for n in names]
-    return f"{', '.join(short[:-1])} and {short[-1]}" if len(short) > 1 else "".join(short)
-
-
-def coverage(chosen: Sequence[Document]) -> tuple[str, ...]:
-    """What of the chosen documents could not be searched in full, a sentence each."""
-    notes = []
-    if by_words := sum(d.status is Status.SEARCHABLE for d in chosen):
-        notes.append(f"{count(by_words, 'document')} could so far be searched by words only.")
-    if unread := sum(d.status in UNREAD for d in chosen):
-        notes.append(f"{count(unread, 'document')} had not been read yet.")
-    if scanned := sum(d.status is Status.SCANNED for d in chosen):
-        notes.append(f"{count(scanned, 'document')} had scanned pages that were not read yet.")
-    return tuple(notes)
+def coverage(chosen: Sequence[Document]) -> tuple[Note, ...]:
+    """What of the chosen documents could not be searched in full."""
+    held = Counter(document.status for document in chosen)
+    unread = sum(held[status] for status in UNREAD)
+    counted = (
+        (NoteKind.SEARCHED_BY_WORDS_ONLY, held[Status.SEARCHABLE]),
+        (NoteKind.NOT_READ_YET, unread),
+        (NoteKind.SCANS_NOT_READ_YET, held[Status.SCANNED]),
+    )
+    return tuple(Note(kind, (str(number),)) for kind, number in counted if number)

@@ -8,25 +8,29 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from rag_app.answering.ask_options import APP, UNDERSTOOD
 from rag_app.answering.generation import Cancelled, Generator, Piece
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.types import (
     Answer,
+    Basis,
     Citation,
     Delta,
     Draft,
     Event,
     Finished,
+    Note,
+    NoteKind,
     Passage,
     Sources,
     Span,
+    Task,
     Timing,
 )
 
@@ -87,6 +91,53 @@ def _citation(
 
 
 NOT_FOUND = "I could not find an answer to this in your documents."
+APP = "app"
+"""The generator of what the app says of itself, about no document."""
+
+Locate = Callable[[Citation], Citation]
+"""Gives a citation the boxes where its quote stands on the picture of its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskContext:
+    """What is known of a question besides its answer; `finalize` puts both together."""
+
+    question: str  # as it was typed
+    task: Task = Task.QUESTION
+    rewritten_query: str = ""  # empty: it was searched for as it was typed
+    generator: str = ""  # the name of what was asked to answer
+    remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
+    locate: Locate = lambda citation: citation
+
+    @property
+    def query(self) -> str:
+        """What is searched for and answered."""
+        return self.rewritten_query or self.question
+
+
+def finalize(
+    draft: Draft, passages: Sequence[Passage], seconds: Timing, context: AskContext
+) -> Answer:
+    """The answer that a draft makes: its citations checked against the passages and placed.
+
+    The only place where an answer is put together."""
+    text, citations = cite(draft, passages)
+    abstained = draft.abstained or not text
+    return Answer(
+        question=context.question,
+        text=NOT_FOUND if abstained else text,
+        short_answer="" if abstained else draft.short_answer,
+        abstained=abstained,
+        confidence=draft.confidence,
+        generator=draft.generator or context.generator,
+        citations=() if abstained else tuple(map(context.locate, citations)),
+        passages=tuple(passages),
+        seconds=seconds,
+        task=context.task,
+        basis=Basis.NONE if abstained else draft.basis,
+        rewritten_query=context.rewritten_query,
+        notes=context.remarks(draft),
+    )
 
 
 def build_chain(
@@ -104,24 +155,19 @@ def build_chain(
 
 
 def ask(
-    question: str,
-    retriever: HybridRetriever,
-    generator: Generator,
-    cancelled: Cancelled,
-    standalone: str = "",
+    context: AskContext, retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
 ) -> Iterator[Event]:
     """Sources, then Deltas, then Finished; after a cancellation no Finished.
 
-    A follow-up is searched for and answered as its `standalone` form, and a note says so.
     A generator whose model cannot be loaded abstains, with a note that says why."""
     began = time.perf_counter()
     passages: tuple[Passage, ...] = ()
     found_at = began
     written = Piece()
-    meant = standalone or question
-    notes: tuple[str, ...] = (UNDERSTOOD.format(meant),) if meant != question else ()
     try:
-        for part in build_chain(retriever, generator, cancelled).stream({"question": meant}):
+        for part in build_chain(retriever, generator, cancelled).stream(
+            {"question": context.query}
+        ):
             if "passages" in part:
                 passages, found_at = tuple(part["passages"]), time.perf_counter()
                 yield Sources(passages)
@@ -132,18 +178,18 @@ def ask(
             if cancelled():
                 return
     except ModelUnavailable as error:  # what was found speaks for itself
-        written, notes = Piece(), (*notes, str(error))
+        failed = (Note(NoteKind.MODEL_FAILED, (str(error),)),)
+        written = Piece(draft=Draft((), (), 0.0, abstained=True, notes=failed))
     if cancelled() and written.draft is None:  # it may have stopped between two pieces
         return
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
-    yield Finished(finish(question, draft, passages, generator.name, seconds, notes))
+    yield Finished(finalize(draft, passages, seconds, context))
 
 
 def carry_out(
-    wish: str,
+    context: AskContext,
     begin: Callable[[], tuple[Sequence[Passage], Iterator[Piece]]],
-    name: str,
     cancelled: Cancelled,
 ) -> Iterator[Event]:
     """The same events for a task on documents; `begin` gives what is read, and the pieces.
@@ -164,38 +210,14 @@ def carry_out(
         return
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
-    yield Finished(finish(wish, draft, tuple(read), name, seconds))
+    yield Finished(finalize(draft, read, seconds, context))
 
 
 def say(question: str, sentence: str) -> Iterator[Event]:
     """The same events for what the app itself says, where no document is to be asked."""
     yield Sources(())
-    yield Finished(Answer(question, sentence, "", True, 0.0, APP, (), (), Timing(0.0, 0.0)))
-
-
-def finish(
-    question: str,
-    draft: Draft,
-    passages: tuple[Passage, ...],
-    generator: str,
-    seconds: Timing,
-    notes: tuple[str, ...] = (),
-) -> Answer:
-    """The answer that a draft makes, its citations checked against the passages."""
-    text, citations = cite(draft, passages)
-    abstained = draft.abstained or not text
-    return Answer(
-        question=question,
-        text=NOT_FOUND if abstained else text,
-        short_answer="" if abstained else draft.short_answer,
-        abstained=abstained,
-        confidence=draft.confidence,
-        generator=draft.generator or generator,
-        citations=() if abstained else citations,
-        passages=passages,
-        seconds=seconds,
-        notes=notes + draft.notes,
-    )
+    nothing = Timing(0.0, 0.0)
+    yield Finished(Answer(question, sentence, "", True, 0.0, APP, (), (), nothing, Task.CHITCHAT))
 
 
 def _question(given: dict[str, Any]) -> str:

@@ -24,13 +24,7 @@ from rag_app.answering.generation import (
 from rag_app.answering.prompts import Message, fitting, question_messages
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
-from rag_app.types import Draft, Passage
-
-UNSUPPORTED = "Nothing in your documents says this. Check it before you rely on it."
-PARTLY = "Sentences without a number could not be found in your documents."
-CUT = "The answer was cut at the limit for its length."
-REPEATED = "The model began to repeat itself and was stopped."
-BROKEN_OFF = "The model stopped in the middle of its answer: {0}"
+from rag_app.types import Basis, Draft, Note, NoteKind, Passage
 
 _AROUND = 40  # tokens for the name and the marks of one passage
 
@@ -67,7 +61,7 @@ class ChatGenerator:
     ) -> Iterator[Piece]:
         """The same for any messages, the sources being looked for when the text is there."""
         raw, said = "", ""
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         try:
             for raw in self.writer.write(messages, cancelled):
                 now = shown(raw)
@@ -78,17 +72,17 @@ class ChatGenerator:
             if not said.strip():
                 yield from instead(otherwise(), self._safety.name, str(error))
                 return
-            notes = (BROKEN_OFF.format(error),)
+            notes = (Note(NoteKind.BROKEN_OFF, (str(error),)),)
         if cancelled():
             return
         if repeats_itself(raw):
-            raw, notes = without_repeats(raw), (*notes, REPEATED)
+            raw, notes = without_repeats(raw), (*notes, Note(NoteKind.REPEATED))
         elif len(raw) >= self.writer.longest:
-            notes = (*notes, CUT)
+            notes = (*notes, Note(NoteKind.CUT))
         yield from self._closed(finished(raw), notes, sources, otherwise)
 
     def _closed(
-        self, text: str, notes: tuple[str, ...], sources: Sources, otherwise: Otherwise
+        self, text: str, notes: tuple[Note, ...], sources: Sources, otherwise: Otherwise
     ) -> Iterator[Piece]:
         if says_not_found(text):
             yield Piece(draft=Draft((), (), 0.0, abstained=True, notes=notes))
@@ -114,21 +108,22 @@ class ChatGenerator:
         fit = fitting(passages, left, [size + _AROUND for size in sizes[1:]])
         return question_messages(question, fit)
 
-    def _draft(self, text: str, passages: Sequence[Passage], notes: tuple[str, ...]) -> Draft:
+    def _draft(self, text: str, passages: Sequence[Passage], notes: tuple[Note, ...]) -> Draft:
         try:
             judged = support(text, passages, self._embedder)
         except ModelUnavailable as error:
             judged = [Supported(text)]
-            notes = (*notes, str(error))
+            notes = (*notes, Note(NoteKind.MODEL_FAILED, (str(error),)))
         claims = [one for one in judged if one.claims]
         held = sum(bool(one.evidence) for one in claims)
         if claims and not held:
-            notes = (*notes, UNSUPPORTED)
+            notes = (*notes, Note(NoteKind.UNSUPPORTED))
         elif held < len(claims):
-            notes = (*notes, PARTLY)
+            notes = (*notes, Note(NoteKind.PARTLY_SUPPORTED))
         return Draft(
             sentences=tuple(one.text for one in judged),
             evidence=tuple(one.evidence for one in judged),
             confidence=held / len(claims) if claims else 0.0,
+            basis=Basis.WRITTEN,
             notes=notes,
         )

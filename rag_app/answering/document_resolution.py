@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge
 
-from rag_app.answering.task_router import OF_TASKS, Task, TaskKind, rest
+from rag_app.answering.task_router import OF_TASKS, TaskRequest, rest
 from rag_app.retrieval.document_names import Names, dates
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.text.languages import NAMES as LANGUAGES
-from rag_app.types import Document
+from rag_app.types import Document, Task
 
 # Nouns for kinds of files, "the spreadsheet", and the suffixes they stand for. Pure; English.
 
@@ -62,10 +62,10 @@ _WRITTEN = re.compile(  # "an e-mail to the landlord": what is to be written is 
     re.IGNORECASE | re.DOTALL,
 )
 _CUTS = {  # of a wish, what names no documents
-    TaskKind.SUMMARY: _ABOUT,
-    TaskKind.COMPARISON: _ABOUT_BOTH,
-    TaskKind.DRAFT: _WRITTEN,
-    TaskKind.TRANSLATION: _PASTED,
+    Task.SUMMARY: _ABOUT,
+    Task.COMPARISON: _ABOUT_BOTH,
+    Task.DRAFT: _WRITTEN,
+    Task.TRANSLATION: _PASTED,
 }
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)?")
 _OWNER = re.compile(r"['’]s\b")
@@ -86,7 +86,9 @@ class Meant:
     words: frozenset[str] = frozenset()
 
 
-def meant(task: Task, documents: Sequence[Document], names: Names, openings: bool = True) -> Meant:
+def meant(
+    task: TaskRequest, documents: Sequence[Document], names: Names, openings: bool = True
+) -> Meant:
     """What a wish names of these documents, which `names` knows (and others).
 
     Without `openings`, words of their first pages name none."""
@@ -100,7 +102,7 @@ def meant(task: Task, documents: Sequence[Document], names: Names, openings: boo
     for part in parts:
         found |= {document.id: document for document in part.documents()}
     words = frozenset().union(*(part.used for part in parts))
-    if task.kind is TaskKind.COMPARISON and len(found) == 1:  # with the others
+    if task.kind is Task.COMPARISON and len(found) == 1:  # with the others
         found |= {document.id: document for document in documents if document.id not in found}
     return Meant(tuple(found.values()), words)
 

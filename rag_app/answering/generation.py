@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from rag_app.answering.prompts import NOT_IN_DOCUMENTS, Message
 from rag_app.errors import ChatModelError
-from rag_app.types import Draft, Passage
+from rag_app.types import Draft, Note, NoteKind, Passage
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
 Cancelled = Callable[[], bool]
-
-INSTEAD = "{0} Your question was answered by quoting your documents instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def pieces(draft: Draft) -> Iterator[Piece]:
 
 def instead(said: Iterator[Piece], by: str, why: str) -> Iterator[Piece]:
     """What another generator says where one has failed, with a note that says why."""
-    note = INSTEAD.format(why)
+    note = Note(NoteKind.QUOTED_INSTEAD, (why,))
     for piece in said:
         draft = piece.draft
         if draft is not None:

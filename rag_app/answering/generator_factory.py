@@ -10,14 +10,14 @@ from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer
-from rag_app.answering.model_spec import RAG, ModelSpec
+from rag_app.answering.model_spec import QUOTING, RAG, ModelSpec
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_generator import RagAnswers
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import ModelUnavailable
 from rag_app.models.download import local_folder
 from rag_app.retrieval.embedding import Embedder
-from rag_app.types import QUOTING, Passage
+from rag_app.types import Passage
 
 
 class Either:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rag_app.errors import SettingsError
-from rag_app.types import QUOTING
 
+QUOTING = frozenset({"quotes", "reader"})
+"""Generators whose words are the documents' own."""
 RAG = ("rag-token", "rag-sequence", "rag-sequence-fast")
 LOCAL = ("local", *RAG)
 OLLAMA_URL = "http://127.0.0.1:11434"

@@ -25,8 +25,9 @@ from rag_app.answering.ellipsis import (
     words,
     years,
 )
-from rag_app.answering.task_router import TaskKind, objects, rest, subject, wanted
+from rag_app.answering.task_router import objects, rest, subject, wanted
 from rag_app.text.languages import is_english
+from rag_app.types import Task
 
 # A chat model makes a question standalone: what it is told, and what is taken of its reply. Pure.
 #
@@ -330,7 +331,7 @@ _VERB = re.compile(
 )
 _POINTS = re.compile(r"\W*(?:of\s+|between\s+)?(?:it|them|these|those|both|that)\W*", re.IGNORECASE)
 _ONE_OF_A_YEAR = re.compile(rf"(?:the )?(?:one (?:of|from) )?{YEAR.pattern}(?: one)?")
-_REPEATED = {TaskKind.SUMMARY: "Summarise", TaskKind.TRANSLATION: "Translate"}
+_REPEATED = {Task.SUMMARY: "Summarise", Task.TRANSLATION: "Translate"}
 _TAIL = re.compile(rf",? in (?:{'|'.join(LANGUAGES)})\Z")
 
 

@@ -5,7 +5,8 @@ Knows nothing of files and of pages as pictures."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator as EventGenerator
 from dataclasses import dataclass, replace
 
 from rag_app.answering import answer_language, chain, chitchat, query_rewriting
@@ -17,12 +18,12 @@ from rag_app.answering.answer_language import (
 )
 from rag_app.answering.ask_options import (
     DEFAULT_OPTIONS,
-    UNDERSTOOD,
     AskOptions,
     checked,
     coverage,
     taken,
 )
+from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import Meant, meant
@@ -32,7 +33,7 @@ from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.query_rewriting import Turn, cleaned, rewrite_prompt, standalone
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.task_router import Task, wanted
+from rag_app.answering.task_router import TaskRequest, wanted
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.document_names import Catalogue
@@ -43,13 +44,14 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.types import (
-    QUOTING,
-    Answer,
+    Basis,
     Document,
+    Draft,
     Event,
-    Finished,
+    Note,
     Passage,
     RetrieverKind,
+    Task,
     askable,
 )
 
@@ -58,6 +60,7 @@ from rag_app.types import (
 class _Request:
     """One question, and all that answers it."""
 
+    said: str  # as it was typed
     plain: str  # without the language that it wishes for
     readable: tuple[Document, ...]
     turns: tuple[Turn, ...]
@@ -66,6 +69,7 @@ class _Request:
     caution: float
     language: str  # of the answer; empty: the question's
     stop: threading.Event
+    coverage: Callable[[], tuple[Note, ...]]  # what could not be searched in full
 
 
 class Questioner:
@@ -79,8 +83,10 @@ class Questioner:
         settings: Settings,
         terms: ChatSettings,
         generator: Generator | ModelSpec,
+        locate: Locate,
     ) -> None:
         self._store = store
+        self._locate = locate
         self._catalogue = Catalogue(store)
         self._vectors = vectors
         self._embedder = embedder
@@ -117,7 +123,7 @@ class Questioner:
         stop: threading.Event,
         manner: AskOptions = DEFAULT_OPTIONS,
         turns: Sequence[Turn] = (),
-    ) -> Iterator[Event]:
+    ) -> EventGenerator[Event, None, None]:
         """Sources, then Deltas, then Finished.
 
         A question that leans on the `turns` before it is made standalone first. The language it
@@ -127,6 +133,7 @@ class Questioner:
         said = checked(question, known, self._settings.max_question_characters)
         plain, wish = language_asked(said)
         asked = _Request(
+            said,
             plain,
             tuple(d for d in known if askable(d)),
             tuple(turns),
@@ -135,20 +142,16 @@ class Questioner:
             self._settings.caution if manner.caution is None else manner.caution,
             wish or manner.language,
             stop,
+            lambda: coverage(self._chosen(documents)),
         )
-        for event in self._events(asked):
-            if isinstance(event, Finished):
-                answer = replace(event.answer, question=said)
-                yield Finished(self._covered(answer, documents))
-            else:
-                yield event
+        yield from self._events(asked)
 
     def _events(self, asked: _Request) -> Iterator[Event]:
         """The events of small talk, of a wish, or of a question."""
         talk = chitchat.talk(asked.plain)
         if talk or self._is_rubbish(asked):
             names = [document.name for document in asked.readable]
-            return chain.say(asked.plain, chitchat.reply(talk, names))
+            return chain.say(asked.said, chitchat.reply(talk, names))
         *turns, now = query_rewriting.written_out(
             (*asked.turns, Turn(asked.plain, "")), lambda wish: self._names_some(wish, asked)
         )
@@ -169,7 +172,7 @@ class Questioner:
         task = wanted(wish)
         return task is not None and bool(self._meant(task, asked, openings=False).documents)
 
-    def _meant(self, task: Task, asked: _Request, openings: bool = True) -> Meant:
+    def _meant(self, task: TaskRequest, asked: _Request, openings: bool = True) -> Meant:
         names = self._catalogue.names(self._store.documents())
         return meant(task, asked.readable, names, openings)
 
@@ -179,11 +182,15 @@ class Questioner:
         by = InLanguage(fit, asked.language) if asked.language else fit
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
-        for event in chain.ask(asked.plain, asked.retriever, by, asked.stop.is_set, whole):
-            if isinstance(event, Finished):
-                yield Finished(answer_language.said_so(event.answer, apart, english))
-            else:
-                yield event
+        context = AskContext(
+            asked.said,
+            Task.QUESTION,
+            whole if whole != asked.said else "",
+            by.name,
+            lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
+            self._locate,
+        )
+        return chain.ask(context, asked.retriever, by, asked.stop.is_set)
 
     def _answering(self, manner: AskOptions) -> Generator:
         if manner.caution is None and manner.generator is None:
@@ -211,28 +218,25 @@ class Questioner:
             return cleaned(reply, question, turns)
         return standalone(question, turns)
 
-    def _task(self, task: Task, asked: _Request) -> Iterator[Event]:
+    def _task(self, task: TaskRequest, asked: _Request) -> Iterator[Event]:
         named = self._meant(task, asked)
         documents = named.documents or asked.readable
         task = replace(task, naming=named.words, among=len(asked.readable))
         within = asked.retriever.model_copy(update={"documents": tuple(d.id for d in documents)})
         desk = TaskRunner(self._store, self._vectors, self._embedder)
-        events = chain.carry_out(
-            task.wish,
-            lambda: desk.carry_out(task, documents, asked.by, within, asked.stop.is_set),
+        context = AskContext(
+            asked.said,
+            task.kind,
+            task.wish if task.wish != asked.said else "",
             asked.by.name,
+            lambda draft: (*draft.notes, *_taken(task, documents, draft), *asked.coverage()),
+            self._locate,
+        )
+        return chain.carry_out(
+            context,
+            lambda: desk.carry_out(task, documents, asked.by, within, asked.stop.is_set),
             asked.stop.is_set,
         )
-        understood = (UNDERSTOOD.format(task.wish),) if task.wish != asked.plain else ()
-        for event in events:
-            if isinstance(event, Finished):
-                quoted = event.answer.generator in QUOTING  # it says whose words are whose
-                among = len(documents) if quoted else task.among
-                of = taken(documents, ASKED_OF, among) if task.kind in WHOLE else ()
-                said = (*understood, *event.answer.notes, *of)
-                yield Finished(replace(event.answer, notes=said))
-            else:
-                yield event
 
     def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:
@@ -262,7 +266,10 @@ class Questioner:
             reranked=reranked,
         )
 
-    def _covered(self, answer: Answer, documents: Sequence[str] | None) -> Answer:
-        """The answer with a note on what could not be searched in full."""
-        notes = answer.notes + coverage(self._chosen(documents))
-        return replace(answer, notes=notes)
+
+def _taken(task: TaskRequest, documents: Sequence[Document], draft: Draft) -> tuple[Note, ...]:
+    """Which documents a task was done on; quotes of several say themselves whose they are."""
+    if task.kind not in WHOLE:
+        return ()
+    quoted = draft.basis is Basis.EXTRACTED
+    return taken(documents, ASKED_OF, len(documents) if quoted else task.among)

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_app.answering.attribution import support
-from rag_app.answering.chat_generator import CUT, UNSUPPORTED
 from rag_app.answering.generation import Cancelled, Generator, Piece, instead
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.errors import ModelUnavailable
 from rag_app.research.rag_network import RagGenerator
 from rag_app.retrieval.embedding import Embedder
-from rag_app.types import Draft, Passage, Span
+from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
 if TYPE_CHECKING:
     from rag_app.research.rag import RagAnswer
@@ -135,11 +134,15 @@ class RagAnswers:
         judged = support(answer.text, read, self._embedder)
         claims = [one for one in judged if one.claims]
         held = sum(bool(one.evidence) for one in claims)
-        notes = ((CUT,) if answer.cut else ()) + ((UNSUPPORTED,) if claims and not held else ())
+        notes = (
+            *((Note(NoteKind.CUT),) if answer.cut else ()),
+            *((Note(NoteKind.UNSUPPORTED),) if claims and not held else ()),
+        )
         return Draft(
             sentences=(answer.text,),
             evidence=(tuple(self._cited(question, answer, read)),),
             confidence=held / len(claims) if claims else 0.0,
+            basis=Basis.WRITTEN,
             short_answer=answer.text if len(answer.text) < 80 else "",
             notes=notes,
             shares=answer.shares,

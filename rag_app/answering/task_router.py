@@ -5,25 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from rag_app.types import Document
-
-
-class TaskKind(StrEnum):
-    """What is to be done with documents."""
-
-    SUMMARY = "summary"
-    COMPARISON = "comparison"
-    DRAFT = "draft"
-    TRANSLATION = "translation"
+from rag_app.types import Document, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskRequest:
     """A piece of work; `wish` is what the user wrote."""
 
-    kind: TaskKind
+    kind: Task
     wish: str
     language: str = ""  # that it is to be written in; empty: that of the wish
     naming: frozenset[str] = frozenset()  # words of the wish that say which documents are meant
@@ -32,27 +22,27 @@ class Task:
 
 _FORMS = (
     (
-        TaskKind.SUMMARY,
+        Task.SUMMARY,
         r"(?:summari[sz]e|sum up|give (?:me )?(?:a |an )?(?:short |brief )?(?:summary|overview)"
         r"|(?:a |short |brief )*(?:summary|overview) of|what (?:is|are) (?:this|these|the) "
         r"(?:document|file|report|paper|text|pdf)s?(?: all)? about)",
     ),
     (
-        TaskKind.COMPARISON,
+        Task.COMPARISON,
         r"(?:compare|what (?:is|are) the (?:main )?differences? between|contrast)",
     ),
-    (TaskKind.DRAFT, r"(?:draft|write|compose)(?: me)? (?:a|an|the|some)?"),
-    (TaskKind.TRANSLATION, r"translate"),
+    (Task.DRAFT, r"(?:draft|write|compose)(?: me)? (?:a|an|the|some)?"),
+    (Task.TRANSLATION, r"translate"),
 )
 _POLITE = r"^\W*(?:(?:please|can you|could you|would you|kindly|now)\W+)*"
 _PATTERNS = tuple((kind, re.compile(rf"{_POLITE}{form}\b", re.IGNORECASE)) for kind, form in _FORMS)
 
 
-def wanted(said: str) -> Task | None:
+def wanted(said: str) -> TaskRequest | None:
     """The task that a plain sentence asks for, if it asks for one."""
     for kind, pattern in _PATTERNS:
         if pattern.match(said):
-            return Task(kind, said)
+            return TaskRequest(kind, said)
     return None
 
 
@@ -125,10 +115,10 @@ _SUBJECT_WORDS = 6
 _CUE = re.compile(r"\b(?:about|on|of|regarding|concerning|terms of|respect to)\b", re.IGNORECASE)
 
 
-def topic(task: Task, documents: Sequence[Document]) -> str:
+def topic(task: TaskRequest, documents: Sequence[Document]) -> str:
     """What a summary or a comparison is to be about; empty if it is about whole documents."""
     said = task.wish
-    if task.kind is TaskKind.SUMMARY:
+    if task.kind is Task.SUMMARY:
         said = " ".join(_CUE.split(said)[1:])
     named = set().union(*map(_named, documents)) | task.naming
     empty = OF_TASKS | named | {task.language.lower()}

@@ -24,14 +24,14 @@ from rag_app.answering.generation import (
 from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import Candidate
 from rag_app.answering.summarisation import Gist
-from rag_app.answering.task_router import Task, TaskKind, sentences, topic
+from rag_app.answering.task_router import TaskRequest, sentences, topic
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.text.sentences import one_line
-from rag_app.types import Chunk, Document, Draft, Passage, Span
+from rag_app.types import Chunk, Document, Draft, Note, NoteKind, Passage, Span, Task
 
 _SENTENCES = 6  # of a summary, if the wish does not say
 _PARTS = 14  # chunks that an extractive summary is made from
@@ -42,17 +42,9 @@ _NEAREST = 3  # documents that are quoted for what cannot be written
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
 
-NEEDS_MODEL = (
-    "{0} needs a language model, and none is chosen. Choose one under “Answers” at the top left; "
-    "meanwhile here is what your documents say about it."
-)
 SAYS = "{0} says:"
-_WHAT = {
-    TaskKind.COMPARISON: "A written comparison",
-    TaskKind.DRAFT: "A draft",
-    TaskKind.TRANSLATION: "A translation",
-}
-WHOLE = (TaskKind.SUMMARY, TaskKind.COMPARISON)
+_WRITTEN_ONLY = (Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
+WHOLE = (Task.SUMMARY, Task.COMPARISON)
 """Work on whole documents; the other kinds look for what is near the wish."""
 
 
@@ -66,7 +58,7 @@ class TaskRunner:
 
     def carry_out(
         self,
-        task: Task,
+        task: TaskRequest,
         documents: Sequence[Document],
         generator: Generator,
         retriever: HybridRetriever,
@@ -104,7 +96,7 @@ class TaskRunner:
         return found
 
     def _about(
-        self, task: Task, documents: Sequence[Document], retriever: HybridRetriever
+        self, task: TaskRequest, documents: Sequence[Document], retriever: HybridRetriever
     ) -> list[Passage]:
         """Passages of each document that are near what the wish is about."""
         asked, k = topic(task, documents), max(4, _PARTS // len(documents))
@@ -112,7 +104,9 @@ class TaskRunner:
         alone = [retriever.model_copy(update=scope) for scope in scopes]
         return [passage for one in alone for passage in one.passages(asked)]
 
-    def _quoted(self, task: Task, documents: Sequence[Document], read: list[Passage]) -> Draft:
+    def _quoted(
+        self, task: TaskRequest, documents: Sequence[Document], read: list[Passage]
+    ) -> Draft:
         said: list[str] = []
         spans: list[tuple[Span, ...]] = []
         for document, quoted in self._sentences(task, documents, read):
@@ -130,7 +124,7 @@ class TaskRunner:
         )
 
     def _sentences(
-        self, task: Task, documents: Sequence[Document], read: list[Passage]
+        self, task: TaskRequest, documents: Sequence[Document], read: list[Passage]
     ) -> list[tuple[Document, list[Candidate]]]:
         """Sentences near what the wish is about, if it says so, else near the first document's."""
         share, wish = max(1, len(documents)), task.wish
@@ -154,7 +148,7 @@ class TaskRunner:
 
     def _written(
         self,
-        task: Task,
+        task: TaskRequest,
         documents: Sequence[Document],
         read: list[Passage],
         generator: ChatGenerator,
@@ -181,7 +175,7 @@ class TaskRunner:
 
     def _notes(
         self,
-        task: Task,
+        task: TaskRequest,
         documents: Sequence[Document],
         read: Sequence[Passage],
         generator: ChatGenerator,
@@ -197,7 +191,7 @@ class TaskRunner:
                 f"The window of {generator.name} is too small to read documents with. Choose a "
                 "model with a larger window, or lower RAG_APP_CHAT_TOKENS."
             )
-        if task.kind in (TaskKind.DRAFT, TaskKind.TRANSLATION):
+        if task.kind in (Task.DRAFT, Task.TRANSLATION):
             texts = [(p.name, p.chunk.text) for p in read]
             return self._fitting(texts, left)
         texts = [
@@ -214,7 +208,7 @@ class TaskRunner:
 
     def _noted(
         self,
-        task: Task,
+        task: TaskRequest,
         part: Sequence[tuple[str, str]],
         generator: ChatGenerator,
         cancelled: Cancelled,
@@ -251,8 +245,8 @@ class TaskRunner:
         return groups[0] if groups else []
 
 
-def _needed(task: Task) -> tuple[str, ...]:
+def _needed(task: TaskRequest) -> tuple[Note, ...]:
     """What the wish needs that is not there."""
-    if task.kind in _WHAT:
-        return (NEEDS_MODEL.format(_WHAT[task.kind]),)
-    return (answer_language.NEEDS_MODEL.format(task.language),) if task.language else ()
+    if task.kind in _WRITTEN_ONLY:
+        return (Note(NoteKind.TASK_NEEDS_MODEL, (task.kind,)),)
+    return (Note(NoteKind.LANGUAGE_NEEDS_MODEL, (task.language,)),) if task.language else ()

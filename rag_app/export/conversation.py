@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from rag_app.answering.ask_options import APP, UNDERSTOOD
 from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
 from rag_app.export.html import as_html, day
 from rag_app.export.json_contract import answer_json
+from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.conversations import REMOVED
 from rag_app.text.page_names import beside, page_name
-from rag_app.types import QUOTING, Answer, Citation
+from rag_app.types import Answer, Basis, Citation
 
 FORMATS = ("md", "html", "json")
 VERSION = 1  # of the JSON; it grows when a key changes its meaning or goes
@@ -159,12 +159,12 @@ def _said(number: int, exchange: Exchange, where: Where) -> Iterator[str]:
     if answer is None:
         yield f"*{_escaped(exchange.error or 'There is no answer.')}*"
         return
-    plain = answer.generator in (*QUOTING, APP)
+    plain = answer.basis is not Basis.WRITTEN
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         yield f"**{_escaped(answer.short_answer)}**"
     yield _with_notes(number, answer, plain)
     for remark in answer.notes:
-        yield f"*{_escaped(remark)}*"
+        yield f"*{_escaped(sentence(remark))}*"
     notes = [f"[^{number}-{c.number}]: {_escaped(source(c, where))}" for c in answer.citations]
     if notes:
         yield "\n".join(notes)
@@ -208,7 +208,7 @@ def rated(exchanges: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
         said = (answer.short_answer or MARKER.sub("", answer.text)).strip()
         if said:
             yield {
-                "question": searched_for(answer),
+                "question": answer.query,
                 "answer" if exchange.rating > 0 else "rejected": said,
                 "asked": exchange.question,
                 "asked_at": exchange.asked_at,
@@ -216,12 +216,3 @@ def rated(exchanges: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
                 "reason": exchange.reason,
                 "documents": sorted({citation.name for citation in answer.citations}),
             }
-
-
-def searched_for(answer: Answer) -> str:
-    """The question that was really searched for: a follow-up was made standalone first."""
-    before, after = UNDERSTOOD.split("{0}")
-    for note in answer.notes:
-        if note.startswith(before) and note.endswith(after):
-            return note[len(before) : len(note) - len(after)]
-    return answer.question

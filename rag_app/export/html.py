@@ -13,16 +13,16 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from rag_app.answering.ask_options import APP
 from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
+from rag_app.export.messages import sentence
 from rag_app.export.readable import TABLES, PageMarks, readable
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.provenance import Origin
 from rag_app.text.highlighting import areas, mark
 from rag_app.text.page_names import beside
-from rag_app.types import QUOTING, Answer, Citation
+from rag_app.types import Answer, Basis, Citation, Task
 
 _AROUND = 1_500  # characters of a text shown before and after its quotes
 
@@ -156,7 +156,7 @@ def _exchange(
     short = ""
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         short = f"<p class='short'>{escape(answer.short_answer)}</p>"
-    notes = "".join(f"<p class='how'>{escape(note)}</p>" for note in answer.notes)
+    notes = "".join(f"<p class='how'>{escape(sentence(note))}</p>" for note in answer.notes)
     items = "".join(
         _source(number, citation, _where(library, citation), pages) for citation in answer.citations
     )
@@ -167,9 +167,9 @@ def _exchange(
 
 
 def _made(answer: Answer) -> str:
-    if answer.generator == APP:
+    if answer.task is Task.CHITCHAT:
         return "Said by the app itself"
-    if answer.generator in QUOTING:
+    if answer.basis is not Basis.WRITTEN:
         return "Quoted from the documents"
     return f"Written by {escape(answer.generator)} from the documents"
 
@@ -201,7 +201,7 @@ def _text(number: int, answer: Answer) -> str:
     def words(tokens: Sequence[Any], index: int, *_: object) -> str:
         return MARKER.sub(note, escape(tokens[index].content))
 
-    if answer.generator in (*QUOTING, APP):
+    if answer.basis is not Basis.WRITTEN:
         return f"<p class='plain'>{MARKER.sub(note, escape(answer.text))}</p>"
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])

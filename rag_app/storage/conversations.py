@@ -16,11 +16,21 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from rag_app.answering.ask_options import UNDERSTOOD
 from rag_app.storage.database import Database
 from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
-from rag_app.types import QUOTING, Answer, Box, Chunk, Citation, Passage, Timing
+from rag_app.types import (
+    Answer,
+    Basis,
+    Box,
+    Chunk,
+    Citation,
+    Note,
+    NoteKind,
+    Passage,
+    Task,
+    Timing,
+)
 
 # Answers as JSON and back, and without what stood in a removed document. Pure.
 
@@ -28,7 +38,6 @@ REMOVED = "(This stood in a document that has been removed.)"
 _MARKERS = re.compile(r"(?: ?\[\d+\])+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
 _TELLING = 20  # characters from which a piece of text is a document's and not just words
-_UNDERSTOOD = UNDERSTOOD.split("{0}")[0]
 
 
 def to_json(answer: Answer) -> str:
@@ -45,9 +54,15 @@ def from_json(text: str) -> Answer:
             "citations": tuple(_citation(one) for one in row["citations"]),
             "passages": tuple(_passage(one) for one in row["passages"]),
             "seconds": Timing(**row["seconds"]),
-            "notes": tuple(row["notes"]),
+            "task": Task(row["task"]),
+            "basis": Basis(row["basis"]),
+            "notes": tuple(_note(one) for one in row["notes"]),
         }
     )
+
+
+def _note(row: dict[str, Any]) -> Note:
+    return Note(NoteKind(row["kind"]), tuple(row["values"]))
 
 
 def _citation(row: dict[str, Any]) -> Citation:
@@ -72,12 +87,12 @@ def without(answer: Answer, document_id: str) -> Answer:
         return answer
     gone = {c.number for c in answer.citations if c.document_id == document_id}
     text = _blanked(answer.text, gone)
-    if answer.generator not in QUOTING:  # what a model wrote unmarked may be this document's, too
+    if answer.basis is Basis.WRITTEN:  # what a model wrote unmarked may be this document's, too
         text = REMOVED if gone else _only_marked(answer.text)
     return dataclasses.replace(
         answer,
         text=text,
-        notes=tuple(note for note in answer.notes if not note.startswith(_UNDERSTOOD)),
+        rewritten_query="",
         short_answer="" if gone else answer.short_answer,
         citations=tuple(
             dataclasses.replace(c, quote="", boxes=()) if c.number in gone else c

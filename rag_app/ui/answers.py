@@ -8,13 +8,12 @@ from html import escape
 
 import streamlit as st
 
-from rag_app.answering.ask_options import APP
-from rag_app.answering.task_router import wanted
 from rag_app.errors import RagAppError
-from rag_app.export.conversation import searched_for, where_in
+from rag_app.export import messages
+from rag_app.export.conversation import where_in
 from rag_app.library import Library
 from rag_app.text.highlighting import CITE, link_citations, mark
-from rag_app.types import QUOTING, Answer, Citation, Passage, RetrieverKind
+from rag_app.types import Answer, Basis, Citation, Passage, RetrieverKind, Task
 from rag_app.ui import texts, texts_answers
 from rag_app.ui.live_answer import Moment
 from rag_app.ui.state import ShownExchange, current
@@ -30,7 +29,7 @@ def draw(library: Library, exchange: ShownExchange, moment: Moment) -> None:
         sentence(moment.error)
     elif moment.answer is None:
         sentence(texts.STOPPED)
-    elif moment.answer.generator == APP:
+    elif moment.answer.task is Task.CHITCHAT:
         sentence(moment.answer.text)
     elif moment.answer.abstained:
         _abstained(library, exchange, moment.answer)
@@ -44,7 +43,7 @@ def sentence(text: str) -> None:
 
 
 def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
-    plain, where = answer.generator in QUOTING, where_in(library)
+    plain, where = answer.basis is not Basis.WRITTEN, where_in(library)
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         st.html(f"<p class='short'>{mark(answer.short_answer, ())}</p>")
     st.markdown(
@@ -74,7 +73,9 @@ def _where(library: Library, passage: Passage) -> str:
 
 
 def _how(answer: Answer) -> None:
-    notes = "".join(f"<p class='how'>{escape(note)}</p>" for note in answer.notes)
+    notes = "".join(
+        f"<p class='how'>{escape(messages.sentence(note))}</p>" for note in answer.notes
+    )
     st.html(f"<p class='how'>{escape(texts.how_made(answer))}</p>{notes}")
 
 
@@ -127,7 +128,7 @@ def draw_why(library: Library, exchange: ShownExchange) -> None:
     answer = exchange.generation.now().answer if exchange.generation else None
     if answer is None:
         return
-    task = wanted(searched_for(answer)) is not None
+    task = answer.task is not Task.QUESTION
     places = None
     if answer.passages and not task:
         loading = library.warm_state == "warming"  # then it takes seconds
@@ -165,7 +166,7 @@ def _facts(library: Library, exchange: ShownExchange, answer: Answer) -> list[tu
     chosen = current().caution
     caution = library.settings.caution if chosen is None else chosen
     return [
-        (texts_answers.WHY_UNDERSTOOD, f"“{searched_for(answer)}”"),
+        (texts_answers.WHY_UNDERSTOOD, f"“{answer.query}”"),
         (texts_answers.WHY_SEARCHED, texts_answers.searched(names)),
         (texts_answers.WHY_MADE, texts_answers.made_by(answer)),
         (texts_answers.WHY_SURE, texts_answers.how_sure(answer, caution)),
@@ -207,7 +208,7 @@ def _passage(
 
 def _places(library: Library, exchange: ShownExchange, answer: Answer) -> Places | None:
     """Where each kind of search finds the passages now; None if it cannot be searched."""
-    question = searched_for(answer)
+    question = answer.query
 
     def places(kind: RetrieverKind) -> dict[str, int]:
         found = library.search(question, _LOOKED_THROUGH, exchange.documents, kind)

@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.model_spec import parse
+from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.evaluation.self_check import Check, Tried, check, last
 from rag_app.library import Library
 from rag_app.text.languages import NAMES
-from rag_app.types import QUOTING, Document, Span, askable
+from rag_app.types import Document, Span, askable
 from rag_app.ui import listing, texts, texts_library
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Job, caught

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.model_spec import parse
+from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.library import Library
-from rag_app.types import QUOTING, Added
+from rag_app.types import Added
 from rag_app.ui import live_answer, session_sync, texts
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current

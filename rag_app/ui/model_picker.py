@@ -7,11 +7,10 @@ from typing import Any
 import streamlit as st
 
 from rag_app.answering.answer_language import LANGUAGES
-from rag_app.answering.model_spec import ModelSpec, parse
+from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
 from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
-from rag_app.types import QUOTING
 from rag_app.ui import settings_panel, texts
 from rag_app.ui.state import Session, current
 

@@ -8,7 +8,7 @@ import streamlit as st
 from rag_app.library import Library
 from rag_app.storage import Exchange as Kept
 from rag_app.storage import conversations
-from rag_app.types import QUOTING, PagePicture
+from rag_app.types import Basis, PagePicture
 from rag_app.ui import texts_answers
 from rag_app.ui.live_answer import RUNNING, FinishedGeneration, Generation
 from rag_app.ui.state import Session, ShownExchange, current
@@ -50,7 +50,7 @@ def shown(kept: Kept) -> ShownExchange:
         id=kept.id,
         kept=True,
         seen=True,
-        quoting=kept.answer is None or kept.answer.generator in QUOTING,
+        quoting=kept.answer is None or kept.answer.basis is not Basis.WRITTEN,
         rating=kept.rating,
     )
 
@@ -87,7 +87,7 @@ def _renewed(known: ShownExchange | None, kept: Kept) -> ShownExchange:
         known.generation = running
     elif not known.running and (kept.answer or kept.error):
         known.generation = FinishedGeneration(kept.answer, kept.error)
-        known.quoting = kept.answer is None or kept.answer.generator in QUOTING
+        known.quoting = kept.answer is None or kept.answer.basis is not Basis.WRITTEN
     return known
 
 

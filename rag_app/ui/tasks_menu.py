@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from rag_app.answering.answer_language import LANGUAGES
-from rag_app.answering.model_spec import parse
+from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.answering.tasks import ASKED_OF
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
-from rag_app.types import QUOTING, Document, askable
+from rag_app.types import Document, askable
 from rag_app.ui import composer, model_picker, texts
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Place, Session, current, say

@@ -14,7 +14,7 @@ from rag_app.settings import Settings
 from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
 from rag_app.text.page_names import count as count
 from rag_app.text.page_names import size as size
-from rag_app.types import QUOTING, Answer, Document, Page, Progress, Status
+from rag_app.types import Answer, Basis, Document, Page, Progress, Status
 
 APP = "Ask your documents"
 OPENING = "Opening your library…"
@@ -340,7 +340,7 @@ def how_made(answer: Answer) -> str:
     taken = f"{max(answer.seconds.retrieve + answer.seconds.answer, 0.1):.1f} s"
     if answer.abstained:
         return f"Looked through your documents · {taken}"
-    made = "Quoted from your documents" if answer.generator in QUOTING else ""
+    made = "" if answer.basis is Basis.WRITTEN else "Quoted from your documents"
     made = made or f"Written by {answer.generator} from your documents"
     return f"{made} · {sureness(answer.confidence)} · {taken}"
 

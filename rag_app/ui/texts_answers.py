@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_app.answering.answer_language import BY_WORDS, OTHER_SOURCE, SAID_OF_IT
-from rag_app.answering.ask_options import APP
-from rag_app.types import QUOTING, Answer
+from rag_app.types import Answer, Basis, NoteKind, Task
 from rag_app.ui import texts
 
 ABOUT_ANSWER = "About this answer"
@@ -88,7 +86,7 @@ def quote_of(number: int, total: int) -> str:
 
 def made_by(answer: Answer) -> str:
     """Who made an answer, and how."""
-    if answer.generator == APP:
+    if answer.task is Task.CHITCHAT:
         return "The app itself, without an answer from your documents."
     if answer.generator == "quotes":
         return (
@@ -109,20 +107,19 @@ def made_by(answer: Answer) -> str:
 def how_sure(answer: Answer, caution: float) -> str:
     """What the confidence of an answer means."""
     percent = f"{100 * answer.confidence:.0f} %"
-    if answer.generator == APP:
+    if answer.task is Task.CHITCHAT:
         return "Nothing in your documents was taken for an answer."
-    if answer.generator not in QUOTING:
-        if answer.abstained:
-            return "It could not be answered from these passages."
+    if answer.basis is Basis.WRITTEN:
         return f"{percent} of its statements have a sentence of your documents behind them."
     if answer.abstained:
         return (
             f"The best place reached {percent}; under {100 * caution:.0f} % the app says that "
             "it does not know."
         )
-    if {BY_WORDS, OTHER_SOURCE} & set(answer.notes):
+    said = {note.kind for note in answer.notes}
+    if {NoteKind.FOUND_BY_WORDS, NoteKind.NOT_ENGLISH} & said:
         return "That could not be judged: the figures were fitted on English."
-    if SAID_OF_IT in answer.notes:
+    if NoteKind.ABOUT_THE_THING in said:
         return "That could not be judged: what is quoted is about what you named."
     in_words = texts.sureness(answer.confidence)
     return (

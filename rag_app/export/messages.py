@@ -1,0 +1,64 @@
+"""Notes on answers as sentences: the one place where they are worded, for page, command line and
+exports alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_app.text.page_names import count
+from rag_app.types import Note, NoteKind
+
+_CHOOSE = "Choose one under “Answers” at the top left"
+_TASKS = {
+    "comparison": "A written comparison",
+    "draft": "A draft",
+    "translation": "A translation",
+}
+_SENTENCES = {
+    NoteKind.UNSUPPORTED: "Nothing in your documents says this. Check it before you rely on it.",
+    NoteKind.PARTLY_SUPPORTED: ("Sentences without a number could not be found in your documents."),
+    NoteKind.CUT: "The answer was cut at the limit for its length.",
+    NoteKind.REPEATED: "The model began to repeat itself and was stopped.",
+    NoteKind.BROKEN_OFF: "The model stopped in the middle of its answer: {0}",
+    NoteKind.QUOTED_INSTEAD: "{0} Your question was answered by quoting your documents instead.",
+    NoteKind.MODEL_FAILED: "{0}",
+    NoteKind.LANGUAGE_NEEDS_MODEL: (
+        f"An answer in {{0}} needs a language model, and none is chosen. {_CHOOSE}; here is what "
+        "your documents say, as they say it."
+    ),
+    NoteKind.ABOUT_THE_THING: ("No sentence says it in so many words; this is what is said of it."),
+    NoteKind.FOUND_BY_WORDS: "Found by words: I cannot judge answers in this language.",
+    NoteKind.NOT_ENGLISH: "What is quoted is not in English: I cannot judge how well it answers.",
+    NoteKind.OTHER_LANGUAGE: "{0}",
+}
+_LONGEST_NAME = 80  # characters of a name in a sentence
+
+
+def sentence(note: Note) -> str:
+    """What a note says, in one or two sentences."""
+    first, *rest = note.values or ("",)
+    match note.kind:
+        case NoteKind.FIRST_DOCUMENTS_ONLY:
+            total, *names = rest
+            said = f"This is of the first {first} of {int(total):,} documents: {_listed(names)}."
+            return f"{said} Tick those that you mean on the left."
+        case NoteKind.NAMED_DOCUMENTS_ONLY:
+            return f"This is of what your wish names: {_listed(note.values)}."
+        case NoteKind.SEARCHED_BY_WORDS_ONLY:
+            return f"{count(int(first), 'document')} could so far be searched by words only."
+        case NoteKind.NOT_READ_YET:
+            return f"{count(int(first), 'document')} had not been read yet."
+        case NoteKind.SCANS_NOT_READ_YET:
+            return f"{count(int(first), 'document')} had scanned pages that were not read yet."
+        case NoteKind.TASK_NEEDS_MODEL:
+            return (
+                f"{_TASKS[first]} needs a language model, and none is chosen. {_CHOOSE}; "
+                "meanwhile here is what your documents say about it."
+            )
+    return _SENTENCES[note.kind].format(*note.values)
+
+
+def _listed(names: Sequence[str]) -> str:
+    plain = [" ".join(name.split()) for name in names]
+    short = [n if len(n) <= _LONGEST_NAME else f"{n[: _LONGEST_NAME - 1]}…" for n in plain]
+    return f"{', '.join(short[:-1])} and {short[-1]}" if len(short) > 1 else "".join(short)
