@@ -1,7 +1,7 @@
 """The façade: add, documents, remove, search, ask.
 
 One library owns one data directory in one process; it is thread-safe and shared by all sessions.
-What it does with documents stands in `librarian/documents.py`. Knows nothing of the UI."""
+Knows nothing of the UI."""
 
 from __future__ import annotations
 

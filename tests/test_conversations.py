@@ -14,7 +14,7 @@ from rag_app.storage.conversations import (
     to_json,
     without,
 )
-from rag_app.storage.database import VERSIONS, Database
+from rag_app.storage.database import Database
 from rag_app.types import Answer, Box, Chunk, Citation, Note, NoteKind, Passage, Timing
 
 
@@ -130,18 +130,6 @@ def test_an_answer_that_does_not_cite_a_document_keeps_its_words():
     left = without(said, "ferry")
     assert (left.text, left.short_answer) == ("Nothing was cited.", "Four euros")
     assert [p.name for p in left.passages] == ["dogs.txt"]
-
-
-def test_a_library_of_the_first_version_gains_conversations(tmp_path):
-    import sqlite3
-
-    file = tmp_path / "s.sqlite3"
-    with sqlite3.connect(file) as db:
-        db.executescript(VERSIONS[0].read_text("utf-8") + "PRAGMA user_version = 1;")
-    db.close()
-    database = Database(file)
-    assert Conversations(database).listed() == []
-    database.close()
 
 
 @given(st.text())

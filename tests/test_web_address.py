@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,6 @@ from rag_app.ingestion import web_address as web
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.storage import Store
-from rag_app.storage.database import VERSIONS
 from rag_app.storage.originals import INSIDE, display_name
 from rag_app.storage.provenance import Origin
 from rag_app.types import Finished, Status
@@ -219,18 +217,13 @@ def test_the_link_to_a_page_is_only_ever_an_address():
 # The store, the settings, the command line
 
 
-def test_a_library_of_before_gets_the_table_and_keeps_its_documents(tmp_path):
-    path = tmp_path / "library.sqlite3"
-    older = [step for step in VERSIONS if int(step.stem[7:]) < 8]
-    with sqlite3.connect(path) as db:
-        for number, step in enumerate(older, start=1):
-            db.executescript(step.read_text("utf-8") + f"PRAGMA user_version = {number};")
+def test_where_a_document_was_fetched_goes_with_the_document(tmp_path):
+    store = Store(tmp_path / "library.sqlite3")
+    with store.database.write() as db:
         db.execute(
             "INSERT INTO documents (id, name, suffix, size, status, added_at) "
             "VALUES ('a', 'a.txt', '.txt', 1, 'ready', '2026')"
         )
-    db.close()
-    store = Store(path)
     assert [d.name for d in store.documents()] == ["a.txt"]
     assert store.fetched.of("a") is None
     store.fetched.note("a", Origin("x", "y", "2026"))

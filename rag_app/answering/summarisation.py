@@ -1,7 +1,7 @@
 """What stands for a document: its own passages and sentences, without any model that writes.
 
 First the passages that stand for it, by the vectors that are there anyway; then the sentences that
-stand for these. Centrality, place, headings and words speak together (answering/worth.py)."""
+stand for these. Centrality, place, headings and words speak together (summarisation.py)."""
 
 from __future__ import annotations
 

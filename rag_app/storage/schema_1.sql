@@ -5,7 +5,8 @@ CREATE TABLE documents (
   status TEXT NOT NULL, added_at TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',
   pages INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0,
   warnings TEXT NOT NULL DEFAULT '[]', error TEXT, error_code TEXT,
-  replaces TEXT);
+  replaces TEXT,
+  language TEXT NOT NULL DEFAULT '');  -- ISO 639-1; empty: not known
 
 CREATE TABLE pages (
   document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, number INTEGER NOT NULL,
@@ -19,19 +20,158 @@ CREATE TABLE chunks (
   rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
   document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, ordinal INTEGER NOT NULL,
   page INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, heading TEXT NOT NULL,
-  context TEXT NOT NULL, words TEXT NOT NULL, UNIQUE (document_id, ordinal));
+  context TEXT NOT NULL, words TEXT NOT NULL,
+  -- What is searched where it is not what stands in `context` and `words`; the grams of runs that
+  -- have no spaces.
+  found_context TEXT, found_words TEXT, grams TEXT NOT NULL DEFAULT '',
+  UNIQUE (document_id, ordinal));
 
+CREATE VIEW chunk_searched AS
+  SELECT rowid, coalesce(found_context, context) AS context, coalesce(found_words, words) AS words,
+    grams FROM chunks;
+
+-- Vowel signs are parts of words (M*): without them every word of Hindi falls apart.
 CREATE VIRTUAL TABLE chunk_words USING fts5 (
-  context, words, content = 'chunks', content_rowid = 'rowid',
-  tokenize = 'porter unicode61 remove_diacritics 2');
+  context, words, grams, content = 'chunk_searched', content_rowid = 'rowid',
+  tokenize = "porter unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
 
 CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
-  INSERT INTO chunk_words (rowid, context, words) VALUES (new.rowid, new.context, new.words);
+  INSERT INTO chunk_words (rowid, context, words, grams) VALUES (
+    new.rowid, coalesce(new.found_context, new.context), coalesce(new.found_words, new.words),
+    new.grams);
 END;
 
 CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
-  INSERT INTO chunk_words (chunk_words, rowid, context, words)
-  VALUES ('delete', old.rowid, old.context, old.words);
+  INSERT INTO chunk_words (chunk_words, rowid, context, words, grams) VALUES (
+    'delete', old.rowid, coalesce(old.found_context, old.context),
+    coalesce(old.found_words, old.words), old.grams);
 END;
 
 CREATE TABLE removals (document_id TEXT PRIMARY KEY, suffix TEXT NOT NULL);
+
+-- Conversations (conversations.py): answers are kept whole, with their quotes, as JSON.
+
+CREATE TABLE conversations (
+  id TEXT PRIMARY KEY, title TEXT NOT NULL, started_at TEXT NOT NULL, changed_at TEXT NOT NULL);
+
+CREATE TABLE exchanges (
+  id TEXT PRIMARY KEY,
+  conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL, question TEXT NOT NULL, asked_at TEXT NOT NULL,
+  documents TEXT, answer TEXT, error TEXT,
+  rating INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',
+  UNIQUE (conversation_id, ordinal));
+
+CREATE TABLE exchange_documents (
+  exchange_id TEXT NOT NULL REFERENCES exchanges ON DELETE CASCADE, document_id TEXT NOT NULL,
+  PRIMARY KEY (exchange_id, document_id)) WITHOUT ROWID;
+
+CREATE INDEX exchange_by_document ON exchange_documents (document_id);
+
+-- Scanned pages (scans.py): a row is a page without text. `words` is null until its text has
+-- been recognised; then it says where its words stand, as JSON. `trouble` says what went wrong.
+
+CREATE TABLE scans (
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, page INTEGER NOT NULL,
+  words TEXT, trouble TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (document_id, page)) WITHOUT ROWID;
+
+CREATE INDEX scans_waiting ON scans (document_id) WHERE words IS NULL;
+
+-- The queue: files inside files, watched folders, and how every document came here (queue.py,
+-- provenance.py, watched.py). A document goes when the last of its origins goes.
+
+-- Documents that a person handed in.
+CREATE TABLE handed_in (
+  document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE) WITHOUT ROWID;
+
+-- Documents that came out of another document, and what they are called in it.
+CREATE TABLE parts (
+  container_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, name TEXT NOT NULL,
+  PRIMARY KEY (container_id, document_id)) WITHOUT ROWID;
+CREATE INDEX part_by_document ON parts (document_id);
+
+-- Folders that are kept in step, and their files as they were when they were last taken in.
+CREATE TABLE watched (
+  folder TEXT PRIMARY KEY, identity TEXT NOT NULL, since TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE watched_files (
+  folder TEXT NOT NULL REFERENCES watched ON DELETE CASCADE, path TEXT NOT NULL,
+  size INTEGER NOT NULL, changed INTEGER NOT NULL,
+  document_id TEXT REFERENCES documents ON DELETE SET NULL, refused TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (folder, path)) WITHOUT ROWID;
+CREATE INDEX watched_by_document ON watched_files (document_id);
+
+-- Other names under which a document's bytes came.
+CREATE TABLE duplicates (
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, name TEXT NOT NULL,
+  PRIMARY KEY (document_id, name)) WITHOUT ROWID;
+
+-- What a reader told of a document besides its pages.
+CREATE TABLE readings (
+  document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE, tables INTEGER) WITHOUT ROWID;
+
+-- Marks that outlive the process: "paused", "uncleaned".
+CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE INDEX document_by_status ON documents (status, added_at);
+CREATE INDEX document_by_replaced ON documents (replaces) WHERE replaces IS NOT NULL;
+
+-- Which model's vectors answer (reindexing.py): what the setting said, and its fingerprint.
+CREATE TABLE answering_model (
+  only INTEGER PRIMARY KEY CHECK (only = 1), choice TEXT NOT NULL, fingerprint TEXT NOT NULL);
+
+-- What is made of documents (overviews.py), and what they are put under (collections.py).
+
+CREATE TABLE overviews (
+  document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+  made_by TEXT NOT NULL, overview TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE folders (
+  document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+  folder TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE tags (
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+  tag TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY (document_id, tag)) WITHOUT ROWID;
+CREATE TABLE collections (name TEXT PRIMARY KEY COLLATE NOCASE) WITHOUT ROWID;
+CREATE TABLE collected (
+  collection TEXT NOT NULL COLLATE NOCASE REFERENCES collections
+    ON DELETE CASCADE ON UPDATE CASCADE,
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
+  PRIMARY KEY (collection, document_id)) WITHOUT ROWID;
+
+-- A document that is read anew may say other things.
+CREATE TRIGGER overview_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
+  DELETE FROM overviews WHERE document_id = new.id;
+END;
+
+-- A newer version stands where the older one stood.
+CREATE TRIGGER document_replaced BEFORE DELETE ON documents BEGIN
+  INSERT OR IGNORE INTO folders SELECT n.id, f.folder
+    FROM documents n JOIN folders f ON f.document_id = old.id WHERE n.replaces = old.id;
+  INSERT OR IGNORE INTO tags SELECT n.id, t.tag
+    FROM documents n JOIN tags t ON t.document_id = old.id WHERE n.replaces = old.id;
+  INSERT OR IGNORE INTO collected SELECT c.collection, n.id
+    FROM documents n JOIN collected c ON c.document_id = old.id WHERE n.replaces = old.id;
+END;
+
+-- The last check of the library with questions of its own (overviews.py).
+
+CREATE TABLE checks (
+  only INTEGER PRIMARY KEY CHECK (only = 1), about TEXT NOT NULL);
+-- A question was made of a document, and goes with it; one about nothing in here has none.
+CREATE TABLE checked (
+  number INTEGER PRIMARY KEY, document_id TEXT REFERENCES documents ON DELETE CASCADE,
+  tried TEXT NOT NULL);
+CREATE INDEX checked_of_document ON checked (document_id);
+
+-- A document that is read anew may say other things.
+CREATE TRIGGER checked_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
+  DELETE FROM checked WHERE document_id = new.id;
+END;
+
+-- Documents that were fetched from the web (provenance.py).
+
+CREATE TABLE fetched (
+  document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+  asked TEXT NOT NULL, address TEXT NOT NULL, fetched_at TEXT NOT NULL) WITHOUT ROWID;
