@@ -215,34 +215,6 @@ def test_what_was_removed_is_found_no_more(stores):
         db.execute("INSERT INTO chunk_words (chunk_words, rank) VALUES ('integrity-check', 1)")
 
 
-def test_an_index_of_before_is_made_anew(tmp_path, monkeypatch):
-    from rag_app.storage import database
-
-    path, steps = tmp_path / "s.sqlite3", database.VERSIONS
-    monkeypatch.setattr(database, "VERSIONS", steps[:4])
-    old = database.Database(path)
-    insert = (
-        'INSERT INTO chunks (id, document_id, ordinal, page, start, "end", heading, context, '
-        "words) VALUES (?, ?, 0, 1, 0, 9, '', '', ?)"
-    )
-    with old.write() as db:
-        for name, words in (("en", "The ferry costs “four” euros"), ("zh", "渡轮票价四欧元")):
-            db.execute(
-                "INSERT INTO documents (id, name, suffix, size, status, added_at) "
-                "VALUES (?, ?, '.txt', 1, 'ready', '')",
-                (name, name),
-            )
-            db.execute(insert, (name, name, words))
-    old.close()
-    monkeypatch.setattr(database, "VERSIONS", steps)
-    store = Store(path)
-    assert {d.id: d.status for d in store.documents()} == {"en": "ready", "zh": "read"}
-    with store.database.read() as db:
-        found = db.execute("SELECT rowid FROM chunk_words WHERE chunk_words MATCH 'ferry'")
-        assert len(found.fetchall()) == 1
-    store.close()
-
-
 def test_texts_are_compared_by_words_and_grams():
     assert compared("Die Straße, 東京都 ราคา!") == ["die", "strasse", "東京", "京都", "ราค", "าคา"]
 

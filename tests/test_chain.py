@@ -15,6 +15,8 @@ from rag_app.types import Delta, Draft, Finished, Note, NoteKind, Passage, Sourc
 from tests.fakes import ListVectors, WordEmbedder
 from tests.test_store import fill
 
+CATS = AskContext("cats?", generator="scripted")
+
 
 class ScriptedGenerator:
     """Says what it is told, and cites the first passage."""
@@ -50,7 +52,12 @@ def retriever(tmp_path: Path):
 
 def test_sources_come_before_the_answer_and_the_answer_last(retriever):
     events = list(
-        chain.ask(AskContext("cats?"), retriever, ScriptedGenerator("A. ", "B."), lambda: False)
+        chain.ask(
+            CATS,
+            retriever,
+            ScriptedGenerator("A. ", "B."),
+            lambda: False,
+        )
     )
     assert [type(e) for e in events] == [Sources, Delta, Delta, Finished]
     answer = events[-1].answer
@@ -71,14 +78,17 @@ def test_the_chain_is_a_langchain_runnable(retriever):
 def test_a_stop_ends_the_events_without_an_answer(retriever):
     said: list[object] = []
     for event in chain.ask(
-        AskContext("cats?"), retriever, ScriptedGenerator("A.", "B."), lambda: len(said) > 1
+        CATS,
+        retriever,
+        ScriptedGenerator("A.", "B."),
+        lambda: len(said) > 1,
     ):
         said.append(event)
     assert [type(e) for e in said] == [Sources, Delta]
 
 
 def test_a_generator_that_says_nothing_counts_as_not_knowing(retriever):
-    [_, finished] = chain.ask(AskContext("cats?"), retriever, ScriptedGenerator(), lambda: False)
+    [_, finished] = chain.ask(CATS, retriever, ScriptedGenerator(), lambda: False)
     assert finished.answer.abstained
     assert finished.answer.text == chain.NOT_FOUND
     assert finished.answer.citations == ()
@@ -94,7 +104,7 @@ class TornGenerator(ScriptedGenerator):
 
 
 def test_a_generator_without_its_model_leaves_the_passages_and_says_why(retriever):
-    [*_, finished] = chain.ask(AskContext("cats?"), retriever, TornGenerator(), lambda: False)
+    [*_, finished] = chain.ask(CATS, retriever, TornGenerator(), lambda: False)
     answer = finished.answer
     assert answer.abstained and answer.text == chain.NOT_FOUND
     assert answer.notes == (Note(NoteKind.MODEL_FAILED, ("The reader's files cannot be used.",)),)
@@ -115,5 +125,12 @@ class StoppedGenerator(ScriptedGenerator):
 
 def test_who_is_stopped_between_two_words_does_not_claim_that_nothing_was_found(retriever):
     generator = StoppedGenerator()
-    said = list(chain.ask(AskContext("cats?"), retriever, generator, lambda: generator.stopped))
+    said = list(
+        chain.ask(
+            CATS,
+            retriever,
+            generator,
+            lambda: generator.stopped,
+        )
+    )
     assert [type(event).__name__ for event in said] == ["Sources", "Delta"]

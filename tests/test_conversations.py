@@ -15,7 +15,9 @@ from rag_app.storage.conversations import (
     without,
 )
 from rag_app.storage.database import Database
-from rag_app.types import Answer, Box, Chunk, Citation, Note, NoteKind, Passage, Timing
+from rag_app.types import Answer, Basis, Box, Chunk, Citation, Note, NoteKind, Passage, Timing
+
+LLAMA = {"generator": "llama", "basis": Basis.WRITTEN}
 
 
 def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answer:
@@ -37,7 +39,8 @@ def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answ
         "citations": citations,
         "passages": passages,
         "seconds": Timing(0.1, 0.2),
-        "notes": ("A note.",),
+        "basis": Basis.EXTRACTED,
+        "notes": (Note(NoteKind.CUT),),
     }
     return Answer(**(values | given))
 
@@ -195,7 +198,7 @@ def test_every_change_of_a_conversation_can_be_seen(conversations):
 
 
 def test_what_a_model_wrote_goes_with_a_document_that_it_cited():
-    written = answer(generator="llama", text="It costs four. [1] Dogs are free. [2]",
+    written = answer(**LLAMA, text="It costs four. [1] Dogs are free. [2]",
                      rewritten_query="What does Ann pay?", notes=(Note(NoteKind.CUT),))  # fmt: skip
     left = without(written, "ferry")
     assert (
@@ -204,7 +207,7 @@ def test_what_a_model_wrote_goes_with_a_document_that_it_cited():
 
 
 def test_what_a_model_wrote_unmarked_goes_with_a_document_that_it_read(conversations):
-    written = answer(generator="llama", text="Ann pays four. Dogs are free. [2] And so on.",
+    written = answer(**LLAMA, text="Ann pays four. Dogs are free. [2] And so on.",
                      citations=answer().citations[1:])  # fmt: skip
     left = without(written, "ferry")
     assert left.text == f"Dogs are free. [2] {REMOVED}"
@@ -215,7 +218,7 @@ def test_a_question_that_repeats_a_removed_document_loses_its_words(conversation
     quote = "The passage costs four euros."
     passage = Passage(Chunk("ferry", 2, 0, 0, len(quote), quote), "ferry.pdf", 1.0)
     question = f"Translate into German: {quote}"
-    said = answer(question=question, passages=(passage,), generator="llama")
+    said = answer(question=question, passages=(passage,), **LLAMA)
     conversation = asked(conversations, question, said)
     conversations.forget("ferry")
     [exchange] = conversations.exchanges(conversation)

@@ -135,7 +135,7 @@ def test_markup_of_a_document_means_nothing_in_markdown():
 
 
 def test_a_model_keeps_its_markdown_without_pictures_links_and_markup():
-    said = answer("**Four** <img src=x> ![x](y) [a](b) [1]", generator="llama")
+    said = answer("**Four** <img src=x> ![x](y) [a](b) [1]", generator="llama", basis=Basis.WRITTEN)
     text = as_markdown(MEANT, [exchange(said)])
     assert "**Four** &lt;img src=x> \\!\\[x](y) \\[a](b)[^1-1]" in text
 
@@ -196,8 +196,8 @@ def test_a_removed_source_is_said_in_every_format(library):
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(1)> \"'> [x](javascript:1) `[1]` "
 
 
-@pytest.mark.parametrize("generator", ["quotes", "llama"])
-def test_hostile_text_is_only_text_on_the_web_page(library, generator):
+@pytest.mark.parametrize("basis", [Basis.EXTRACTED, Basis.WRITTEN])
+def test_hostile_text_is_only_text_on_the_web_page(library, basis):
     meant = library.conversations.start(HOSTILE)
     one = library.conversations.ask(meant, HOSTILE)
     cited = Citation(1, "f" * 64, HOSTILE, 1, 0, 5, HOSTILE)
@@ -205,7 +205,7 @@ def test_hostile_text_is_only_text_on_the_web_page(library, generator):
         one,
         answer(
             HOSTILE + "[1]",
-            generator=generator,
+            basis=basis,
             citations=(cited,),
             notes=(Note(NoteKind.MODEL_FAILED, (HOSTILE,)),),
         ),

@@ -15,7 +15,7 @@ from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
 from rag_app.export.html import as_html, day
 from rag_app.export.json_contract import answer_json
-from rag_app.export.messages import sentence
+from rag_app.export.messages import remarks
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.conversations import REMOVED
@@ -163,8 +163,8 @@ def _said(number: int, exchange: Exchange, where: Where) -> Iterator[str]:
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         yield f"**{_escaped(answer.short_answer)}**"
     yield _with_notes(number, answer, plain)
-    for remark in answer.notes:
-        yield f"*{_escaped(sentence(remark))}*"
+    for remark in remarks(answer):
+        yield f"*{_escaped(remark)}*"
     notes = [f"[^{number}-{c.number}]: {_escaped(source(c, where))}" for c in answer.citations]
     if notes:
         yield "\n".join(notes)

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
-from rag_app.export.messages import sentence
+from rag_app.export.messages import remarks
 from rag_app.export.readable import TABLES, PageMarks, readable
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
@@ -156,7 +156,7 @@ def _exchange(
     short = ""
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         short = f"<p class='short'>{escape(answer.short_answer)}</p>"
-    notes = "".join(f"<p class='how'>{escape(sentence(note))}</p>" for note in answer.notes)
+    notes = "".join(f"<p class='how'>{escape(one)}</p>" for one in remarks(answer))
     items = "".join(
         _source(number, citation, _where(library, citation), pages) for citation in answer.citations
     )

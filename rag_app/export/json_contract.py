@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_app.answering.span_model import PassageSpans
 from rag_app.errors import RagAppError
-from rag_app.export.messages import sentence
+from rag_app.export.messages import remarks
 from rag_app.text.jsonl import read_lines, texts_of
 from rag_app.types import Added, Answer, Document, Passage, Report, Status, Watched
 
@@ -147,7 +147,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "rewritten_query": answer.rewritten_query or None,
         "citations": citations,
         "passages": [passage_json(passage) for passage in answer.passages],
-        "notes": [sentence(note) for note in answer.notes],
+        "notes": remarks(answer),
         "seconds": asdict(answer.seconds),
     }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_app.text.page_names import count
-from rag_app.types import Note, NoteKind
+from rag_app.types import Answer, Note, NoteKind
 
 _CHOOSE = "Choose one under “Answers” at the top left"
 _TASKS = {
@@ -32,6 +32,12 @@ _SENTENCES = {
     NoteKind.OTHER_LANGUAGE: "{0}",
 }
 _LONGEST_NAME = 80  # characters of a name in a sentence
+
+
+def remarks(answer: Answer) -> list[str]:
+    """What a user should know of how an answer came about, a sentence each."""
+    understood = [f"Understood as: {answer.rewritten_query}"] if answer.rewritten_query else []
+    return [*understood, *map(sentence, answer.notes)]
 
 
 def sentence(note: Note) -> str:

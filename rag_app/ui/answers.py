@@ -73,9 +73,7 @@ def _where(library: Library, passage: Passage) -> str:
 
 
 def _how(answer: Answer) -> None:
-    notes = "".join(
-        f"<p class='how'>{escape(messages.sentence(note))}</p>" for note in answer.notes
-    )
+    notes = "".join(f"<p class='how'>{escape(one)}</p>" for one in messages.remarks(answer))
     st.html(f"<p class='how'>{escape(texts.how_made(answer))}</p>{notes}")
 
 
