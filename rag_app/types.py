@@ -260,6 +260,7 @@ class Draft:
     generator: str = ""  # who said it, if not the generator that was asked
     basis: Basis = Basis.EXTRACTED
     notes: tuple[Note, ...] = ()
+    closest: Span | None = None  # of an abstention: the sentence that comes nearest
     shares: tuple[float, ...] = ()  # p(z|x,y) of each passage, where the generator knows it
 
 
@@ -303,6 +304,7 @@ class Answer:
     basis: Basis = Basis.NONE
     rewritten_query: str = ""  # what was really searched for; empty: the question as it was typed
     notes: tuple[Note, ...] = ()
+    closest: Citation | None = None  # of an abstention: the sentence that comes nearest
 
     @property
     def query(self) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rag_app.types import Answer, Document, Progress, Status, Timing
+from rag_app.types import Answer, Basis, Document, Progress, Status, Timing
 from rag_app.ui import texts
 
 
@@ -56,15 +57,16 @@ def test_limits_name_the_best_known_kinds():
 
 
 @pytest.mark.parametrize(
-    ("generator", "confidence", "said"),
+    ("basis", "confidence", "said"),
     [
-        ("quotes", 0.9, "Quoted from your documents · very sure · 0.5 s"),
-        ("reader", 0.7, "Quoted from your documents · fairly sure · 0.5 s"),
-        ("llama", 0.2, "Written by llama from your documents · not very sure · 0.5 s"),
+        (Basis.EXTRACTED, 0.9, "Quoted from your documents · very sure · 0.5 s"),
+        (Basis.EXTRACTED, 0.7, "Quoted from your documents · fairly sure · 0.5 s"),
+        (Basis.WRITTEN, 0.2, "Written by llama from your documents · not very sure · 0.5 s"),
     ],
 )
-def test_an_answer_says_how_it_was_made_and_how_sure_it_is(generator, confidence, said):
-    answer = Answer("q", "t", "", False, confidence, generator, (), (), Timing(0.2, 0.3))
+def test_an_answer_says_how_it_was_made_and_how_sure_it_is(basis, confidence, said):
+    nothing = Answer("q", "t", "", False, confidence, "llama", (), (), Timing(0.2, 0.3))
+    answer = replace(nothing, basis=basis)
     assert texts.how_made(answer) == said
 
 

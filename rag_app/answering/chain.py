@@ -123,6 +123,7 @@ def finalize(
     The only place where an answer is put together."""
     text, citations = cite(draft, passages)
     abstained = draft.abstained or not text
+    near = _citation(draft.closest, 1, passages, ()) if abstained and draft.closest else None
     return Answer(
         question=context.question,
         text=NOT_FOUND if abstained else text,
@@ -137,6 +138,7 @@ def finalize(
         basis=Basis.NONE if abstained else draft.basis,
         rewritten_query=context.rewritten_query,
         notes=context.remarks(draft),
+        closest=context.locate(near) if near else None,
     )
 
 

@@ -155,10 +155,10 @@ class Reader:
         if not evidence.answers:
             return Draft((), (), 0.0, abstained=True)
         confidence = self._model.calibration.of_library(evidence.score, evidence.lead)
+        wanted, held = form(question), _Held(passages)
         if confidence < self._caution:
-            return Draft((), (), confidence, abstained=True)
-        wanted = form(question)
-        held = _Held(passages)
+            nearest = held.sentence(evidence.answers[0].votes[0])
+            return Draft((), (), confidence, abstained=True, closest=nearest)
         if wanted in (AnswerType.EXPLANATION, AnswerType.DECISION):
             return _quoted(evidence, held, confidence, wanted)
         items = _items(evidence.answers) if wanted is AnswerType.LIST else [evidence.answers[0]]

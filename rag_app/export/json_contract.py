@@ -12,7 +12,7 @@ from rag_app.answering.span_model import PassageSpans
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
 from rag_app.text.jsonl import read_lines, texts_of
-from rag_app.types import Added, Answer, Document, Passage, Report, Status, Watched
+from rag_app.types import Added, Answer, Citation, Document, Passage, Report, Status, Watched
 
 _LOWEST = -1_000.0  # a log-probability that JSON can hold
 
@@ -128,13 +128,20 @@ def passage_json(passage: Passage) -> dict[str, Any]:
     }
 
 
+def _citation_json(citation: Citation) -> dict[str, Any]:
+    said = asdict(citation)
+    if citation.share is None:
+        del said["share"]
+    return said | {"boxes": [[b.x0, b.y0, b.x1, b.y1] for b in citation.boxes]}
+
+
+def _closest_json(citation: Citation) -> dict[str, Any]:
+    said = asdict(citation)
+    return {key: said[key] for key in ("document_id", "name", "page", "start", "end", "quote")}
+
+
 def answer_json(answer: Answer) -> dict[str, Any]:
     """An answer as the contract has it. Boxes are in PDF points, origin at the top left."""
-    citations = [asdict(citation) for citation in answer.citations]
-    for citation in citations:
-        if citation["share"] is None:
-            del citation["share"]
-        citation["boxes"] = [[b["x0"], b["y0"], b["x1"], b["y1"]] for b in citation["boxes"]]
     return {
         "question": answer.question,
         "answer": answer.text,
@@ -145,7 +152,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "task": answer.task,
         "basis": answer.basis,
         "rewritten_query": answer.rewritten_query or None,
-        "citations": citations,
+        "citations": [_citation_json(citation) for citation in answer.citations],
+        "closest": _closest_json(answer.closest) if answer.closest else None,
         "passages": [passage_json(passage) for passage in answer.passages],
         "notes": remarks(answer),
         "seconds": asdict(answer.seconds),

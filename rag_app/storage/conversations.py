@@ -57,6 +57,7 @@ def from_json(text: str) -> Answer:
             "task": Task(row["task"]),
             "basis": Basis(row["basis"]),
             "notes": tuple(_note(one) for one in row["notes"]),
+            "closest": _citation(row["closest"]) if row["closest"] else None,
         }
     )
 
@@ -76,6 +77,7 @@ def _passage(row: dict[str, Any]) -> Passage:
 def documents_of(answer: Answer) -> set[str]:
     """The documents whose text an answer holds."""
     cited = {citation.document_id for citation in answer.citations}
+    cited |= {answer.closest.document_id} if answer.closest else set()
     return cited | {passage.chunk.document_id for passage in answer.passages}
 
 
@@ -85,6 +87,7 @@ def without(answer: Answer, document_id: str) -> Answer:
     Which document and page it cited stays, so that a reader sees why something is missing."""
     if document_id not in documents_of(answer):
         return answer
+    near = answer.closest
     gone = {c.number for c in answer.citations if c.document_id == document_id}
     text = _blanked(answer.text, gone)
     if answer.basis is Basis.WRITTEN:  # what a model wrote unmarked may be this document's, too
@@ -99,6 +102,7 @@ def without(answer: Answer, document_id: str) -> Answer:
             for c in answer.citations
         ),
         passages=tuple(p for p in answer.passages if p.chunk.document_id != document_id),
+        closest=None if near and near.document_id == document_id else near,
     )
 
 

@@ -57,15 +57,34 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
 
 def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     nearest = answer.passages[:_NEAREST]
-    st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
+    near = answer.closest
+    if near:
+        _closest(exchange.id, near, library.page_name(near.document_id, near.page, near.name))
+    else:
+        st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
     cards = "".join(
         _card(exchange.id, f"p{n}", p.name, _where(library, p), mark(p.chunk.text, ()))
         for n, p in enumerate(nearest, start=1)
     )
     if cards:
-        tip = f"<p class='how'>{escape(texts.ABSTAINED_TRY)}</p>"
-        st.html(f"<div class='near'>{cards}</div>{tip}")
+        with st.expander(texts_answers.LOOKED_AT) if near else nullcontext():
+            st.html(f"<div class='near'>{cards}</div>")
+        st.html(f"<p class='how'>{escape(texts.ABSTAINED_TRY)}</p>")
     _how(answer)
+
+
+def _closest(exchange_id: str, near: Citation, where: str) -> None:
+    """The sentence that comes nearest leads, and says what it is."""
+    st.html(f"<p class='sorry'>{escape(texts_answers.CLOSEST)}</p>")
+    st.html(
+        _card(
+            exchange_id,
+            str(near.number),
+            near.name,
+            where,
+            mark(near.quote, [(0, len(near.quote))]),
+        )
+    )
 
 
 def _where(library: Library, passage: Passage) -> str:

@@ -69,10 +69,12 @@ def _passage_place(session: Session, exchange_id: str, number: int) -> Place | N
 
 
 def citations_of(session: Session, exchange_id: str) -> tuple[Citation, ...]:
-    """The citations of one of the session's answers."""
+    """The citations of one of the session's answers, of an abstention what comes nearest."""
     exchange = session.exchange(exchange_id)
     answer = exchange.generation.now().answer if exchange and exchange.generation else None
-    return answer.citations if answer else ()
+    if answer is None:
+        return ()
+    return answer.citations or ((answer.closest,) if answer.closest else ())
 
 
 _AROUND = 4_000  # characters of a text shown before and after a quote

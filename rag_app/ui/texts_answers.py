@@ -19,6 +19,8 @@ OFFLINE = (
     "The connection is lost. What you asked is kept, and this page goes on by itself as soon as "
     "it is back."
 )
+CLOSEST = "I could not find the answer in your documents. The closest I found:"
+LOOKED_AT = "What else was looked at"
 NOT_COPIED = "The browser did not allow copying."
 
 WHAT_WAS_WRONG = "What was wrong with it?"
