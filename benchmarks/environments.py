@@ -40,11 +40,14 @@ PEERS = {
 }
 
 
-def python_of(key: str) -> Path | None:
-    """The Python that has a peer's packages; None where they cannot be installed."""
+def python_of(key: str, peer: Peer | None = None) -> Path | None:
+    """The Python that has a peer's packages; None where they cannot be installed.
+
+    A peer of another table than PEERS is given with its key, which names its folder."""
+    peer = peer or PEERS[key]
     folder = FOLDER / key
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    wanted = "\n".join(PEERS[key].packages)
+    wanted = "\n".join(peer.packages)
     done = folder / "installed.txt"
     if done.is_file() and done.read_text("utf-8") == wanted:
         return python
@@ -52,7 +55,7 @@ def python_of(key: str) -> Path | None:
     paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
     behind = Path(paths["purelib"]) / "behind.pth"
     behind.write_text(sysconfig.get_paths()["purelib"] + "\n", encoding="utf-8")
-    install = [str(python), "-m", "pip", "install", "--quiet", *PEERS[key].packages]
+    install = [str(python), "-m", "pip", "install", "--quiet", *peer.packages]
     if subprocess.run(install, check=False).returncode:
         return None
     done.write_text(wanted, encoding="utf-8")
