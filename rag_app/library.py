@@ -6,10 +6,11 @@ What it does with documents stands in `librarian/documents.py`. Knows nothing of
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 
-from rag_app.answering.chat_models import Terms
+from rag_app.answering.chat_models import Terms, begin
 from rag_app.answering.choice import Choice, parse
 from rag_app.answering.follow_ups import Turn
 from rag_app.answering.generator import Generator
@@ -62,6 +63,8 @@ class Library(DocumentLibrary):
             self.settings.chat_seconds,
             self.settings.chat_tokens,
             self.folder / "models",
+            self.settings.models_folder,
+            self.settings.threads,
         )
         self.models = Shelf(terms)
         self.plain = PlainSearch(self._store.database)
@@ -70,7 +73,11 @@ class Library(DocumentLibrary):
         )
         self.overviews = Overviews(self._store, self._makers(by))
         self._underway = Underway()
-        loads = (self._embedder.warm, self._questioner.warm, languages.warm)
+        loads: list[Callable[[], object]] = [
+            self._embedder.warm, self._questioner.warm, languages.warm
+        ]  # fmt: skip
+        if isinstance(by, Choice):
+            loads.append(partial(begin, by, terms))
         self._warming = Warming(loads, lambda: self._reindexing.notice)
 
     def _makers(self, generator: Generator | Choice) -> Makers:

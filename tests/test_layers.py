@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("settings",),
     ("text",),
-    ("attention", "background", "disk", "downloads", "jsonl", "preferences", "questions"),
+    ("attention", "background", "disk", "downloads", "jsonl", "models", "preferences", "questions"),
     ("chunking", "fast_bert", "reading"),
     ("embedding", "store", "vectors"),
     ("finding", "intake", "overview"),
@@ -55,6 +55,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "watchdog": ("intake",),
     "httpcore": ("intake",),
     "py3langid": ("text",),
+    "openvino": ("answering",),
+    "openvino_genai": ("answering", "models"),
+    "gguf": ("models",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")

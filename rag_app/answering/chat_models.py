@@ -5,11 +5,12 @@ Keys are handed in and kept in memory only: never shown, logged or stored."""
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.answering.choice import OLLAMA_URL, Choice
+from rag_app.answering.choice import OLLAMA_URL, WRITER, Choice
 from rag_app.downloads.downloading import is_hub_id, local_folder
 from rag_app.errors import ChatModelError, RagAppError
 
@@ -28,10 +29,16 @@ class Terms:
     seconds: float = 60.0  # longest silence of a server
     most_tokens: int = 700  # longest answer
     models: Path = Path()  # where models of the hub are kept
+    writers: Path = Path()  # where the language models that come with the app are kept
+    threads: int = 0  # CPU threads of those; 0: all cores
 
 
 def open_model(choice: Choice, terms: Terms) -> BaseChatModel:
     """The chat model of a choice. Raises ChatModelError."""
+    if choice.kind == WRITER:
+        from rag_app.answering.openvino_chat import open_writer
+
+        return open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads)
     key = _checked_key(terms)
     if choice.kind == "local":
         from rag_app.answering.local_chat import open_local
@@ -46,6 +53,17 @@ def open_model(choice: Choice, terms: Terms) -> BaseChatModel:
     if choice.kind in ("openai", "ollama"):
         return _openai_compatible(choice, terms, key)
     return _by_provider(choice, terms, key)
+
+
+def begin(choice: Choice, terms: Terms) -> None:
+    """Start to load the language model that comes with the app, without waiting for it.
+
+    What is wrong with it is said when it is asked."""
+    if choice.kind == WRITER:
+        from rag_app.answering.openvino_chat import open_writer
+
+        with suppress(ChatModelError):
+            open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads).begin()
 
 
 def _checked_key(terms: Terms) -> str:

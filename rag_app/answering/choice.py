@@ -5,6 +5,7 @@ quotes                                    whole sentences nearest in meaning
 openai:MODEL[@URL]                        any OpenAI-compatible server
 ollama:MODEL[@URL]                        Ollama
 PROVIDER:MODEL                            any provider of LangChain whose package is there
+writer:default, writer:small              the language model that comes with the app
 local:FOLDER                              a transformers chat model on this machine
 rag-token:FOLDER, rag-sequence:FOLDER     RAG decoding with a local model (Lewis et al. 2020)
 rag-sequence-fast:FOLDER                  the same, candidates scored where they were found only
@@ -17,15 +18,17 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rag_app.errors import SettingsError
+from rag_app.models.catalogue import CATALOGUE
 from rag_app.types import QUOTING
 
 RAG = ("rag-token", "rag-sequence", "rag-sequence-fast")
 LOCAL = ("local", *RAG)
+WRITER = "writer"
 OLLAMA_URL = "http://127.0.0.1:11434"
 _FORM = re.compile(r"([a-z][a-z0-9_-]*):(.+)", re.DOTALL)
 _HOW = (
-    "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, local:FOLDER, "
-    "rag-token:FOLDER, rag-sequence:FOLDER or rag-sequence-fast:FOLDER."
+    "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, writer:default, "
+    "local:FOLDER, rag-token:FOLDER, rag-sequence:FOLDER or rag-sequence-fast:FOLDER."
 )
 
 
@@ -44,7 +47,7 @@ class Choice:
     @property
     def stays_here(self) -> bool:
         """Whether questions and passages stay on this computer."""
-        if self.kind in QUOTING or self.kind in LOCAL:
+        if self.kind in (*QUOTING, *LOCAL, WRITER):
             return True
         host = urlsplit(self.url).hostname or ""
         return host in ("127.0.0.1", "localhost", "::1") or (self.kind == "ollama" and not host)
@@ -52,6 +55,8 @@ class Choice:
     @property
     def name(self) -> str:
         """What users are told answered them."""
+        if self.kind == WRITER:
+            return CATALOGUE[self.model].name
         return self.model.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or self.kind
 
 
@@ -65,6 +70,13 @@ def parse(text: str) -> Choice:
         raise SettingsError(f"“{_short(line)}” is no generator. {_HOW}")
     kind, model = found.group(1), found.group(2).strip()
     if kind in LOCAL:
+        return Choice(kind, model)
+    if kind == WRITER:
+        if model not in CATALOGUE:
+            raise SettingsError(
+                f"“{_short(line)}” is no language model of the app. "
+                f"Write {', '.join(f'{WRITER}:{key}' for key in CATALOGUE)}."
+            )
         return Choice(kind, model)
     model, at, url = model.rpartition("@http")
     if not at:

@@ -1,0 +1,1 @@
+"""The language model that comes with the app: which there are, and whence."""
