@@ -6,6 +6,7 @@ control tokens."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import threading
@@ -18,7 +19,6 @@ from typing import Any
 from rag_app.models.catalogue import TRAITS
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # stands for a text while the template is filled in
-_UNKNOWN = "\ufffd"
 
 Said = tuple[str, str]  # role, text
 
@@ -38,6 +38,7 @@ class Tokens:
         self._control = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
         self._numbers = frozenset(self.controls.values())
         self._templates: dict[tuple[str, ...], list[str]] = {}
+        self._bytes: dict[int, bytes] = {}
         self._lock = threading.Lock()
 
     @property
@@ -67,7 +68,16 @@ class Tokens:
 
     def text_of(self, ids: Sequence[int]) -> str:
         """Ids as text, without control tokens."""
-        return str(self._tokenizer.decode([n for n in ids if n not in self._numbers]))
+        return self.bytes_of(ids).decode("utf-8", "ignore")
+
+    def bytes_of(self, ids: Sequence[int]) -> bytes:
+        """Ids as bytes, of which a letter may lack some at the end.
+
+        Not by the engine's own way back to text, which drops letters that are not whole."""
+        with self._lock:
+            if not self._bytes:
+                self._bytes = {n: word for word, n in self._tokenizer.get_vocab().items()}
+        return b"".join(self._bytes.get(n, b"") for n in ids if n not in self._numbers)
 
     def _pieces(self, text: str) -> Iterator[str]:
         """The text in pieces that hold no control token: each is cut after its first letter."""
@@ -110,21 +120,11 @@ class Decoder:
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        self._held: list[int] = []
+        self._letters = codecs.getincrementaldecoder("utf-8")("replace")
 
     def take(self, ids: Sequence[int]) -> str:
         """The text that these tokens complete."""
-        self._held += ids
-        text = self._tokens.text_of(self._held)
-        if text.endswith(_UNKNOWN):
-            return ""
-        self._held = []
-        return text
-
-    def rest(self) -> str:
-        """What was held back and never became whole."""
-        text = self._tokens.text_of(self._held) if self._held else ""
-        return text.rstrip(_UNKNOWN)
+        return self._letters.decode(self._tokens.bytes_of(ids))
 
 
 @lru_cache(maxsize=4)

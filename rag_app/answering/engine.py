@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 from rag_app.errors import ChatModelError
 from rag_app.models.process import python
@@ -167,9 +168,7 @@ class Engine:
             process, self._process, self._closing = self._process, None, True
         if process is None:
             return
-        with suppress(OSError):
-            assert process.stdin is not None
-            process.stdin.close()
+        _close(process.stdin)
         try:
             process.wait(_GOODBYE)
         except subprocess.TimeoutExpired:
@@ -216,6 +215,7 @@ class Engine:
         process.stdout.close()
         process.wait()
         with self._lock:
+            _close(process.stdin)
             left = list(self._tickets.values())
             self._tickets.clear()
             if not ready.is_set() and not self._failed:
@@ -231,6 +231,13 @@ class Engine:
                 ticket.said.put(said)
                 if "end" in said:
                     del self._tickets[ticket.number]
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    """Close a pipe; what was still to be written may have no reader."""
+    if stream is not None:
+        with suppress(OSError):
+            stream.close()
 
 
 @lru_cache(maxsize=4)

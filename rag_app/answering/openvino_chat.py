@@ -187,8 +187,6 @@ def _texts(ticket: Ticket, tokens: Tokens) -> Iterator[str]:
     for step in ticket.steps():
         if text := decoder.take(step.tokens):
             yield text
-    if text := decoder.rest():
-        yield text
 
 
 def _until(stops: Sequence[str], texts: Iterator[str]) -> Iterator[str]:

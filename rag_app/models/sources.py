@@ -24,7 +24,6 @@ from rag_app.models.catalogue import Model, Packages
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
 Cancelled = Callable[[], bool]
 
-_STEP = 1 << 20  # bytes
 _LARGEST_PART = 256 << 20  # bytes; a registry takes no larger files
 _TRIES = 5  # connections to the hub that each brought something and then broke off
 _LOOK = 0.2  # seconds between two looks at whether it is still wanted
@@ -151,7 +150,7 @@ def _some(
         reply.raise_for_status()
         goes_on = reply.status_code == httpx.codes.PARTIAL_CONTENT
         with half.open("ab" if goes_on else "wb") as file:
-            for piece in reply.iter_bytes(_STEP):
+            for piece in reply.iter_bytes():  # as they come: a break takes nothing along
                 stop_if(cancelled)
                 file.write(piece)
                 progress("fetching", min(file.tell(), model.bytes), model.bytes)
