@@ -6,6 +6,10 @@ WORKDIR /app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY scripts/install.py scripts/
 COPY rag_app rag_app/
+# The language model is brought here, too (1.3 GB in the image); --build-arg WRITER=off leaves it out.
+ARG WRITER=default
+ENV RAG_APP_WRITER=$WRITER RAG_APP_MODELS_DIR=/models
+RUN mkdir /models
 # A build machine has no graphics card, so this takes the CPU build of torch. Same as `make install`.
 RUN --mount=type=cache,target=/pip PIP_CACHE_DIR=/pip python scripts/install.py
 
@@ -13,10 +17,11 @@ FROM python:3.12-slim
 RUN useradd --create-home --uid 10001 app && install --directory --owner=app --mode=700 /data
 WORKDIR /app
 COPY --from=build /app /app
+COPY --from=build /models /models
 COPY app.py ./
 COPY .streamlit/config.toml .streamlit/
 # Given its own address, Streamlit does not ask the internet for it when it listens everywhere.
-ENV RAG_APP_DATA_DIR=/data HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1 STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
+ENV RAG_APP_DATA_DIR=/data RAG_APP_MODELS_DIR=/models HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1 STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
 USER app
 VOLUME /data
 EXPOSE 8501

@@ -11,10 +11,11 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings
+from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings, begin
 from rag_app.answering.generation import Generator
 from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
 from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
@@ -371,7 +372,7 @@ class Library(DocumentLibrary):
         generator: Generator | None = None,
     ) -> None:
         quiet_dependencies()
-        by = generator or parse(settings.generator)
+        by = generator or parse(settings.answers_by)
         super().__init__(
             settings,
             embedder or MiniLmEmbedder(settings.threads),
@@ -389,6 +390,8 @@ class Library(DocumentLibrary):
             self.settings.chat_seconds,
             self.settings.chat_tokens,
             self.folder / "models",
+            self.settings.models_folder,
+            self.settings.threads,
         )
         self.models = ChatModelCatalogue(terms)
         self.plain = PlainSearch(self._store.database)
@@ -403,7 +406,10 @@ class Library(DocumentLibrary):
         )
         self.overviews = Overviews(self._store, self._makers(by))
         self._underway = InFlightRequests()
-        loads = (self._embedder.warm, self._questioner.warm, languages.warm)
+        loads: list[Callable[[], object]] = [self._embedder.warm, self._questioner.warm]
+        loads.append(languages.warm)
+        if isinstance(by, ModelSpec):
+            loads.append(partial(begin, by, terms))
         self._warming = ModelWarmUp(loads, lambda: self._reindexing.notice)
 
     def _makers(self, generator: Generator | ModelSpec) -> Makers:

@@ -9,6 +9,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_cache_path
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -49,6 +50,12 @@ def _default_data_dir() -> Path:
     """The user's own data folder for programs, as the XDG base directory specification names it."""
     home = os.environ.get("XDG_DATA_HOME")
     return (Path(home) if home else Path.home() / ".local" / "share") / "rag-app"
+
+
+def _default_models_dir() -> Path:
+    """The user's own cache folder for programs, as each system names it: what lies there can be
+    fetched again."""
+    return user_cache_path("rag-app", appauthor=False) / "models"
 
 
 class Settings(BaseSettings):
@@ -106,9 +113,10 @@ class Settings(BaseSettings):
         0.4, ge=0, le=1, description="confidence under which the app says that it does not know"
     )
     generator: str = Field(
-        "reader",
-        description="what answers: `reader`, `quotes`, `openai:MODEL@URL`, `ollama:MODEL`, "
-        "`PROVIDER:MODEL`, `local:FOLDER`",
+        "",
+        description="what answers: `writer:default`, `reader`, `quotes`, `openai:MODEL@URL`, "
+        "`ollama:MODEL`, `PROVIDER:MODEL`, `local:FOLDER`; empty: the language model that comes "
+        "with the app, without it the reader",
     )
     chat_key: SecretStr | None = Field(
         None, description="key of the chat model; never shown, logged or stored"
@@ -130,6 +138,15 @@ class Settings(BaseSettings):
         0, ge=0, le=200, description="found passages that the reader puts in order; 0: none"
     )
     threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
+    writer: str = Field(
+        "default",
+        description="language model that comes with the app: `default`, `small` (a third of the "
+        "size, three times as fast, less able), one of the larger ones, or `off`",
+    )
+    models_dir: Path = Field(
+        default_factory=_default_models_dir,
+        description="where that model is kept, shared by every checkout",
+    )
 
     @field_validator("own_networks")
     @classmethod
@@ -157,6 +174,16 @@ class Settings(BaseSettings):
     def folder(self) -> Path:
         """The data directory, as it is wherever the process goes."""
         return self.data_dir.expanduser().resolve()
+
+    @property
+    def answers_by(self) -> str:
+        """What answers, written on one line."""
+        return self.generator or ("reader" if self.writer == "off" else f"writer:{self.writer}")
+
+    @property
+    def models_folder(self) -> Path:
+        """Where the language model that comes with the app is kept."""
+        return self.models_dir.expanduser().resolve()
 
     @classmethod
     def names(cls) -> list[str]:

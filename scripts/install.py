@@ -3,10 +3,13 @@
 
     python3 scripts/install.py           what the app needs
     python3 scripts/install.py --dev     and what its tests need
+    python3 scripts/install.py --no-writer    without the language model (1.1 GB, also with
+                                              RAG_APP_WRITER=off)
 
 Needs Python 3.11 to 3.14 and nothing else; started by an older one, it looks for a newer one. What
 was installed is written to `.venv/installed.json`, so the next call has nothing to do; a call that
-was interrupted leaves no such note and is made good by the next. Knows nothing of the app."""
+was interrupted leaves no such note and is made good by the next. Of the app it knows no more than
+the command that fetches the language model, which lies in the user's cache for all checkouts."""
 
 from __future__ import annotations
 
@@ -175,7 +178,14 @@ def install_cpu_torch() -> None:
         say("The CPU build of torch could not be had; taking the usual one.")
 
 
-def install(dev: bool) -> None:
+def bring_writer() -> None:
+    """Have the language model that writes; without it the app still answers, by quoting."""
+    command = [str(venv_python(VENV)), "-m", "rag_app.models.weights"]
+    if subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode:
+        say("The app works without the language model; the sentence above says how to get it.")
+
+
+def install(dev: bool, writer: bool = True) -> None:
     """Bring `.venv` to what pyproject.toml and constraints.txt say."""
     say("Setting up in .venv; the first time takes some minutes.")
     make_venv()
@@ -187,6 +197,8 @@ def install(dev: bool) -> None:
             "Not everything could be installed (the reason is above): run the same command again "
             "once it is mended; what was fetched is kept."
         )
+    if writer:
+        bring_writer()
     stamp.write(dev)
     say("Ready.")
 
@@ -200,6 +212,7 @@ def main(arguments: list[str]) -> int:
     """Install if there is something to install; the exit status is 0 when all is there."""
     parser = argparse.ArgumentParser(description="Create .venv and install the app into it.")
     parser.add_argument("--dev", action="store_true", help="also what the tests need")
+    parser.add_argument("--no-writer", action="store_true", help="without the language model")
     options = parser.parse_args(arguments)
     stamp = Stamp(VENV, fingerprint(ROOT, venv_version(VENV)))
     if venv_python(VENV).exists() and stamp.covers(options.dev):
@@ -213,7 +226,7 @@ def main(arguments: list[str]) -> int:
                 f"This app needs Python 3.11 to 3.14 and this is {platform.python_version()}: "
                 "install one from python.org or your system's packages and run the command again."
             )
-        install(options.dev)
+        install(options.dev, writer=not options.no_writer)
     except CannotInstall as error:
         print(error, file=sys.stderr)
         return 1

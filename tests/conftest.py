@@ -91,6 +91,8 @@ def own_house(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         monkeypatch.delenv(name)
     data_dir = tmp_path / "data"
     monkeypatch.setenv("RAG_APP_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("RAG_APP_MODELS_DIR", str(tmp_path / "models"))
+    monkeypatch.setenv("RAG_APP_WRITER", "off")  # those who want it say so
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
     return data_dir
 

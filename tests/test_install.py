@@ -113,6 +113,23 @@ def test_a_failed_install_says_so_and_is_done_again(checkout, monkeypatch, capsy
     assert not (checkout / ".venv/installed.json").exists()
 
 
+def test_the_language_model_is_brought_after_the_packages(checkout, pip_calls, monkeypatch):
+    brought = []
+    monkeypatch.setattr(install, "bring_writer", lambda: brought.append(len(pip_calls)))
+    install.main([])
+    assert brought == [1]
+    install.main(["--dev", "--no-writer"])
+    assert brought == [1] and len(pip_calls) == 2
+
+
+def test_an_install_without_the_language_model_is_one_all_the_same(checkout, pip_calls, capfd):
+    executable(install.venv_python(checkout / ".venv"), "echo why >&2; exit 1")
+    assert install.main([]) == 0
+    assert (checkout / ".venv/installed.json").exists()
+    said = capfd.readouterr()
+    assert said.err == "why\n" and "works without the language model" in said.out
+
+
 def test_an_interrupted_install_is_done_again(checkout, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt

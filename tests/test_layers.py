@@ -50,6 +50,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "watchdog": ("ingestion",),
     "httpcore": ("ingestion",),
     "py3langid": ("text",),
+    "openvino": ("answering",),
+    "openvino_genai": ("answering", "models"),
+    "gguf": ("models",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")

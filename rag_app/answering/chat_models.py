@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, ModelSpec, parse
+from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
 from rag_app.models.download import Fetch, discard, folder_of, is_hub_id, local_folder
 
@@ -33,10 +34,16 @@ class ChatSettings:
     seconds: float = 60.0  # longest silence of a server
     most_tokens: int = 700  # longest answer
     models: Path = Path()  # where models of the hub are kept
+    writers: Path = Path()  # where the language models that come with the app are kept
+    threads: int = 0  # CPU threads of those; 0: all cores
 
 
 def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
     """The chat model of a choice. Raises ChatModelError."""
+    if choice.kind == WRITER:
+        from rag_app.answering.openvino_chat import open_writer
+
+        return open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads)
     key = _checked_key(terms)
     if choice.kind == "local":
         from rag_app.answering.transformers_chat import open_local
@@ -51,6 +58,17 @@ def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
     if choice.kind in ("openai", "ollama"):
         return _openai_compatible(choice, terms, key)
     return _by_provider(choice, terms, key)
+
+
+def begin(choice: ModelSpec, terms: ChatSettings) -> None:
+    """Start to load the language model that comes with the app, without waiting for it.
+
+    What is wrong with it is said when it is asked."""
+    if choice.kind == WRITER:
+        from rag_app.answering.openvino_chat import open_writer
+
+        with suppress(ChatModelError):
+            open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads).begin()
 
 
 def _checked_key(terms: ChatSettings) -> str:

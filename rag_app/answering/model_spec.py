@@ -5,6 +5,7 @@ quotes                                    whole sentences nearest in meaning
 openai:MODEL[@URL]                        any OpenAI-compatible server
 ollama:MODEL[@URL]                        Ollama
 PROVIDER:MODEL                            any provider of LangChain whose package is there
+writer:default, writer:small              the language model that comes with the app
 local:FOLDER                              a transformers chat model on this machine
 rag-token:FOLDER, rag-sequence:FOLDER     RAG decoding with a local model (Lewis et al. 2020)
 rag-sequence-fast:FOLDER                  the same, candidates scored where they were found only
@@ -17,16 +18,18 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rag_app.errors import SettingsError
+from rag_app.models.catalogue import CATALOGUE
 
 QUOTING = frozenset({"quotes", "reader"})
 """Generators whose words are the documents' own."""
 RAG = ("rag-token", "rag-sequence", "rag-sequence-fast")
 LOCAL = ("local", *RAG)
+WRITER = "writer"
 OLLAMA_URL = "http://127.0.0.1:11434"
 _FORM = re.compile(r"([a-z][a-z0-9_-]*):(.+)", re.DOTALL)
 _HOW = (
-    "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, local:FOLDER, "
-    "rag-token:FOLDER, rag-sequence:FOLDER or rag-sequence-fast:FOLDER."
+    "Write reader, quotes, openai:MODEL@URL, ollama:MODEL, PROVIDER:MODEL, writer:default, "
+    "local:FOLDER, rag-token:FOLDER, rag-sequence:FOLDER or rag-sequence-fast:FOLDER."
 )
 
 
@@ -45,7 +48,7 @@ class ModelSpec:
     @property
     def stays_here(self) -> bool:
         """Whether questions and passages stay on this computer."""
-        if self.kind in QUOTING or self.kind in LOCAL:
+        if self.kind in (*QUOTING, *LOCAL, WRITER):
             return True
         host = urlsplit(self.url).hostname or ""
         return host in ("127.0.0.1", "localhost", "::1") or (self.kind == "ollama" and not host)
@@ -53,6 +56,8 @@ class ModelSpec:
     @property
     def name(self) -> str:
         """What users are told answered them."""
+        if self.kind == WRITER:
+            return CATALOGUE[self.model].name
         return self.model.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or self.kind
 
 
@@ -66,6 +71,13 @@ def parse(text: str) -> ModelSpec:
         raise SettingsError(f"“{_short(line)}” is no generator. {_HOW}")
     kind, model = found.group(1), found.group(2).strip()
     if kind in LOCAL:
+        return ModelSpec(kind, model)
+    if kind == WRITER:
+        if model not in CATALOGUE:
+            raise SettingsError(
+                f"“{_short(line)}” is no language model of the app. "
+                f"Write {', '.join(f'{WRITER}:{key}' for key in CATALOGUE)}."
+            )
         return ModelSpec(kind, model)
     model, at, url = model.rpartition("@http")
     if not at:

@@ -197,7 +197,7 @@ class Questioner:
             return self._generator
         caution = self._settings.caution if manner.caution is None else manner.caution
         workshop = replace(self._workshop, caution=caution)
-        return workshop.build(parse(manner.generator or self._settings.generator))
+        return workshop.build(parse(manner.generator or self._settings.answers_by))
 
     def _standalone(
         self,

@@ -124,7 +124,7 @@ def check(
         len(documents),
         datetime.now(UTC).isoformat(timespec="seconds"),
         time.monotonic() - began,
-        manner.generator or library.settings.generator,
+        manner.generator or library.settings.answers_by,
     )
     keep(library, found)
     return found

@@ -192,6 +192,6 @@ def _open(library: Library, names: dict[str, str], place: Span | None) -> None:
 def _check(library: Library) -> None:
     """By what needs nothing and sends nothing, whoever else may be chosen to answer."""
     session = current()
-    by = session.generator or library.settings.generator
+    by = session.generator or library.settings.answers_by
     built_in = by if parse(by).kind in QUOTING else "quotes"
     begin(library, AskOptions(built_in, "", session.caution, session.top_k))

@@ -110,7 +110,7 @@ def submit(
 def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
     """Have the answer made by who answers now."""
     by = session.generator
-    exchange.quoting = parse(by or library.settings.generator).kind in QUOTING
+    exchange.quoting = parse(by or library.settings.answers_by).kind in QUOTING
     exchange.seen, exchange.drawn, exchange.rating = False, False, 0
     session.explained.discard(exchange.id)
     if not exchange.kept:

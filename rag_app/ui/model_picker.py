@@ -62,7 +62,7 @@ _SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
 def draw(library: Library) -> None:
     """The button at the top of the documents panel, and what opens under it."""
     session = current()
-    now = session.generator or library.settings.generator
+    now = session.generator or library.settings.answers_by
     with st.sidebar, st.container(key="who", horizontal=True, vertical_alignment="center"):
         label = escape_markdown(texts.who(parse(now)))
         with st.popover(label, icon=":material/edit_note:", type="tertiary"):
@@ -83,7 +83,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
         for model in server.models
     }
     offered = [session.offered] if session.offered else []
-    given = [library.settings.generator, *OFFERED, now, *offered, *found, _SERVER, _FOLDER]
+    given = [library.settings.answers_by, *OFFERED, now, *offered, *found, _SERVER, _FOLDER]
     options = list(dict.fromkeys(given))
     picked = st.radio(
         texts.WHO_ANSWERS,

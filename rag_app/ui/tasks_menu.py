@@ -71,7 +71,7 @@ def _offered(documents: list[Document]) -> list[str]:
 
 
 def _dialog(library: Library, session: Session, task: str) -> None:
-    by = session.generator or library.settings.generator
+    by = session.generator or library.settings.answers_by
     able = parse(by).kind not in QUOTING
 
     @st.dialog(texts.TASK_TITLES[task], on_dismiss=_dismissed)

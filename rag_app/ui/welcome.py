@@ -59,7 +59,7 @@ def draw(library: Library) -> None:
                     on_click=_add_sample,
                     args=(library,),
                 )
-            goes = texts.where_it_goes(parse(current().generator or library.settings.generator))
+            goes = texts.where_it_goes(parse(current().generator or library.settings.answers_by))
             st.html(f"<p class='private'>{goes}</p>")
 
 

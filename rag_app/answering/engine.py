@@ -1,0 +1,246 @@
+"""The writer's process as the app sees it: requests of token ids, streams of token ids.
+
+Started when it is first needed, and anew if it died. Knows nothing of messages or text."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import queue
+import re
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from rag_app.errors import ChatModelError
+from rag_app.models.process import python
+from rag_app.reading.frames import Header, read_frame, write_frame
+
+_GOODBYE = 2.0  # seconds that the process may take to end by itself
+_DIED = (
+    "The language model's process ended; there may be too little memory for it. "
+    "Ask again, or choose the smaller one with RAG_APP_WRITER=small."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What an answer has to look like: `kind` is "regex", "json_schema" or "grammar" (EBNF)."""
+
+    kind: str
+    shape: str
+
+    def check(self) -> None:
+        """Raises ValueError for a form that is none: it would end the process for everybody."""
+        if self.kind == "regex":
+            try:
+                re.compile(self.shape)
+            except re.error as error:
+                raise ValueError(f"no regular expression: {self.shape}") from error
+        elif self.kind == "json_schema":
+            json.loads(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request. `ends`: tokens after which nothing follows."""
+
+    ids: Sequence[int]
+    most_tokens: int
+    ends: Sequence[int]
+    form: Form | None = None
+    logs: bool = False
+
+    def as_header(self, number: int) -> Header:
+        """As it is handed over."""
+        said: Header = {
+            "id": number,
+            "ids": list(self.ids),
+            "most": self.most_tokens,
+            "ends": list(self.ends),
+            "logs": self.logs,
+        }
+        return said | ({"form": self.form.kind, "shape": self.form.shape} if self.form else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Tokens that came at once, and what the model gave each for a probability (logarithms)."""
+
+    tokens: Sequence[int]
+    logs: Sequence[float]
+
+
+class Ticket:
+    """An answer that is being written; `ended` says why it ended, "" as long as it has not."""
+
+    def __init__(self, engine: Engine, number: int) -> None:
+        self._engine, self.number = engine, number
+        self.said: queue.SimpleQueue[Header] = queue.SimpleQueue()
+        self.ended = ""
+
+    def steps(self) -> Iterator[Step]:
+        """What is written, as it comes. Raises ChatModelError."""
+        while not self.ended:
+            said = self.said.get()
+            if "tokens" in said:
+                yield Step(said["tokens"], said["logs"])
+            self.ended = said.get("end", "")
+        if self.ended in ("died", "refused", "ignored"):
+            raise ChatModelError(_why(self.ended, said))
+
+    def let_go(self) -> None:
+        """Nobody waits for the rest: end the computation with the step that is under way."""
+        if not self.ended:
+            self.ended = "cancelled"
+            self._engine.cancel(self.number)
+
+
+def _why(ended: str, said: Header) -> str:
+    if ended == "died":
+        return str(said.get("why") or _DIED)
+    if ended == "ignored":
+        return "The question and its passages are too long for the language model. Ask for less."
+    return f"The language model cannot write in this form ({said.get('why', '')[:120].strip()})."
+
+
+class Engine:
+    """One model in a process of its own; any number of requests at once, from any thread."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._folder, self._threads = folder, threads
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tickets: dict[int, Ticket] = {}
+        self._ready = threading.Event()
+        self._failed = ""
+        self._closing = False
+        atexit.register(self.close)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that computes, None if there is none."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def begin(self) -> None:
+        """Start the process, without waiting for it."""
+        with self._lock:
+            self._start_if_needed()
+
+    def load(self) -> None:
+        """Until the first token would come at once. Raises ChatModelError."""
+        with self._lock:
+            self._start_if_needed()
+            ready = self._ready
+        ready.wait()
+        if self._failed:
+            raise ChatModelError(self._failed)
+
+    def ask(self, asked: Asked) -> Ticket:
+        """Hand a request over; the model need not be loaded yet. Raises ChatModelError."""
+        with self._lock:
+            process = self._start_if_needed()
+            ticket = Ticket(self, next(self._numbers))
+            self._tickets[ticket.number] = ticket
+            with suppress(OSError):  # it has died: whoever listens to it tells the ticket
+                self._send(process, asked.as_header(ticket.number))
+            if process.poll() is not None:
+                ticket.said.put({"end": "died", "why": self._failed})
+        return ticket
+
+    def cancel(self, number: int) -> None:
+        """Drop a request."""
+        with self._lock:
+            if self._tickets.pop(number, None) and self._process is not None:
+                with suppress(OSError):
+                    self._send(self._process, {"cancel": number})
+
+    def close(self) -> None:
+        """End the process; the next request would start another."""
+        with self._lock:
+            process, self._process, self._closing = self._process, None, True
+        if process is None:
+            return
+        _close(process.stdin)
+        try:
+            process.wait(_GOODBYE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _send(self, process: subprocess.Popen[bytes], header: Header) -> None:
+        assert process.stdin is not None
+        write_frame(process.stdin, header)
+
+    def _start_if_needed(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self._ready, self._failed, self._closing = threading.Event(), "", False
+        self._process = subprocess.Popen(
+            python("rag_app.answering.engine_child", str(self._folder), str(self._threads)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        threading.Thread(
+            target=self._listen,
+            args=(self._process, self._ready),
+            name="rag-app-writer",
+            daemon=True,
+        ).start()
+        return self._process
+
+    def _listen(self, process: subprocess.Popen[bytes], ready: threading.Event) -> None:
+        """Hand every token to who asked for it; at the end everybody hears of it."""
+        assert process.stdout is not None
+        while frame := read_frame(process.stdout):
+            said = frame[0]
+            if "ready" in said:
+                ready.set()
+            elif "failed" in said:
+                self._failed = (
+                    f"The language model in {self._folder} cannot be loaded; it may be damaged, or "
+                    f"there may be too little memory ({said['failed'][:120]})."
+                )
+            else:
+                self._deliver(said)
+        process.stdout.close()
+        process.wait()
+        with self._lock:
+            _close(process.stdin)
+            left = list(self._tickets.values())
+            self._tickets.clear()
+            if not ready.is_set() and not self._failed:
+                self._failed = _DIED
+            for ticket in left:
+                ticket.said.put({"end": "died", "why": self._failed})
+            ready.set()
+
+    def _deliver(self, said: Header) -> None:
+        with self._lock:
+            ticket = self._tickets.get(said["id"])
+            if ticket is not None:
+                ticket.said.put(said)
+                if "end" in said:
+                    del self._tickets[ticket.number]
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    """Close a pipe; what was still to be written may have no reader."""
+    if stream is not None:
+        with suppress(OSError):
+            stream.close()
+
+
+@lru_cache(maxsize=4)
+def engine_of(folder: str, threads: int) -> Engine:
+    """The one engine of a folder, shared by everybody who asks it."""
+    return Engine(Path(folder), threads)

