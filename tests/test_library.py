@@ -271,7 +271,7 @@ def test_without_the_readers_weights_it_still_finds_and_shows_passages(tmp_path,
         library.warm()
         while library.warm_state == "warming":
             pass
-        assert library.warm_state == note
+        assert library.warm_state == sentence(note)
 
 
 def test_without_its_model_it_still_finds_and_shows_passages(tmp_path):
