@@ -44,7 +44,7 @@ def test_every_setting_is_in_the_readme_with_its_default():
     for name, field in Settings.model_fields.items():
         row = re.search(rf"\| `RAG_APP_{name.upper()}` \| (\S*) \|", README)
         assert row is not None, name
-        if name != "data_dir":
+        if field.default_factory is None:  # a folder of the system's is another on each
             assert row[1] == str(field.default)
 
 
