@@ -211,6 +211,7 @@ class Draft:
     generator: str = ""  # who said it, if not the generator that was asked
     notes: tuple[str, ...] = ()  # what a user should know of how it came about
     shares: tuple[float, ...] = ()  # p(z|x,y) of each passage, where the generator knows it
+    closest: Span | None = None  # of an abstention: the sentence nearest to an answer
 
 
 @dataclass(frozen=True, slots=True)
