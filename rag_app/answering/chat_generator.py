@@ -70,6 +70,7 @@ class Grounding:
     certainty: Certainty | None = None  # of a model that can be asked for chances
     caution: float = 0.0  # chance of being right under which the answer is "I don't know"
     context: int = SERVED  # tokens of excerpts
+    watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
 
 
 @dataclass(slots=True)
@@ -262,6 +263,8 @@ class ChatGenerator:
             except ChatModelError:  # the answer is there; only one that confirms it is not
                 confirms = None
         signals = replace(asked.signals, confirms=confirms, supported=draft.confidence)
+        if self._grounding.watch:
+            self._grounding.watch(signals)
         chance = abstention.after(signals)
         if chance < self._grounding.caution:
             return _nothing(asked, chance, notes)
