@@ -1,7 +1,7 @@
 """Draw the tree of modules in docs/architecture.md anew: `python scripts/draw_tree.py`.
 
-What is written there beside a module stays; a module that is new is added with the first sentence of
-its docstring, and one that is gone is left out. tests/test_readme.py compares the tree with the
+What is written there beside a module stays; a module that is new is added with the first sentence
+of its docstring, and one that is gone is left out. tests/test_readme.py compares the tree with the
 files."""
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def draw(before: dict[str, str], files: dict[str, str]) -> str:
     lines = [f"{PACKAGE}/"]
     for top in tops:
         lines.append(_line(top, kept.get(top) or files[top], "  "))
-        inside = [p for p in (*kept, *files) if p != top and top.endswith("/") and p.startswith(top)]
+        inside = [
+            p for p in (*kept, *files) if p != top and top.endswith("/") and p.startswith(top)
+        ]
         for path in dict.fromkeys(inside):
             lines.append(_line(path.removeprefix(top), kept.get(path) or files[path], "    "))
     return "".join(f"{line}\n" for line in lines)

@@ -88,7 +88,7 @@ def test_it_writes_and_its_sentences_are_matched_to_their_sources(server):
     assert draft.evidence[0] and not draft.evidence[1]
     [asked] = handler.asked
     assert asked["model"] == "tiny" and asked["stream"] and "data" in asked["system"]
-    assert "<passage 1>" in json.dumps(asked["messages"])
+    assert "guide.txt" in json.dumps(asked["messages"])
     [headers] = handler.headers_seen
     assert headers.count("sk-ant") == 1
 

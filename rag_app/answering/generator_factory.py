@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.answering.answer_language import AnyLanguage
-from rag_app.answering.chat_generator import ChatGenerator
+from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer
-from rag_app.answering.model_spec import QUOTING, RAG, ModelSpec
+from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
+from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_generator import RagAnswers
 from rag_app.answering.span_model import SpanModel
@@ -80,7 +81,21 @@ class GeneratorFactory:
             most_tokens=self.terms.most_tokens,
             says_why=choice.kind in ("openai", "ollama"),
         )
-        return ChatGenerator(writer, self.embedder, self._safety())
+        return ChatGenerator(writer, self.embedder, self._safety(), self._grounding(choice))
+
+    def _grounding(self, choice: ModelSpec) -> Grounding:
+        """The writer that comes with the app is judged by what was fitted for it; others refuse
+        by themselves."""
+        reader = Reader(self.span_model, 0.0)
+        if choice.kind != WRITER:
+            return Grounding(reader)
+
+        def certainty(messages: Sequence[Message]) -> float:
+            model = open_model(choice, self.terms)
+            chance: float = model.probability(list(messages))  # type: ignore[attr-defined]
+            return chance
+
+        return Grounding(reader, certainty, self.caution, EMBEDDED)
 
     def _safety(self) -> Generator:
         """What answers where a model fails."""

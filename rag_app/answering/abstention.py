@@ -1,0 +1,84 @@
+"""How likely an answer is right: one probability from what reader, retrieval and writer say. Pure.
+
+None of them knows enough alone. The reader was taught what no answer looks like, but reads one
+passage at a time; the writer reads them together and is gullible; whether the sources hold what is
+written is known only afterwards. Two logistic regressions weigh them: one before a word is written,
+which decides whether it is shown as it is written, and one on the finished answer. Under the
+caution that a person has chosen the answer is "I don't know" and the closest sentence.
+
+Fitted by `python -m benchmarks.written_answers --fit`; figures in benchmarks/LOG.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_BOUND = 20.0  # log-odds count no more when they grow
+_EDGE = 1e-4  # chances count no more when they near 0 or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is known of a question and its answer; None: nobody could be asked."""
+
+    score: float | None = None  # the reader's log-odds of its best answer over all passages
+    lead: float | None = None  # those less the log-odds of the next that says something else
+    near: float | None = None  # cosine of the question and the sentence nearest to it
+    says_yes: float | None = None  # writer: chance that the passages answer the question
+    confirms: float | None = None  # writer: chance that they state the finished answer
+    supported: float | None = None  # share of the answer's sentences that a source supports
+
+
+def before(signals: Signals) -> float:
+    """Chance that the answer will be right, before it is written."""
+    return _chance(_BEFORE if signals.says_yes is not None else _BEFORE_READER, signals)
+
+
+def after(signals: Signals) -> float:
+    """Chance that the finished answer is right."""
+    return _chance(_AFTER if signals.confirms is not None else _AFTER_READER, signals)
+
+
+def features(signals: Signals) -> dict[str, float]:
+    """The signals as numbers that a regression can weigh."""
+    return {
+        "score": _bounded(signals.score, -_BOUND),
+        "lead": _bounded(signals.lead, 0.0),
+        "near": _bounded(signals.near, 0.0),
+        "says_yes": _log_odds(signals.says_yes),
+        "confirms": _log_odds(signals.confirms),
+        "supported": _bounded(signals.supported, 0.0),
+    }
+
+
+def _chance(weights: Mapping[str, float], signals: Signals) -> float:
+    values = features(signals) | {"bias": 1.0}
+    odds = sum(weight * values[name] for name, weight in weights.items())
+    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, odds))))
+
+
+def _bounded(value: float | None, missing: float) -> float:
+    if value is None or math.isnan(value):
+        return missing
+    return max(-_BOUND, min(_BOUND, value))
+
+
+def _log_odds(chance: float | None) -> float:
+    if chance is None:
+        return 0.0
+    bounded = max(_EDGE, min(1 - _EDGE, chance))
+    return math.log(bounded / (1 - bounded))
+
+
+_BEFORE = {"bias": -1.5, "score": 0.2, "near": 2.0, "says_yes": 1.0}
+_BEFORE_READER = {"bias": -1.0, "score": 0.25, "near": 2.0}
+_AFTER = {
+    "bias": -2.5,
+    "score": 0.2,
+    "near": 2.0,
+    "says_yes": 0.5,
+    "confirms": 1.0,
+    "supported": 1.0,
+}
+_AFTER_READER = {"bias": -1.5, "score": 0.2, "near": 2.0, "supported": 1.5}

@@ -1,0 +1,232 @@
+"""Which sentences of the passages a writer is shown.
+
+A small model reads slowly and is led astray by what stands beside the point, so it is shown the few
+sentences that are likely to hold the answer, each with its neighbours, under the name of its
+document and its heading or the columns of its table. How many those are depends on how sure the
+choice is: the sentences are taken in the order of their odds until enough of the probability is
+among them, or the room is full."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rag_app.answering.quotes import rarity, stems, telling
+from rag_app.answering.span_model import CELLS, PassageSpans, log_sum
+from rag_app.text.sentences import one_line, sentences
+from rag_app.types import Passage, Span
+
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+Nearness = Callable[[Sequence[str]], Sequence[float]]
+"""Texts to how near each is to the question in meaning (cosine)."""
+
+# Log-odds that a sentence holds the answer; fitted by benchmarks/written_answers.py --fit-evidence.
+_READ, _FOUND, _WORDS, _NEAR = 0.09, 0.23, 5.6, 6.4
+_LEAST_READ = -12.0  # log-odds of the reader that count no less when they fall
+
+_ENOUGH = 0.8  # of the probability lies among the chosen sentences
+_LEAST = 120  # tokens that are shown however sure the choice is
+_AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
+_HEADINGS = 2  # innermost of a path of headings that are shown
+_MOST_PASSAGES = 8  # later ones bring more that misleads than answers
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Sentences of one place in one document, in the order in which they stand there.
+
+    `texts[i]` is the verbatim slice of the page at `spans[i]`; `gaps[i]`: something that is left
+    out stands before it; `odds[i]`: log-odds that it holds the answer."""
+
+    document_id: str
+    name: str
+    page: int
+    heading: str
+    spans: tuple[Span, ...]
+    texts: tuple[str, ...]
+    gaps: tuple[bool, ...]
+    odds: tuple[float, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is headed with."""
+        return title(self.name, self.heading)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a passage, `start` and `end` counting in its page."""
+
+    passage: int
+    start: int
+    end: int
+    text: str
+    odds: float = 0.0
+    tokens: int = 0
+
+
+def gather(
+    question: str,
+    passages: Sequence[Passage],
+    seen: Sequence[PassageSpans],
+    count_tokens: CountTokens,
+    budget: int,
+    nearness: Nearness | None = None,
+) -> tuple[Excerpt, ...]:
+    """The likeliest sentences with their neighbours, about `budget` tokens at most.
+
+    `seen` is what the reader sees in each passage; empty where there is no reader. Documents come
+    in the order of their likeliest sentence, so that what matters most is read first."""
+    shown = passages if budget > _roomy(passages) else passages[:_MOST_PASSAGES]
+    found = _weighed(question, shown, _split(shown), seen, nearness)
+    titles = [title(p.name, p.chunk.heading) for p in shown]
+    sizes = count_tokens([*titles, *(one_line(one.text) for one in found)])
+    sized = [
+        replace(one, tokens=size + _AROUND)
+        for one, size in zip(found, sizes[len(shown) :], strict=True)
+    ]
+    heads = dict(zip(titles, sizes, strict=False))
+    chosen = _chosen(sized, [(text, heads[text] + _MARKS) for text in titles], budget)
+    return _excerpts(shown, sized, chosen)
+
+
+def closest(excerpts: Sequence[Excerpt]) -> Span | None:
+    """The sentence that most likely holds the answer; None without any."""
+    ranked = [
+        (odds, span)
+        for excerpt in excerpts
+        for odds, span in zip(excerpt.odds, excerpt.spans, strict=True)
+    ]
+    return max(ranked, key=lambda one: one[0])[1] if ranked else None
+
+
+def title(name: str, heading: str) -> str:
+    """What an excerpt is headed with: its document, and the section or the columns it is of."""
+    inner = [one_line(part) for part in heading.split(" > ")][-_HEADINGS:]
+    return " – ".join(part for part in (one_line(name), *inner) if part)
+
+
+def _roomy(passages: Sequence[Passage]) -> int:
+    """Tokens in which all passages have room, at three characters each."""
+    return sum(len(passage.chunk.text) for passage in passages) // 3
+
+
+def _split(passages: Sequence[Passage]) -> list[_Sentence]:
+    """The sentences of the passages, each once, those of a passage next to each other."""
+    found: dict[tuple[str, int, int], _Sentence] = {}
+    for index, passage in enumerate(passages):
+        chunk = passage.chunk
+        title = one_line(chunk.heading.rpartition(" > ")[2])
+        for start, end in sentences(chunk.text):
+            text = chunk.text[start:end]
+            if one_line(text) != title:  # it is shown above the others
+                place = (chunk.document_id, chunk.page, chunk.start + start)
+                one = _Sentence(index, chunk.start + start, chunk.start + end, text)
+                found.setdefault(place, one)
+    return list(found.values())
+
+
+def _weighed(
+    question: str,
+    passages: Sequence[Passage],
+    found: Sequence[_Sentence],
+    seen: Sequence[PassageSpans],
+    nearness: Nearness | None,
+) -> list[_Sentence]:
+    """The sentences with the odds that they hold the answer."""
+    held = [stems(one.text) for one in found]
+    about = [stems(f"{p.name} {p.chunk.heading}") for p in passages]
+    weight = rarity(telling(question), held)
+    total = sum(weight.values()) or 1.0
+    headed = [f"{passages[one.passage].chunk.heading}. {one_line(one.text)}" for one in found]
+    near = nearness(headed) if nearness and found else [0.0] * len(found)
+    weighed = []
+    for one, words, nearby in zip(found, held, near, strict=True):
+        titles = about[one.passage]
+        share = sum(w * (1.0 if k in words else 0.5 * (k in titles)) for k, w in weight.items())
+        prior = math.log(max(passages[one.passage].score, 1e-6))
+        odds = _READ * _read(one, passages, seen) + _FOUND * prior + _NEAR * float(nearby)
+        odds += _WORDS * share / total
+        weighed.append(replace(one, odds=odds))
+    return weighed
+
+
+def _read(one: _Sentence, passages: Sequence[Passage], seen: Sequence[PassageSpans]) -> float:
+    """The reader's log-odds that a sentence of its passage answers."""
+    if one.passage >= len(seen):
+        return _LEAST_READ
+    first, spans = passages[one.passage].chunk.start, seen[one.passage]
+    start, end = one.start - first, one.end - first
+    odds = [s.log_prob - spans.no_answer for s in spans.spans if s.start < end and start < s.end]
+    return max(_LEAST_READ, log_sum(odds))
+
+
+def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budget: int) -> set[int]:
+    """The likeliest sentences with a neighbour on each side, until they are enough.
+
+    `titles`: of each passage, with its size."""
+    total = log_sum([one.odds for one in found])
+    chosen: set[int] = set()
+    titled: set[str] = set()
+    used, among = 0, 0.0
+    for at in sorted(range(len(found)), key=lambda index: -found[index].odds):
+        if among >= _ENOUGH and used >= _LEAST:
+            break
+        if at in chosen:
+            continue
+        head, size = titles[found[at].passage]
+        for group in (_around(found, at), [at]):
+            new = [index for index in group if index not in chosen]
+            cost = sum(found[index].tokens for index in new) + size * (head not in titled)
+            if used + cost <= budget or (not chosen and group == [at]):
+                chosen.update(new)
+                titled.add(head)
+                used += cost
+                among += sum(math.exp(found[index].odds - total) for index in new)
+                break
+    return chosen
+
+
+def _around(found: Sequence[_Sentence], at: int) -> list[int]:
+    """A sentence and its neighbours in the same passage; a row of a table stands for itself."""
+    if CELLS in found[at].text:
+        return [at]
+    near = range(max(0, at - 1), min(len(found), at + 2))
+    return [index for index in near if found[index].passage == found[at].passage]
+
+
+def _excerpts(
+    passages: Sequence[Passage], found: Sequence[_Sentence], chosen: set[int]
+) -> tuple[Excerpt, ...]:
+    """The chosen sentences by document, page and heading."""
+    best: dict[str, float] = {}
+    places: dict[tuple[str, int, str], list[int]] = {}
+    for index in chosen:
+        chunk, odds = passages[found[index].passage].chunk, found[index].odds
+        best[chunk.document_id] = max(best.get(chunk.document_id, -math.inf), odds)
+        places.setdefault((chunk.document_id, chunk.page, chunk.heading), []).append(index)
+    for indices in places.values():
+        indices.sort(key=lambda index: found[index].start)
+    ordered = sorted(
+        places.items(),
+        key=lambda item: (-best[item[0][0]], item[0][:2], found[item[1][0]].start),
+    )
+    return tuple(
+        Excerpt(
+            *(document, passages[found[indices[0]].passage].name, page, heading),
+            tuple(Span(document, page, found[i].start, found[i].end) for i in indices),
+            tuple(found[i].text for i in indices),
+            tuple(_is_gap(found, a, b) for a, b in zip([-1, *indices], indices, strict=False)),
+            tuple(found[i].odds for i in indices),
+        )
+        for (document, page, heading), indices in ordered
+    )
+
+
+def _is_gap(found: Sequence[_Sentence], before: int, index: int) -> bool:
+    """Whether sentences are left out between two that are shown one after the other."""
+    if before < 0:
+        return False
+    same = found[before].passage == found[index].passage
+    return index != before + 1 if same else found[index].start > found[before].end + 3

@@ -1,0 +1,50 @@
+"""One probability from what reader, retrieval and writer say."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.answering.abstention import Signals, after, before
+
+GOOD = Signals(score=6.0, lead=4.0, near=0.8, says_yes=0.97, confirms=0.97, supported=1.0)
+BAD = Signals(score=-6.0, lead=0.1, near=0.2, says_yes=0.2, confirms=0.3, supported=0.0)
+
+
+@pytest.mark.parametrize("chance", [before, after])
+def test_what_all_agree_on_is_told_from_what_all_doubt(chance):
+    assert chance(GOOD) > 0.7 and chance(BAD) < 0.15
+
+
+def test_without_a_model_that_can_be_asked_the_reader_decides():
+    good = Signals(score=6.0, near=0.8, supported=1.0)
+    bad = Signals(score=-6.0, near=0.2, supported=0.0)
+    assert before(good) > before(bad) and after(good) > after(bad) + 0.3
+
+
+def test_nobody_asked_is_not_certain():
+    assert 0.0 < before(Signals()) < 0.7 and 0.0 < after(Signals()) < 0.7
+
+
+numbers = st.none() | st.floats(allow_nan=True, allow_infinity=True)
+chances = st.none() | st.floats(0, 1)
+
+
+cosines = st.none() | st.floats(-1, 1)
+
+
+@given(st.builds(Signals, numbers, numbers, cosines, chances, chances, chances))
+def test_whatever_is_known_the_chance_is_one(signals):
+    for chance in (before(signals), after(signals)):
+        assert 0.0 <= chance <= 1.0 and not math.isnan(chance)
+
+
+@given(chances, chances)
+def test_a_surer_writer_never_lowers_the_chance(a, b):
+    low, high = sorted((a or 0.0, b or 0.0))
+    less = Signals(score=0.0, near=0.5, says_yes=low, confirms=low, supported=1.0)
+    more = Signals(score=0.0, near=0.5, says_yes=high, confirms=high, supported=1.0)
+    assert after(less) <= after(more)

@@ -1,0 +1,60 @@
+"""Numbers by their value, however they are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.answering.figures import invented, known_figures, missing
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("1,250", "1250"),
+        ("1.250", "1,250.00"),
+        ("1.250,50", "1,250.50"),
+        ("1'250", "1250"),
+        ("12 500 people", "12,500 people"),
+        ("12500 people", "12 500 people"),
+        ("17,40", "17.40"),
+        ("at 2:05 pm", "at 14:05"),
+        ("um 14.05 Uhr", "at 14:05"),
+        ("3 days", "three days"),
+        ("three days", "3 days"),
+        ("3 Tage", "drei Tage"),
+        ("on the 28th", "28.03.2026"),
+        ("section 3.4.1", "see 3.4.1"),
+        ("in March", "12 March"),
+        ("٣٤ euros", "34 euros"),
+        ("x² euros", "nothing"),
+    ],
+)
+def test_the_same_number_is_known_in_another_writing(claim, source):
+    assert not missing(claim, known_figures(source))
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("£2,590", "£1,175 and £1,355 and £60"),
+        ("17", "17,40"),
+        ("1.25", "125"),
+        ("in March", "in May"),
+        ("five euros", "four euros"),
+    ],
+)
+def test_another_number_is_missing(claim, source):
+    assert missing(claim, known_figures(source))
+
+
+def test_a_word_that_counts_is_not_invented_but_a_number_is():
+    known = known_figures("Ferries cost 4 euros.")
+    assert not invented("There are two ways.", known)
+    assert invented("There are 2 ways.", known)
+
+
+@given(st.text(max_size=60))
+def test_no_text_lacks_its_own_figures(text):
+    assert not missing(text, known_figures(text))
