@@ -247,15 +247,14 @@ class ChatGenerator:
         draft = self._matched(
             kept, notes, lambda: support_in(kept, asked.excerpts, self._embedder, asked.question)
         )
-        if asked.evidence is None:  # nobody judged: the share that is supported stands for it
+        certainty = self._grounding.certainty
+        if asked.evidence is None or certainty is None:  # the share that is supported stands for it
             return draft
-        confirms = None
-        if self._grounding.certainty:
-            said = confirmation_messages(asked.question, asked.excerpts, kept)
-            try:
-                confirms = self._grounding.certainty(said)
-            except ChatModelError:  # the answer is there; only one that confirms it is not
-                confirms = None
+        said = confirmation_messages(asked.question, asked.excerpts, kept)
+        try:
+            confirms: float | None = certainty(said)
+        except ChatModelError:  # the answer is there; only one that confirms it is not
+            confirms = None
         signals = replace(asked.signals, confirms=confirms, supported=draft.confidence)
         if self._grounding.watch:
             self._grounding.watch(signals)
