@@ -67,7 +67,7 @@ def ask_ours(run: Run) -> str:
 
 def ask_peer(run: Run, key: str) -> str:
     """A peer's answers; returns what it is called in the rows."""
-    by = peers.name(key)
+    by = f"{peers.name(key)} {run.options.writer.name}"
     missing = {question.id: question for question in run.missing(by)}
     if missing:
         for found, said in peers.answers(
