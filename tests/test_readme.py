@@ -1,4 +1,4 @@
-"""README and docs are part of the product: what they name has to be there, and the other way round."""
+"""README and docs are part of the product: what they name is there, and the other way round."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ def test_what_is_linked_or_shown_is_there(page):
 
 
 def test_the_readme_leads_to_every_page_of_docs():
-    assert [page.name for page in DOCS if f"docs/{page.name}" not in text_of(ROOT / "README.md")] == []
+    assert [
+        page.name for page in DOCS if f"docs/{page.name}" not in text_of(ROOT / "README.md")
+    ] == []
 
 
 # The command line
@@ -167,7 +169,7 @@ def test_the_tree_has_every_module_and_no_other():
 
 
 def test_drawing_the_tree_keeps_its_words_and_follows_the_files():
-    tree = "rag_app/\n  a.py    the first\n  b/      a room\n    gone.py it was here\n    c.py  the third\n"
+    tree = "rag_app/\n  a.py the first\n  b/   a room\n    gone.py was here\n    c.py the third\n"
     files = {"a.py": "of its docstring", "b/": "…", "b/c.py": "…", "b/new.py": "what is new"}
     drawn = draw_tree.draw(draw_tree.drawn(tree), files)
     assert [line.split(maxsplit=1) for line in drawn.splitlines()[1:]] == [
@@ -226,7 +228,9 @@ def test_figures_of_the_bench_are_those_of_its_last_run():
             "0.19 s": "question to answer, p95",
             "0.02 s": "question to sources shown, median",
         }.items():
-            [measured] = re.findall(rf"^\| {re.escape(row)}[^|]*\| *([^|]*)\|", results, re.MULTILINE)
+            [measured] = re.findall(
+                rf"^\| {re.escape(row)}[^|]*\| *([^|]*)\|", results, re.MULTILINE
+            )
             number = float(re.findall(r"[\d.]+", figure)[0])
             assert figure in text_of(page), (page.name, figure)
             assert float(re.findall(r"[\d.]+", measured)[0]) == pytest.approx(number, abs=0.051)
