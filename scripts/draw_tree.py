@@ -6,7 +6,6 @@ files."""
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGE = "rag_app"
 _TREE = re.compile(r"(?<=<!-- tree -->\n```\n).*?(?=```\n<!-- end of tree -->)", re.DOTALL)
+_DOCSTRING = re.compile(r'"""(.+?)(?:\n\n|""")', re.DOTALL)  # its first paragraph
 _COLUMN = 28  # where the sentences begin
 
 
@@ -50,9 +50,10 @@ def there() -> dict[str, str]:
 
 
 def _first_sentence(path: Path) -> str:
-    said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    first = re.split(r"(?<=[a-z)]\.)\s(?=[A-Z])", " ".join(said.partition("\n\n")[0].split()))[0]
-    word = first[:1].lower() + first[1:] if first[1:2].islower() else first
+    said = _DOCSTRING.match(path.read_text("utf-8"))
+    words = " ".join(said[1].split()) if said else ""
+    first = re.split(r"(?<=[a-z)]\.)\s(?=[A-Z])", words)[0]
+    word = first[:1].lower() + first[1:] if first[1:2] == " " or first[1:2].islower() else first
     return word.rstrip(".")
 
 

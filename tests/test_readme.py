@@ -169,10 +169,7 @@ def test_the_tree_has_every_module_and_no_other():
 
 
 def test_drawing_the_tree_keeps_its_words_and_follows_the_files():
-    tree = (
-        "rag_app/\n  a.py    the first\n  b/      a room\n    gone.py it was here\n"
-        "    c.py  the third\n"
-    )
+    tree = "rag_app/\n  a.py the first\n  b/   a room\n    gone.py was here\n    c.py the third\n"
     files = {"a.py": "of its docstring", "b/": "…", "b/c.py": "…", "b/new.py": "what is new"}
     drawn = draw_tree.draw(draw_tree.drawn(tree), files)
     assert [line.split(maxsplit=1) for line in drawn.splitlines()[1:]] == [
