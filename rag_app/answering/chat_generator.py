@@ -294,8 +294,8 @@ class ChatGenerator:
 
 
 def _nothing(asked: _Request, chance: float, notes: tuple[str, ...]) -> Draft:
-    best = closest(asked.excerpts)
-    return Draft((), (), chance, abstained=True, notes=notes, closest=best)
+    [best, *_] = [*closest(asked.excerpts), (None, "")]
+    return Draft((), (), chance, abstained=True, notes=notes, closest=best[0])
 
 
 def _sayable(text: str, asked: _Request) -> str:
