@@ -50,8 +50,9 @@ CUT = "The answer was cut at the limit for its length."
 REPEATED = "The model began to repeat itself and was stopped."
 BROKEN_OFF = "The model stopped in the middle of its answer: {0}"
 
-SERVED, EMBEDDED = 3_000, 380
+SERVED, EMBEDDED = 3_000, 330
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
+_AROUND = 6  # tokens around each message
 _LEAST_ROOM = 100  # tokens of excerpts without which a question cannot be asked
 
 Sources = Callable[[str], Sequence[Passage]]  # a written text to where its sources may stand
@@ -199,9 +200,9 @@ class ChatGenerator:
         count = room.count or self._embedder.count_tokens
         answer = language(asked.question) if not is_english(asked.question) else "en"
         tongue = NAMES.get(answer, "the language of the question")
-        refuses = given.certainty is None
-        bare = grounded_messages(asked.question, (), tongue, may_refuse=refuses)
-        left = room.tokens - sum(count([text for _, text in bare]))
+        small = given.certainty is not None
+        bare = grounded_messages(asked.question, (), tongue, small=small)
+        left = room.tokens - sum(size + _AROUND for size in count([text for _, text in bare]))
         if left < _LEAST_ROOM:
             raise ChatModelError(
                 f"The window of {self.name} is too small for the question and one passage. Choose "
@@ -212,7 +213,7 @@ class ChatGenerator:
         nearness = partial(self._nearness, asked)
         asked.show(gather(asked.question, asked.passages, seen, count, most, nearness))
         self._look_before(asked)
-        return grounded_messages(asked.question, asked.excerpts, tongue, may_refuse=refuses)
+        return grounded_messages(asked.question, asked.excerpts, tongue, small=small)
 
     def _nearness(self, asked: _Request, texts: Sequence[str]) -> Sequence[float]:
         try:
