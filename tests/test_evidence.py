@@ -46,9 +46,9 @@ def test_what_the_reader_sees_counts():
     blind = PassageSpans((), 0.0)
     seen = [blind, PassageSpans((ScoredSpan(at, at + 4, 30.0),), 0.0)]
     excerpts = gather("Until when?", [passage(FERRY), passage(MUSEUM, "e")], seen, count, 14)
-    span = closest(excerpts)
-    assert span is not None and span.document_id == "e"
-    assert MUSEUM[span.start : span.end] == "It closes at five."
+    [(span, text)] = closest(excerpts)
+    assert span.document_id == "e" and MUSEUM[span.start : span.end] == text
+    assert text == "It closes at five."
 
 
 def test_meaning_counts_where_it_can_be_asked_for():
@@ -82,7 +82,7 @@ def test_a_sentence_that_is_in_two_passages_is_shown_once():
 
 def test_one_sentence_is_shown_however_little_room_there_is():
     assert shown(gather("ticket", [passage(FERRY)], (), count, 1))
-    assert gather("ticket", [], (), count, 100) == () and closest(()) is None
+    assert gather("ticket", [], (), count, 100) == () and closest(()) == []
 
 
 @given(st.lists(st.text(max_size=200), max_size=4), st.integers(1, 80))
@@ -98,12 +98,21 @@ def test_whatever_the_texts_the_spans_are_slices(texts, budget):
 def test_messages_share_their_beginning_so_that_excerpts_are_read_once():
     excerpts = gather("What does a ticket cost?", [passage(FERRY)], (), count, 500)
     asked = ("What does a ticket cost?", excerpts)
-    messages = [grounded_messages(*asked, "German"), decision_messages(*asked),
-                confirmation_messages(*asked, "Four euros.")]  # fmt: skip
-    systems, humans = zip(*((m[0][1], m[1][1]) for m in messages), strict=True)
-    assert len(set(systems)) == 1
-    shared = humans[0].index("Question: What does a ticket cost?")
-    assert len({human[:shared] for human in humans}) == 1
-    assert "German" in humans[0] and "NOT IN THE DOCUMENTS" in humans[0]
-    freely = grounded_messages(*asked, "German", may_refuse=False)
-    assert "NOT IN THE DOCUMENTS" not in freely[1][1]
+    messages = [
+        grounded_messages(*asked, "German", small=True),
+        decision_messages(*asked),
+        confirmation_messages(*asked, "Four euros."),
+    ]
+    assert len({tuple(one[:-1]) for one in messages}) == 1
+    lasts = [one[-1][1] for one in messages]
+    shared = lasts[0].index("Question: What does a ticket cost?")
+    assert len({last[:shared] for last in lasts}) == 1 and "German" in lasts[0]
+    assert "NOT IN THE DOCUMENTS" not in str(messages)
+    assert "NOT IN THE DOCUMENTS" in grounded_messages(*asked, "German")[-1][1]
+
+
+def test_the_likeliest_sentences_are_said_again_after_the_question():
+    excerpts = gather("What does a ticket cost?", [passage(FERRY)], (), count, 500)
+    prompt = grounded_messages("What does a ticket cost?", excerpts, "English")[-1][1]
+    _, _, after = prompt.partition("Question: What does a ticket cost?")
+    assert "A ticket costs four euros." in after

@@ -44,8 +44,9 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import NAMES, is_english, language
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage
 
-SERVED, EMBEDDED = 3_000, 380
+SERVED, EMBEDDED = 3_000, 330
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
+_AROUND = 6  # tokens around each message
 _LEAST_ROOM = 100  # tokens of excerpts without which a question cannot be asked
 
 Sources = Callable[[str], Sequence[Passage]]  # a written text to where its sources may stand
@@ -193,9 +194,9 @@ class ChatGenerator:
         count = room.count or self._embedder.count_tokens
         answer = language(asked.question) if not is_english(asked.question) else "en"
         tongue = NAMES.get(answer, "the language of the question")
-        refuses = given.certainty is None
-        bare = grounded_messages(asked.question, (), tongue, may_refuse=refuses)
-        left = room.tokens - sum(count([text for _, text in bare]))
+        small = given.certainty is not None
+        bare = grounded_messages(asked.question, (), tongue, small=small)
+        left = room.tokens - sum(size + _AROUND for size in count([text for _, text in bare]))
         if left < _LEAST_ROOM:
             raise ChatModelError(
                 f"The window of {self.name} is too small for the question and one passage. Choose "
@@ -206,7 +207,7 @@ class ChatGenerator:
         nearness = partial(self._nearness, asked)
         asked.show(gather(asked.question, asked.passages, seen, count, most, nearness))
         self._look_before(asked)
-        return grounded_messages(asked.question, asked.excerpts, tongue, may_refuse=refuses)
+        return grounded_messages(asked.question, asked.excerpts, tongue, small=small)
 
     def _nearness(self, asked: _Writing, texts: Sequence[str]) -> Sequence[float]:
         try:
@@ -288,8 +289,8 @@ class ChatGenerator:
 
 
 def _nothing(asked: _Writing, chance: float, notes: tuple[Note, ...]) -> Draft:
-    best = closest(asked.excerpts)
-    return Draft((), (), chance, abstained=True, notes=notes, closest=best)
+    [best, *_] = [*closest(asked.excerpts), (None, "")]
+    return Draft((), (), chance, abstained=True, notes=notes, closest=best[0])
 
 
 def _sayable(text: str, asked: _Writing) -> str:

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rag_app.answering.quotes import rarity, stems, telling
 from rag_app.answering.span_model import CELLS, PassageSpans, log_sum
+from rag_app.answering.words import rarity, stems, telling
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
@@ -76,8 +76,8 @@ def gather(
 ) -> tuple[Excerpt, ...]:
     """The likeliest sentences with their neighbours, about `budget` tokens at most.
 
-    `seen` is what the reader sees in each passage; empty where there is no reader. Documents come
-    in the order of their likeliest sentence, so that what matters most is read first."""
+    `seen` is what the reader sees in each passage; empty where there is no reader. The likeliest
+    place comes last: a small model heeds most what it has just read."""
     shown = passages if budget > _roomy(passages) else passages[:_MOST_PASSAGES]
     found = _weighed(question, shown, _split(shown), seen, nearness)
     titles = [title(p.name, p.chunk.heading) for p in shown]
@@ -91,14 +91,15 @@ def gather(
     return _excerpts(shown, sized, chosen)
 
 
-def closest(excerpts: Sequence[Excerpt]) -> Span | None:
-    """The sentence that most likely holds the answer; None without any."""
+def closest(excerpts: Sequence[Excerpt], most: int = 1) -> list[tuple[Span, str]]:
+    """The sentences that most likely hold the answer, the likeliest first."""
     ranked = [
-        (odds, span)
-        for excerpt in excerpts
-        for odds, span in zip(excerpt.odds, excerpt.spans, strict=True)
+        (odds, span, text)
+        for one in excerpts
+        for odds, span, text in zip(one.odds, one.spans, one.texts, strict=True)
     ]
-    return max(ranked, key=lambda one: one[0])[1] if ranked else None
+    ranked.sort(key=lambda one: -one[0])
+    return [(span, text) for _, span, text in ranked[:most]]
 
 
 def title(name: str, heading: str) -> str:
@@ -199,19 +200,12 @@ def _around(found: Sequence[_Sentence], at: int) -> list[int]:
 def _excerpts(
     passages: Sequence[Passage], found: Sequence[_Sentence], chosen: set[int]
 ) -> tuple[Excerpt, ...]:
-    """The chosen sentences by document, page and heading."""
-    best: dict[str, float] = {}
+    """The chosen sentences by document, page and heading, the likeliest place last."""
     places: dict[tuple[str, int, str], list[int]] = {}
-    for index in chosen:
-        chunk, odds = passages[found[index].passage].chunk, found[index].odds
-        best[chunk.document_id] = max(best.get(chunk.document_id, -math.inf), odds)
+    for index in sorted(chosen, key=lambda index: found[index].start):
+        chunk = passages[found[index].passage].chunk
         places.setdefault((chunk.document_id, chunk.page, chunk.heading), []).append(index)
-    for indices in places.values():
-        indices.sort(key=lambda index: found[index].start)
-    ordered = sorted(
-        places.items(),
-        key=lambda item: (-best[item[0][0]], item[0][:2], found[item[1][0]].start),
-    )
+    ordered = sorted(places.items(), key=lambda item: max(found[i].odds for i in item[1]))
     return tuple(
         Excerpt(
             *(document, passages[found[indices[0]].passage].name, page, heading),

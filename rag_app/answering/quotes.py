@@ -7,57 +7,27 @@ sentence is unlikely to answer, it abstains."""
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rag_app.answering.generation import Cancelled, Piece, apart, pieces
+from rag_app.answering.words import TOKEN, rarity, stem, stems, telling
 from rag_app.retrieval.embedding import Embedder
-from rag_app.retrieval.retriever import query_words
-from rag_app.text.scripts import NOT_LATIN, compared
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
-# Words as they are compared: lower case, without endings; rare ones weigh more. Pure.
-
-_TOKEN = re.compile(r"[^\W_]+")
-
-
-class TOKEN:
-    """What counts as a word; in scripts without spaces, overlapping grams do."""
-
-    @staticmethod
-    def findall(text: str) -> list[str]:
-        """The words of a text, in order."""
-        return compared(text) if NOT_LATIN.search(text) else _TOKEN.findall(text)
-
-
-def stem(word: str) -> str:
-    """The word without a common English ending."""
-    for ending in ("ing", "ies", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
-
-
-def stems(text: str) -> set[str]:
-    """The words of a text."""
-    return {stem(word) for word in TOKEN.findall(text.lower())}
-
-
-def telling(text: str) -> set[str]:
-    """The words of a text that say something."""
-    return {stem(word) for words in query_words(text)[0] for word in TOKEN.findall(words)}
-
-
-def rarity(words: Iterable[str], held: Collection[Collection[str]]) -> dict[str, float]:
-    """A weight for each word: the fewer of the `held` sets hold it, the more it weighs."""
-    return {
-        word: math.log(1 + len(held) / (1 + sum(word in one for one in held))) for word in words
-    }
-
+__all__ = [
+    "TOKEN",
+    "Candidate",
+    "QuoteGenerator",
+    "candidates",
+    "rarity",
+    "stem",
+    "stems",
+    "telling",
+]
 
 _MOST_SENTENCES = 120  # looked at for one question
 _MOST_QUOTES = 3
