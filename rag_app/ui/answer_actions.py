@@ -136,7 +136,7 @@ def draw(library: Library, exchange: ShownExchange) -> None:
     """Asks for the reason of a bad rating, right after it was given."""
     if current().reasoning != exchange.id:
         return
-    with st.form("reason", border=False):
+    with st.form("reason", border=False), st.container(key="reason_box"):
         st.pills(
             texts_answers.WHAT_WAS_WRONG,
             list(texts_answers.REASONS),

@@ -52,7 +52,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return false;
   });
   const intoView = (button, act) => {  // what opens under the row is seen from its beginning
-    const scroller = button.closest('.stMain');
+    const scroller = button.closest('main');
     const y = Math.min(button.getBoundingClientRect().top, innerHeight * .4);
     const stop = new AbortController();
     for (const kind of ['wheel', 'touchmove', 'keydown'])

@@ -36,13 +36,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     place();
   };
   const hold = anchor => {  // the chat gets narrower beside the source: the marker stays in place
-    const scroller = anchor.closest('.stMain'), y = anchor.getBoundingClientRect().top;
-    const block = anchor.closest('.stMainBlockContainer');
-    if (!scroller || !block) return;
+    const scroller = anchor.closest('main'), y = anchor.getBoundingClientRect().top;
+    if (!scroller) return;
     const observer = new ResizeObserver(() => {
       scroller.scrollTop += anchor.getBoundingClientRect().top - y;
     });
-    observer.observe(block);
+    observer.observe(scroller.firstElementChild);
     setTimeout(() => observer.disconnect(), 1500);
   };
   const back = () => setTimeout(() => {

@@ -1,7 +1,7 @@
 const NEAR = 80;  // pixels
 const SOON = 400;  // milliseconds from a wheel's turn to the last scrolling that comes of it
 let questions = 0, following = true, watched = null, dragging = false, moved = -SOON;
-const scroller = () => document.querySelector('.stMain');
+const scroller = () => document.querySelector('main');
 const toEnd = () => {
   const main = scroller();
   if (main && questions && following) main.scrollTop = main.scrollHeight;
@@ -25,10 +25,10 @@ document.addEventListener('scroll', ({ target }) => {
 // What is opened in an answer is looked at where it is.
 for (const used of ['pointerdown', 'keydown'])
   document.addEventListener(used, ({ target }) => {
-    if (target instanceof Element && target.closest('.stMainBlockContainer')) following = false;
+    if (target instanceof Element && scroller()?.firstElementChild.contains(target)) following = false;
   }, { capture: true, passive: true });
 export default function ({ data }) {
-  const content = document.querySelector('.stMainBlockContainer');
+  const content = scroller()?.firstElementChild;
   if (content && content !== watched) {
     grown.disconnect();
     grown.observe(watched = content);

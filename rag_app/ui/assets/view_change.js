@@ -1,7 +1,7 @@
 let last = null;
 // Whoever uses the keyboard would begin anew at the top of the page, and Escape would do nothing.
-const LAYER = '[role="dialog"], [data-testid="stPopoverBody"]';
-const FIELD = '[data-testid="stChatInputTextArea"]', pointer = matchMedia('(pointer: fine)');
+const LAYER = '[role="dialog"]';
+const FIELD = '.st-key-question textarea', pointer = matchMedia('(pointer: fine)');
 let layer = null, used = null, height = 0, asking = false;
 document.addEventListener('focusin', event => {
   used = event.target instanceof Element ? event.target : null;
@@ -32,8 +32,8 @@ export default function ({ data }) {
   if (now === before) return;
   last = now;
   if (before === null) return;
-  if (data.view) document.querySelector('.stMain')?.scrollTo(0, 0);
+  if (data.view) document.querySelector('main')?.scrollTo(0, 0);
   if (!matchMedia('(max-width: 768px)').matches) return;
-  if (document.querySelector('[data-testid="stSidebar"][data-collapsed="false"]'))
-    document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click();
+  const collapse = '[data-testid="stSidebarCollapseButton"] [aria-expanded="true"]';
+  document.querySelector(collapse)?.click();
 }
