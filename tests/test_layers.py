@@ -53,6 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "openvino": ("answering",),
     "openvino_genai": ("answering", "models"),
     "gguf": ("models",),
+    "jinja2": ("export",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")

@@ -65,7 +65,8 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
     else:
         st.html(f"<p class='facts'>{escape(said)}</p>")
     if work and work.total and work.stage != "waiting":
-        st.progress(min(work.done / work.total, 1.0))
+        with st.container(key=f"share-{document.id[:16]}"):
+            st.progress(min(work.done / work.total, 1.0))
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
     if failed and document.error_code in _LOCKED:
@@ -96,7 +97,8 @@ def _menu(library: Library, document: Document, work: Progress | None) -> None:
 
 
 def _password(library: Library, document: Document, session: Session) -> None:
-    with st.form(f"unlock-{document.id}", border=False):
+    box = st.container(key=f"unlocking-{document.id[:16]}")
+    with box.form(f"unlock-{document.id}", border=False):
         st.text_input(
             texts.PASSWORD,
             type="password",
@@ -212,7 +214,7 @@ def _drop_zone(library: Library, session: Session) -> None:
         texts.DROP,
         accept_multiple_files="directory" if session.whole_folder else True,
         key=f"drop-{session.drops}-{session.whole_folder}",
-        label_visibility="hidden",
+        label_visibility="collapsed",
     )
     limits = texts.limits(NAMES, library.settings.max_file_mb)
     with st.container(key="limits"):

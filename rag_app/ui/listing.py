@@ -10,78 +10,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from rag_app.ui.style import asset
+
 _HTML = '<ol id="list"></ol>'
 
-_CSS = """
-#list { list-style: none; margin: 0; padding: 0; font: 400 1rem/1.5 var(--st-font); }
-li { margin: 0; }
-button { all: unset; box-sizing: border-box; display: flex; align-items: baseline; gap: .75rem;
-  width: 100%; padding: .4rem .6rem; border-radius: .5rem; cursor: pointer;
-  color: var(--st-text-color); overflow-wrap: anywhere; unicode-bidi: plaintext; }
-button:hover { background: color-mix(in srgb, var(--st-primary-color) 9%, transparent); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
-button span:first-child { flex: 1; min-width: 0; }
-.note { flex: 0 0 auto; max-width: 45%; font-size: .8rem; text-align: end; opacity: .78;
-  font-variant-numeric: tabular-nums; }
-mark { background: light-dark(#ffe58a, #6a5613); color: inherit; border-radius: .2em;
-  padding: .05em .1em; box-decoration-break: clone; -webkit-box-decoration-break: clone; }
-[data-level="2"] { padding-left: 1.7rem; font-size: .95rem; }
-[data-level="3"] { padding-left: 2.8rem; font-size: .9rem; }
-[data-level="4"] { padding-left: 3.9rem; font-size: .9rem; }
-.small button { padding-block: .3rem; font-size: .95rem; }
-"""
-
-_JS = r"""
-export default function ({ data, parentElement, setTriggerValue }) {
-  const list = parentElement.querySelector('#list');
-  const shown = JSON.stringify(data);
-  parentElement.__listening?.abort();
-  const on = { signal: (parentElement.__listening = new AbortController()).signal };
-  const back = () => setTimeout(() => {
-    const last = parentElement.__last;
-    if (last?.isConnected) last.focus({ preventScroll: true });
-    parentElement.__last = null;
-  }, 300);
-  document.addEventListener('rag-app-source-closed', back, on);
-  document.addEventListener('click', event => {
-    if (event.target instanceof Element && event.target.closest('.st-key-source_close')) back();
-  }, { ...on, capture: true });
-  list.onclick = event => {
-    const button = event.target instanceof Element ? event.target.closest('button') : null;
-    if (!button) return;
-    parentElement.__last = button;
-    setTriggerValue('open', Number(button.dataset.row));
-  };
-  if (list.dataset.shown === shown) return;
-  list.dataset.shown = shown;
-  list.setAttribute('aria-label', data.label);
-  list.className = data.small ? 'small' : '';
-  list.replaceChildren(...data.rows.map((row, number) => {
-    const item = document.createElement('li'), button = document.createElement('button');
-    const words = document.createElement('span');
-    button.type = 'button';
-    button.dataset.row = number;
-    button.dataset.level = row.level;
-    for (const [text, marked] of row.parts) {
-      const part = document.createElement(marked ? 'mark' : 'span');
-      part.textContent = text;
-      words.append(part);
-    }
-    button.append(words);
-    if (row.note) {
-      const note = document.createElement('span');
-      note.className = 'note';
-      note.textContent = row.note;
-      button.append(note);
-    }
-    item.append(button);
-    return item;
-  }));
-  return () => parentElement.__listening?.abort();
-}
-"""
-
-_list = st.components.v2.component("rag_app_listing", html=_HTML, css=_CSS, js=_JS)
+_list = st.components.v2.component(
+    "rag_app_listing", html=_HTML, css=asset("listing.css"), js=asset("listing.js")
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,4 +117,4 @@ def _asked(session: Session) -> tuple[object, ...]:
 def prepare() -> None:
     """Title, icon and looks; before anything that takes time."""
     st.set_page_config(page_title=texts.APP, page_icon=style.icon(), layout="wide")
-    st.html(style.CSS)
+    st.html(style.css())

@@ -411,16 +411,18 @@ def limits_set(settings: Settings) -> str:
     )
     items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
     return (
-        f"<h3>Limits</h3><dl class='facts-list'>{items}</dl><p class='note'>Who runs the app can "
-        "change them; the README lists their names.</p>"
+        f"<div class='set'><h3>Limits</h3><dl class='facts-list'>{items}</dl>"
+        "<p class='note'>Who runs the app can "
+        "change them; the README lists their names.</p></div>"
     )
 
 
 def kept_where(folder: str, documents: int, held: int) -> str:
     """Where everything is and how much it takes, as HTML."""
     return (
-        f"<h3>Your data</h3><p class='note'>{count(documents, 'document')}, {size(held)}, in "
-        f"<code>{escape(folder)}</code> on the computer that runs this app.</p>"
+        "<div class='set'><h3>Your data</h3><p class='note'>"
+        f"{count(documents, 'document')}, {size(held)}, in "
+        f"<code>{escape(folder)}</code> on the computer that runs this app.</p></div>"
     )
 
 

@@ -1,0 +1,39 @@
+let last = null;
+// Whoever uses the keyboard would begin anew at the top of the page, and Escape would do nothing.
+const LAYER = '[role="dialog"]';
+const FIELD = '.st-key-question textarea', pointer = matchMedia('(pointer: fine)');
+let layer = null, used = null, height = 0, asking = false;
+document.addEventListener('focusin', event => {
+  used = event.target instanceof Element ? event.target : null;
+  layer = used?.closest(LAYER) ?? null;
+  height = used?.getBoundingClientRect().top ?? 0;
+  asking = !!used?.matches(FIELD);
+}, { capture: true, passive: true });
+document.addEventListener('pointerdown', () => { asking = false; },
+  { capture: true, passive: true });
+const stay = () => {
+  if (document.activeElement !== document.body || !used) return;
+  if (asking) {  // the field was closed while an answer was made
+    const field = document.querySelector(FIELD);
+    if (field && !field.disabled && pointer.matches) field.focus({ preventScroll: true });
+    return;
+  }
+  if (used.isConnected && !used.disabled || !layer?.isConnected) return;
+  const far = one => Math.abs(one.getBoundingClientRect().top - height);
+  const near = [...layer.querySelectorAll('button, textarea, input:not([type="radio"]), :checked')]
+    .filter(one => !one.disabled && one.getClientRects().length)
+    .sort((a, b) => far(a) - far(b))[0];
+  (near ?? layer).focus({ preventScroll: true });
+};
+new MutationObserver(() => { if (layer || asking) requestAnimationFrame(stay); })
+  .observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
+export default function ({ data }) {
+  const now = data.view + '|' + data.questions, before = last;
+  if (now === before) return;
+  last = now;
+  if (before === null) return;
+  if (data.view) document.querySelector('main')?.scrollTo(0, 0);
+  if (!matchMedia('(max-width: 768px)').matches) return;
+  const collapse = '[data-testid="stSidebarCollapseButton"] [aria-expanded="true"]';
+  document.querySelector(collapse)?.click();
+}
