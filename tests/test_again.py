@@ -56,12 +56,6 @@ def test_another_year_is_asked_of_the_same_report():
     )
 
 
-def test_small_talk_between_two_wishes_does_no_harm():
-    assert (
-        last("Summarise the lease", "thanks!", "shorter please") == "Summarise the lease, shorter"
-    )
-
-
 @pytest.mark.parametrize(
     "said",
     [

@@ -17,7 +17,7 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.types import Answer, Document, Draft, Finished, Note, NoteKind, Status
+from rag_app.types import Answer, Document, Draft, Finished, Note, NoteKind, Status, Task
 from rag_app.ui import texts_library
 from tests.fakes import WordEmbedder
 
@@ -67,7 +67,7 @@ def ask(library: Library, question: str, *before: str) -> Answer:
 def test_what_asks_nothing_gets_one_sentence_and_no_passages(library, said):
     answer = ask(library, said)
     assert (answer.generator, answer.passages, answer.citations) == (APP, (), ())
-    assert answer.text.endswith("or write “Summarise Offer.eml”.")
+    assert answer.task is Task.CHITCHAT and answer.text
     assert answer.abstained and answer.question == said
 
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
-from rag_app.answering.chitchat import talk
 from rag_app.answering.ellipsis import (
     LONGEST,
     STOP,
@@ -163,7 +162,7 @@ def standalone(question: str, turns: Sequence[Turn]) -> str:
         return question
     focus = Focus()
     for turn in turns[-RECENT:]:
-        if talk(turn.question) or _is_foreign(turn.question):
+        if _is_foreign(turn.question):
             continue
         if wanted(turn.question):
             focus = focus.after_wish(subject(turn.question))
@@ -338,12 +337,11 @@ _TAIL = re.compile(rf",? in (?:{'|'.join(LANGUAGES)})\Z")
 def written_out(turns: Sequence[Turn], names: Names) -> list[Turn]:
     """The turns with the wishes written out that repeat or vary the one before; the rest stays.
 
-    A wish is leaned on from right after it only, small talk aside."""
+    A wish is leaned on from right after it only."""
     last, made = "", []
     for turn in turns:
-        small = talk(turn.question) is not None
-        last = last if small else _whole(turn.question, last, names)
-        made.append(turn if small or not last else Turn(last, turn.answer))
+        last = _whole(turn.question, last, names)
+        made.append(Turn(last, turn.answer) if last else turn)
     return made
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
 from dataclasses import dataclass, replace
 
-from rag_app.answering import answer_language, chain, chitchat, query_rewriting
+from rag_app.answering import answer_language, chain, query_rewriting
 from rag_app.answering.answer_language import (
     InLanguage,
     in_any_language,
@@ -26,6 +26,7 @@ from rag_app.answering.ask_options import (
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
+from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Generator
@@ -33,9 +34,9 @@ from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.query_rewriting import Turn, cleaned, rewrite_prompt, standalone
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.task_router import TaskRequest, wanted
+from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, wanted
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
-from rag_app.errors import ChatModelError
+from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
@@ -91,6 +92,8 @@ class Questioner:
         self._vectors = vectors
         self._embedder = embedder
         self._settings = settings
+        self._router = Router(embedder)
+        self._chitchat = Chitchat(self._router)
         self._span_model = SpanModel()
         self._workshop = GeneratorFactory(
             embedder, self._span_model, settings.caution, terms, settings.chat_window
@@ -102,6 +105,7 @@ class Questioner:
     def warm(self) -> None:
         """Load what answers, and what the documents are called. Raises ModelUnavailable."""
         self._generator.warm()
+        self._router.warm()
         self._catalogue.names(self._store.documents())
 
     def search(
@@ -136,7 +140,7 @@ class Questioner:
             said,
             plain,
             tuple(d for d in known if askable(d)),
-            tuple(turns),
+            tuple(t for t in turns if self._routed(t.question) is not Task.CHITCHAT),
             self.retriever(manner.top_k or self._settings.top_k, documents),
             self._answering(manner),
             self._settings.caution if manner.caution is None else manner.caution,
@@ -147,26 +151,32 @@ class Questioner:
         yield from self._events(asked)
 
     def _events(self, asked: _Request) -> Iterator[Event]:
-        """The events of small talk, of a wish, or of a question."""
-        talk = chitchat.talk(asked.plain)
-        if talk or self._is_rubbish(asked):
-            names = [document.name for document in asked.readable]
-            return chain.say(asked.said, chitchat.reply(talk, names))
+        """The events of chitchat, of a task on documents, or of a question."""
         *turns, now = query_rewriting.written_out(
             (*asked.turns, Turn(asked.plain, "")), lambda wish: self._names_some(wish, asked)
         )
-        if task := wanted(now.question):
+        kind = self._routed(now.question)
+        if kind is Task.CHITCHAT:
+            reply = self._chitchat.reply(now.question)
+            if reply.kind != NOTHING or not self._stands_in(asked):
+                return chain.say(asked.said, reply.text)
+        if kind in ON_DOCUMENTS:
             language = language_of_task(now.question) or asked.language
-            return self._task(replace(task, language=language), asked)
+            return self._task(TaskRequest(kind, now.question, language), asked)
         return self._question(replace(asked, turns=tuple(turns)))
 
-    def _is_rubbish(self, asked: _Request) -> bool:
-        """Whether keys were struck at random: no document holds what was typed."""
-        if not chitchat.struck(asked.plain):
-            return False
+    def _routed(self, text: str) -> Task:
+        """What is asked for; a question if the model that could tell cannot be used."""
+        try:
+            return self._router.route(text).task
+        except ModelUnavailable:
+            return Task.QUESTION
+
+    def _stands_in(self, asked: _Request) -> bool:
+        """Whether a document holds what was typed, though it looks like keys struck at random."""
         ids = [document.id for document in asked.readable]
         words, phrases = query_words(asked.plain)
-        return not (words and self._store.search_words(words, phrases, 1, ids))
+        return bool(words and self._store.search_words(words, phrases, 1, ids))
 
     def _names_some(self, wish: str, asked: _Request) -> bool:
         task = wanted(wish)
