@@ -270,13 +270,6 @@ def test_a_question_in_another_language_is_nothing_to_lean_on():
     assert standalone("how old is she?", [CHIEF, spanish]) == "how old is Jane Roe?"
 
 
-@pytest.mark.parametrize("said", ["hello", "thanks!", "ok", "Guten Tag"])
-def test_small_talk_is_nothing_to_lean_on(said):
-    small = Turn(said, "Hello!")
-    assert standalone("How long is the notice period?", [small]) == "How long is the notice period?"
-    assert standalone("how old is she?", [CHIEF, small]) == "how old is Jane Roe?"
-
-
 def test_a_word_that_was_looked_for_is_no_topic_of_all_that_follows():
     assert standalone("How high is the deposit?", [Turn("warranty", "")]) == (
         "How high is the deposit?"
