@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from rag_app.answering.evidence import Excerpt
-from rag_app.answering.figures import known_figures, missing
+from rag_app.answering.figures import known_figures, levelled, missing
 from rag_app.answering.quotes import Candidate, candidates
 from rag_app.answering.words import TOKEN, rarity, stems, telling
 from rag_app.retrieval.embedding import Embedder
@@ -118,12 +118,12 @@ def _supported(
     rows: dict[str, np.ndarray] = {}
     if to_judge and found:
         rows = dict(zip(to_judge, _similarity(to_judge, found, embedder), strict=True))
-    held = [stems(c.text) for c in found]
+    held = [stems(levelled(c.text)) for c in found]
     judged = []
     for piece, claim in zip(pieces, claims, strict=True):
         one = Supported(piece, claims=claim in to_judge)
         if claim in rows:
-            weights = rarity(telling(claim), held)
+            weights = rarity(telling(levelled(claim)), held)
             chances = [
                 features(claim, c.text, around[_place(c)], near, weights).chance
                 for c, near in zip(found, rows[claim].tolist(), strict=True)
@@ -206,7 +206,7 @@ def _adds(
 ) -> bool:
     """Whether a source holds numbers or telling words of the claim that none before it holds."""
     before = " ".join(c.text for c in kept)
-    held, here = stems(before), stems(candidate.text)
+    held, here = stems(levelled(before)), stems(levelled(candidate.text))
     new = sum(weight for word, weight in weights.items() if word in here and word not in held)
     lacking = missing(claim, known_figures(before))
     more = len(missing(claim, known_figures(f"{before} {candidate.text}"))) < len(lacking)
@@ -217,7 +217,7 @@ def features(
     claim: str, source: str, around: str, meaning: float, weights: dict[str, float]
 ) -> Features:
     """How well a source sentence fits; `around` is the name and heading it stands under."""
-    said, near = stems(source), stems(around)
+    said, near = stems(levelled(source)), stems(levelled(around))
     total = sum(weights.values())
     held = sum(w * (1.0 if t in said else 0.5 if t in near else 0.0) for t, w in weights.items())
     names = {name.lower() for name in _NAME.findall(claim)}

@@ -84,6 +84,11 @@ def _joined(claim: str, known: Set[str]) -> str:
     return _APART.sub(joined, claim)
 
 
+def levelled(text: str) -> str:
+    """The text with each number in one writing, so that the same ones are the same words."""
+    return _NUMBER.sub(lambda one: min(_values(one.group())).replace(".", "point"), text)
+
+
 def _is_time_or_date(parts: list[str]) -> bool:
     if len(parts) == 3:
         return all(len(part) in (1, 2, 4) for part in parts)
