@@ -29,7 +29,7 @@ from rag_app.research.end_to_end import (
 )
 from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
 from rag_app.research.rag_network import RagGenerator, plain_join
-from rag_app.retrieval.dual_encoder import EncoderSource, TextEncoder
+from rag_app.retrieval.dual_encoder import TextEncoder
 from rag_app.text.jsonl import UnfitFile
 from tests import toy_models as toys
 
@@ -84,7 +84,7 @@ class World:
     vectors: list[list[float]]
 
     def learner(self) -> Learner:
-        question = EncoderSource(self.folder / "question", "mean")
+        question = self.folder / "question"
         return Learner.load(question, self.folder / "generator")
 
     def search(self, colours: Sequence[str] = COLOURS) -> Search:
@@ -97,9 +97,7 @@ def write_encoder(folder: Path, seed: int) -> TextEncoder:
     torch.manual_seed(seed)
     tokenizer = toys.tokenizer(words(places=True))
     config = toys.bert_config(len(tokenizer), 32, initializer_range=0.3)
-    return TextEncoder(
-        EncoderSource(toys.save(folder, BertModel(BertConfig(**config)), tokenizer), "mean")
-    )
+    return TextEncoder(toys.save(folder, BertModel(BertConfig(**config)), tokenizer))
 
 
 def write_reader(folder: Path) -> None:
@@ -160,7 +158,7 @@ def test_who_learns_from_answers_alone_finds_and_answers_what_was_held_out(world
 
     save(learner, tmp_path / "learnt")
     again = Learner.load(
-        EncoderSource(tmp_path / "learnt" / QUESTION_ENCODER, "mean"),
+        tmp_path / "learnt" / QUESTION_ENCODER,
         tmp_path / "learnt" / GENERATOR,
     )
     assert recall_and_exact_match(again, world.search(), held_out) == (recall, exact)
@@ -243,7 +241,7 @@ def test_learning_can_be_left_at_any_step(world):
 def test_a_causal_generator_learns_too(world, tmp_path):
     tokenizer = toys.tokenizer(words(places=False))
     toys.save(tmp_path / "causal", toys.gpt2(len(tokenizer)), tokenizer)
-    learner = Learner.load(EncoderSource(world.folder / "question", "mean"), tmp_path / "causal")
+    learner = Learner.load(world.folder / "question", tmp_path / "causal")
     config = replace(TOY, steps=30, generator_rate=1e-2)
     losses = [step.loss for step in learn(learner, pairs(False), world.search(), config)]
     assert losses[-1] < 0.7 * losses[0]
@@ -273,7 +271,7 @@ def test_what_was_learnt_replaces_nothing(world, tmp_path):
 
 def test_a_generator_that_is_not_there_says_so(world):
     with pytest.raises(ModelUnavailable, match="no folder"):
-        Learner.load(EncoderSource(world.folder / "question"), world.folder / "facebook" / "bart")
+        Learner.load(world.folder / "question", world.folder / "facebook" / "bart")
 
 
 @pytest.mark.parametrize("options", [{"top_k": 0}, {"steps": 0}, {"batch": 0}, {"search_every": 0}])

@@ -169,21 +169,37 @@ def test_thorough_decoding_is_that_of_transformers_where_no_document_is_padded(s
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize("width", [1, 3])
-def test_keeping_what_was_computed_changes_nothing(make, width):
+def test_what_is_kept_between_two_tokens_changes_nothing(make, width):
     model, given = make(31, seed=8), inputs(2, documents=4, words=31)
-    limits = BeamLimits(8, width, lambda: False)
-    found = []
     with torch.no_grad():
-        for caching in (True, False):
-            documents = Documents(Network.of(model, caching), given)
-            for priors in (documents.priors, torch.zeros(1)):
-                found.append(
-                    [text for texts in search(documents, priors, limits)[0] for text in texts]
-                )
-    kept, anew = found[0] + found[1], found[2] + found[3]
-    assert [text.tokens for text in kept] == [text.tokens for text in anew]
-    expected = [text.log_prob for text in anew]
-    assert [text.log_prob for text in kept] == pytest.approx(expected, abs=1e-3)
+        documents = Documents(Network.of(model), given)
+        for priors in (documents.priors, torch.zeros(1)):
+            found, _ = search(documents, priors, BeamLimits(8, width, lambda: False))
+            for group, texts in enumerate(found):
+                for text in texts:
+                    anew = documents.log_probs(torch.tensor([text.tokens]))[0]
+                    beside = anew[group : group + 1] if len(found) > 1 else anew
+                    assert torch.allclose(torch.tensor(text.parts).T, beside, atol=1e-3)
+                    expected = token_log_prob(beside, priors)
+                    assert text.log_prob == pytest.approx(float(expected), abs=1e-3)
+
+
+def test_nothing_of_the_models_generation_settings_is_applied_and_they_are_left_alone():
+    given, options = inputs(2, words=11), Decoding(5, beams=2)
+    plain, told = toys.bart(11, seed=6), toys.bart(11, seed=6)
+    for name, value in {
+        "forced_bos_token_id": 7,
+        "no_repeat_ngram_size": 1,
+        "min_length": 5,
+        "length_penalty": 3.0,
+        "suppress_tokens": [4],
+        "repetition_penalty": 4.0,
+        "num_beams": 6,
+    }.items():
+        setattr(told.generation_config, name, value)
+    for decode in (decode_token, decode_sequence):
+        assert decode(told, given, options) == decode(plain, given, options)
+    assert told.generation_config.num_beams == 6
 
 
 def test_texts_that_end_at_different_times_leave_the_others_alone():

@@ -19,7 +19,7 @@ import numpy as np
 from rag_app.errors import RagAppError
 from rag_app.research.rag import log_priors, sequence_log_prob, token_log_prob
 from rag_app.research.rag_network import Join, RagGenerator, plain_join
-from rag_app.retrieval.dual_encoder import EncoderSource, TextEncoder
+from rag_app.retrieval.dual_encoder import TextEncoder
 from rag_app.text.jsonl import UnfitFile, read_lines, text_of
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Learner:
     generator: RagGenerator
 
     @classmethod
-    def load(cls, question_encoder: EncoderSource, generator: Path) -> Learner:
+    def load(cls, question_encoder: Path, generator: Path) -> Learner:
         """Both from local folders. Raises ModelUnavailable."""
         encoder = TextEncoder(question_encoder)
         encoder.load()
@@ -263,7 +263,7 @@ def train(
     check_new(out)
     asked = read_pairs(pairs)
     search = passage_search(passages)
-    learner = Learner.load(EncoderSource(_starting_encoder(), pooling="mean"), generator)
+    learner = Learner.load(_starting_encoder(), generator)
     yield from learn(learner, asked, search, config)
     save(learner, out)
 

@@ -1,11 +1,13 @@
 """RAG-Token and RAG-Sequence decoding (Lewis et al. 2020, section 2.5), greedy or with beams.
 
-Takes a transformers model, seq2seq or causal, in eval mode. The k documents go through it as one
-batch. Nothing is drawn, and nothing of a model's generation settings is applied but its first and
-last tokens (no forced or forbidden tokens, no reward for length): probabilities are its own."""
+The search is `generate()` of transformers, over a seq2seq or causal model in eval mode; the k
+documents go through it as one batch. Nothing is drawn, and nothing of a model's generation settings
+is applied but its first and last tokens (no forced or forbidden tokens, no reward for length):
+probabilities are its own."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,21 +22,18 @@ from rag_app.research.rag import (
     token_log_probs,
     token_shares,
 )
-from rag_app.research.rag_network import DecodingRows, Documents, Network
+from rag_app.research.rag_network import Documents, Network, log_softmax
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-# Beam search in which a text may be written beside several documents at once.
-#
-# Texts come in groups that are searched apart. Beside each text of a group stand the same
-# documents, and the next token's distribution is their mixture, log sum over z of p(z|x)
-# p(y_i|x,z,y_<i). With one group of k documents that is RAG-Token; with k groups of one document
-# each it is the search for candidates of RAG-Sequence. One beam is greedy search.
-#
-# Scores are log-probabilities, with no reward for length. A text that reaches the limit stands for
-# all that begins with it, so that the probabilities of what can come out add up to 1.
+# A text may be written beside several documents at once: the rows of `generate()` come in groups of
+# m documents, and each group's next token comes from their mixture, log sum over z of p(z|x)
+# p(y_i|x,z,y_<i), which a logits processor puts into all of its rows; so they write the same.
+# One group of k documents is RAG-Token; k groups of one document each is the search for candidates
+# of RAG-Sequence. A text that reaches the limit stands for all that begins with it, so that the
+# probabilities of what can come out add up to 1.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +53,71 @@ class Text:
     tokens: tuple[int, ...] = ()
     log_prob: float = 0.0
     parts: tuple[tuple[float, ...], ...] = ()
-    cut: bool = False
+    cut: bool = True
 
 
-@dataclass(slots=True)
-class _BeamSearch:
-    """One search, whose rows in the batch begin at `first_row`."""
-
-    first_row: int
-    writing: list[Text]
-    done: list[Text]
-
-    def finish(self, beams: int) -> None:
-        """Stop, keeping the best of what is there."""
-        cut = [Text(text.tokens, text.log_prob, text.parts, cut=True) for text in self.writing]
-        self.done = _best(self.done + cut, beams)
-        self.writing = []
-
-    def settle(self, beams: int) -> None:
-        """Stop if nothing that is being written can become better than what is done."""
-        self.done = _best(self.done, beams)
-        full = len(self.done) == beams
-        if full and self.writing and self.done[-1].log_prob >= self.writing[0].log_prob:
-            self.writing = []
+Tokens = tuple[int, ...]
 
 
-def _best(texts: list[Text], count: int) -> list[Text]:
-    return sorted(texts, key=lambda text: text.log_prob, reverse=True)[:count]
+class _Mixture:
+    """What `generate()` asks at every step: the next token's distribution, and whether to stop.
+
+    Keeps what each text's tokens cost beside each document, which is known nowhere else."""
+
+    def __init__(
+        self, groups: int, priors: Tensor, limits: BeamLimits, ends: frozenset[int]
+    ) -> None:
+        self._priors, self._limits, self._ends = priors, limits, ends
+        self._begin = 0  # where the texts begin: after the prompt, or the decoder's first token
+        self._beams: list[dict[Tokens, int]] = []  # of each group the texts that go on
+        self._parts = self._mixed = priors  # by group, document, beam and token
+        self.texts: list[dict[Tokens, Text]] = [{(): Text()} for _ in range(groups)]
+        self.cancelled = limits.cancelled()
+
+    def mix(self, ids: Tensor, scores: Tensor) -> Tensor:
+        """A logits processor: (rows, vocabulary) -> the same, mixed in each group."""
+        if not self._beams:
+            self._begin = ids.shape[1]
+        rows = log_softmax(scores)
+        self._parts = rows.view(len(self.texts), len(self._priors), -1, rows.shape[1])
+        mixed = token_log_probs(self._parts.flatten(2), self._priors)
+        self._mixed = mixed.view(len(self.texts), -1, rows.shape[1])
+        self._beams = [{text: n for n, text in enumerate(row)} for row in self.written(ids)]
+        return self._mixed[:, None].expand_as(self._parts).reshape(rows.shape)
+
+    def written(self, ids: Tensor) -> list[list[Tokens]]:
+        """Of each group its texts; the same stands beside all of its documents."""
+        rows = ids.view(len(self.texts), len(self._priors), -1, ids.shape[1])
+        return [[tuple(row) for row in group] for group in rows[:, 0, :, self._begin :].tolist()]
+
+    def stops(self, ids: Tensor, *_: Any, **__: Any) -> Tensor:
+        """A stopping criterion, told of every text that may go on: whether to stop them all."""
+        written = self.written(ids)
+        going_on = 0
+        for group, known in enumerate(self.texts):
+            longer = [self._longer(group, text) for text in written[group]]
+            kept = {text.tokens: text for text in longer if text}
+            going_on += sum(text.cut for text in kept.values())
+            self.texts[group] = {at: text for at, text in known.items() if not text.cut} | kept
+        newest = self.texts[0].get(written[0][0])
+        if self._limits.on_token and newest and newest.cut:
+            self._limits.on_token(newest.tokens[-1])
+        if going_on and ids.shape[1] - self._begin < self._limits.tokens:
+            self.cancelled = self._limits.cancelled()
+        return ids.new_full((len(ids),), self.cancelled).bool()
+
+    def _longer(self, group: int, tokens: Tokens) -> Text | None:
+        """The text with one more token; None where it had ended before."""
+        before, beam = self.texts[group].get(tokens[:-1]), self._beams[group].get(tokens[:-1])
+        if before is None or beam is None or not before.cut:
+            return None
+        token = tokens[-1]
+        return Text(
+            tokens,
+            before.log_prob + float(self._mixed[group, beam, token]),
+            (*before.parts, tuple(self._parts[group, :, beam, token].tolist())),
+            cut=token not in self._ends,
+        )
 
 
 def search(
@@ -88,92 +125,56 @@ def search(
 ) -> tuple[list[list[Text]], bool]:
     """(the best texts of each group, best first; whether it was cancelled).
 
-    `priors` is log p(z|x) of the documents in a group, (m,); there are k / m groups."""
-    rows = DecodingRows(documents)
-    width = len(priors)
-    groups = [_BeamSearch(row, [Text()], []) for row in range(0, len(documents), width)]
-    cancelled = False
-    for step in range(limits.tokens):
-        active = [group for group in groups if group.writing]
-        if not active:
-            break
-        if cancelled := limits.cancelled():
-            break
-        origin = _step(rows.next_log_probs(), active, priors, limits, documents.network.ends)
-        if limits.on_token and groups[0].writing:
-            limits.on_token(groups[0].writing[0].tokens[-1])
-        if origin and step + 1 < limits.tokens:
-            _extend(rows, groups, origin, width)
-    for group in groups:
-        if group.writing or not group.done:
-            group.finish(limits.beams)
-    return [group.done for group in groups], cancelled
+    `priors` is log p(z|x) of the documents in a group, (m,); there are k / m groups. Where no
+    token has a probability, a group has one text of none."""
+    from transformers import LogitsProcessorList, StoppingCriteriaList
 
-
-def _step(
-    log_probs: Tensor,
-    active: list[_BeamSearch],
-    priors: Tensor,
-    limits: BeamLimits,
-    ends: frozenset[int],
-) -> list[int]:
-    """Write one more token in every group; the first row that each text being written came from."""
-    origin: list[int] = []
-    for group in active:
-        size = len(group.writing) * len(priors)
-        part = log_probs[group.first_row : group.first_row + size]
-        parts = part.view(len(group.writing), len(priors), -1)
-        before = parts.new_tensor([text.log_prob for text in group.writing])
-        totals = before[:, None] + token_log_probs(parts, priors)
-        beams = _advance(group, parts, totals, limits.beams, ends)
-        origin += [group.first_row + beam * len(priors) for beam in beams]
-    return origin
-
-
-def _advance(
-    group: _BeamSearch, parts: Tensor, totals: Tensor, beams: int, ends: frozenset[int]
-) -> list[int]:
-    """The group's best continuations; the beams that those being written came from.
-
-    An end counts only among the best `beams`, so that one beam is greedy search. Where no token
-    has a probability, the group ends with texts of none."""
-    vocabulary = totals.shape[1]
-    scores, places = totals.flatten().topk(min(totals.numel(), beams * (1 + len(ends))))
-    before, group.writing, origin = group.writing, [], []
-    for rank, (score, place) in enumerate(zip(scores.tolist(), places.tolist(), strict=True)):
-        beam, token = divmod(place, vocabulary)
-        if score == -math.inf or len(group.writing) == beams:
-            break
-        if token in ends and rank >= beams:
-            continue
-        text = before[beam]
-        by_document = tuple(parts[beam, :, token].tolist())
-        longer = Text((*text.tokens, token), score, (*text.parts, by_document))
-        if token in ends:
-            group.done.append(longer)
-        else:
-            group.writing.append(longer)
-            origin.append(beam)
-    if not group.writing and not group.done:
-        group.done = [Text(text.tokens, -math.inf, text.parts, cut=True) for text in before]
-    group.settle(beams)
-    return origin if group.writing else []
-
-
-def _extend(rows: DecodingRows, groups: list[_BeamSearch], origin: list[int], width: int) -> None:
-    import torch
-
-    tokens: list[int] = []
-    place = 0
-    for group in groups:
-        group.first_row = place
-        tokens += [text.tokens[-1] for text in group.writing]
-        place += len(group.writing) * width
-    chosen = torch.tensor(origin)[:, None] + torch.arange(width)
-    device = rows.device
-    rows.extend(
-        chosen.flatten().to(device), torch.tensor(tokens, device=device).repeat_interleave(width)
+    groups = len(documents) // len(priors)
+    mixture = _Mixture(groups, priors, limits, documents.network.ends)
+    if mixture.cancelled:
+        return [[Text()] for _ in range(groups)], True
+    model, settings = _only_searching(documents.network, limits)
+    ids = model.generate(
+        **documents.given(),
+        generation_config=settings,
+        logits_processor=LogitsProcessorList([mixture.mix]),
+        stopping_criteria=StoppingCriteriaList([mixture.stops]),
     )
+    found = []
+    for known, rows in zip(mixture.texts, mixture.written(ids), strict=True):
+        ended = [_without_padding(row, documents.network.ends) for row in rows]
+        texts = {row: known[row] for row in ended if row in known}
+        possible = [text for text in texts.values() if text.log_prob > -math.inf]
+        possible.sort(key=lambda text: text.log_prob, reverse=True)
+        found.append(possible or [Text(log_prob=-math.inf)])
+    return found, mixture.cancelled
+
+
+def _only_searching(network: Network, limits: BeamLimits) -> tuple[Any, Any]:
+    """The model with none of its own generation settings, and what to generate by.
+
+    `generate()` takes from the model's what it is not told, so a shallow copy has settings anew."""
+    from transformers import GenerationConfig
+
+    settings = GenerationConfig(
+        max_new_tokens=limits.tokens,
+        num_beams=limits.beams,
+        num_return_sequences=limits.beams,
+        length_penalty=0.0 if limits.beams > 1 else None,
+        do_sample=False,
+        eos_token_id=sorted(network.ends),
+        pad_token_id=min(network.ends),  # what comes after an end is cut off
+        decoder_start_token_id=network.start,
+    )
+    model = copy.copy(network.model)
+    model.generation_config = settings
+    return model, settings
+
+
+def _without_padding(tokens: Tokens, ends: frozenset[int]) -> Tokens:
+    """Up to the first token that ends a text, and with it."""
+    size = next((n for n, token in enumerate(tokens, 1) if token in ends), len(tokens))
+    return tokens[:size]
 
 
 _ROWS = 64  # (candidate, document) pairs scored at once

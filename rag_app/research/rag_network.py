@@ -25,21 +25,20 @@ class Network:
     model: Any
     ends: frozenset[int]
     start: int | None  # of the decoder; None: the model is causal
-    caching: bool = True  # keep keys and values between steps, if the model does
 
     @classmethod
-    def of(cls, model: Any, caching: bool = True) -> Network:
+    def of(cls, model: Any) -> Network:
         """As the model's own generation settings say. Raises ValueError if they do not."""
         end = _setting(model, "eos_token_id")
         if end is None:
             raise ValueError("the model does not say which token ends a text (eos_token_id)")
         ends = frozenset(end if isinstance(end, list | tuple) else [end])
         if not model.config.is_encoder_decoder:
-            return cls(model, ends, None, caching)
+            return cls(model, ends, None)
         start = _setting(model, "decoder_start_token_id")
         if start is None:
             raise ValueError("the model does not say which token begins a text")
-        return cls(model, ends, start, caching)
+        return cls(model, ends, start)
 
     @property
     def causal(self) -> bool:
@@ -142,6 +141,15 @@ class Documents:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def given(self) -> dict[str, Any]:
+        """What `generate()` is given: a prompt to continue, or what the encoder made of it."""
+        read = (
+            {"input_ids": self.ids}
+            if self.hidden is None
+            else {"encoder_outputs": _read(self.hidden)}
+        )
+        return {**read, "attention_mask": self.mask}
+
     def log_probs(self, targets: Tensor) -> Tensor:
         """Every target under every document; (c, t) -> (c, k, t)."""
         import torch
@@ -156,60 +164,6 @@ class Documents:
             None if self.hidden is None else self.hidden[rows],
         )
         return log_probs.view(len(targets), documents, -1)
-
-
-class DecodingRows:
-    """Texts being written, a token at a time: a row is one text beside one document.
-
-    To begin with there is one row for each document, and nothing written."""
-
-    def __init__(self, documents: Documents) -> None:
-        self._network = documents.network
-        self._hidden, self._mask = documents.hidden, documents.mask
-        self._cache: Any = None
-        self._tokens = documents.ids
-        if self._network.start is not None:
-            self._tokens = self._tokens.new_full((len(documents), 1), self._network.start)
-
-    @property
-    def device(self) -> Any:
-        """Where the tensors are."""
-        return self._tokens.device
-
-    def next_log_probs(self) -> Tensor:
-        """The log p(y_i | x, z, y_<i) of each row for every token y_i, (rows, vocabulary)."""
-        fed = self._tokens if self._cache is None else self._tokens[:, -1:]
-        out = self._network.model(**self._arguments(fed), return_dict=True)
-        if self._network.caching:
-            self._cache = getattr(out, "past_key_values", None)
-        return log_softmax(out.logits[:, -1])
-
-    def extend(self, rows: Tensor, tokens: Tensor) -> None:
-        """Go on with these rows, in this order, each with its next token; both (rows,)."""
-        import torch
-
-        self._tokens = torch.cat([self._tokens[rows], tokens[:, None]], dim=1)
-        self._mask = self._mask[rows]
-        if self._hidden is None:
-            self._mask = torch.cat([self._mask, self._mask.new_ones((len(rows), 1))], dim=1)
-        else:
-            self._hidden = self._hidden[rows]
-        if self._cache is not None:
-            self._cache.reorder_cache(rows)
-
-    def _arguments(self, fed: Tensor) -> dict[str, Any]:
-        common = {
-            "attention_mask": self._mask,
-            "past_key_values": self._cache,
-            "use_cache": self._network.caching,
-        }
-        if self._hidden is not None:
-            return common | {"encoder_outputs": _read(self._hidden), "decoder_input_ids": fed}
-        if self._network.accepts("position_ids"):
-            common["position_ids"] = _positions(self._mask)[:, -fed.shape[1] :]
-        if self._network.accepts("logits_to_keep"):
-            common["logits_to_keep"] = 1
-        return common | {"input_ids": fed}
 
 
 # A generator of transformers with its tokenizer: folder to model, words to tensors.

@@ -2,7 +2,7 @@
 
 The same numbers with fewer passes over memory: one product instead of three for queries, keys and
 values; weights laid out once as oneDNN wants them; bias, GELU and residual inside the product; the
-attention of `attention.py`. Measured in benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
+attention below. Measured in benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
 
 from __future__ import annotations
 
@@ -21,48 +21,27 @@ if TYPE_CHECKING:
 # time on (benchmarks/LOG.md). Scores are kept within ±75, where exp and its sum over a text are
 # finite; only the first layer of MiniLM has ever been seen to come near that.
 
-NAME = "rag_app_exp"
 _LARGEST = 75.0
 
 
-def register() -> str:
-    """Make it known to transformers; its name there, for `attn_implementation`."""
-    from transformers.masking_utils import AttentionMaskInterface, flash_attention_mask
-    from transformers.modeling_utils import AttentionInterface
-
-    AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, flash_attention_mask)  # (batch, length), or None
-    return NAME
-
-
-def attend(
-    module: Any,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    **_: Any,
-) -> tuple[Tensor, None]:
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
     """(batch, heads, length, width) each -> (batch, length, heads, width).
 
-    `attention_mask` is (batch, length), 0 where padding stands. Not causal, no dropout."""
+    Queries come divided by the root of the width. `mask` is (batch, length), 0 where padding
+    stands. Not causal, no dropout."""
     import torch
 
     batch, heads, length, width = query.shape
     rows = (batch * heads, length, width)
-    scale = width**-0.5 if scaling is None else scaling
-    scaled = query if scale == 1.0 else query * scale
-    weights = torch.bmm(scaled.reshape(rows), key.reshape(rows).transpose(1, 2))
+    weights = torch.bmm(query.reshape(rows), key.reshape(rows).transpose(1, 2))
     weights.clamp_(-_LARGEST, _LARGEST).exp_()
     beside = value.new_ones((batch, heads, length, width + 1))
     beside[..., :width] = value
-    if attention_mask is not None:
-        beside *= attention_mask[:, None, :, None].to(beside.dtype)
+    beside *= mask[:, None, :, None].to(beside.dtype)
     both = torch.bmm(weights, beside.view(batch * heads, length, width + 1))
     both = both.view(batch, heads, length, width + 1)
     out = both[..., :width] / both[..., width:]
-    return out.transpose(1, 2).contiguous(), None
+    return out.transpose(1, 2).contiguous()
 
 
 _ROWS = 2_048  # tokens that the layout of the weights is chosen for
@@ -109,7 +88,7 @@ class FastBert:
         for layer in self._layers:
             three = layer.three(hidden).view(texts, length, 3, self._heads, -1)
             query, key, value = three.permute(2, 0, 3, 1, 4)
-            seen, _ = attend(None, query, key, value, mask, scaling=1.0)
+            seen = attend(query, key, value, mask)
             hidden = layer.seen_norm(layer.seen.plus(hidden, seen.view_as(hidden)))
             inner = layer.inner(hidden, "gelu")
             hidden = layer.outer_norm(layer.outer.plus(hidden, inner))
