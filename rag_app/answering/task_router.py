@@ -1,12 +1,130 @@
-"""Which work on documents a plain sentence asks for, and what it is to be about. Pure; English."""
+"""Which kind of work an utterance asks for: by labelled examples that lie near it.
+
+The examples are data (routes.jsonl and chitchat.jsonl): more of them, in any language, make it
+better. When unsure it is a question: a question that is taken for something else gets no answer."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+import numpy as np
+
+from rag_app.answering.labelled_examples import Weights, embedded, fitted, opening
+from rag_app.retrieval.embedding import Embedder
 from rag_app.types import Document, Task
+
+FOLDER = Path(__file__).resolve().parent
+WEIGHTS = FOLDER / "routes.npz"
+"""Fitted by `python -m benchmarks.routing --fit` for the embedding model that comes with the app."""
+
+TASKS = tuple(Task)  # in the order of the weights: a question is the first
+_MARGIN = -0.2  # by which another task must fit better than a question: real questions were fitted
+_MARGIN_UNFITTED = 0.4  # the same where no real questions were in the fit
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An utterance and what it asks for; `entry`: the chitchat that it is."""
+
+    text: str
+    task: Task
+    entry: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What an utterance asks for, and how likely that is."""
+
+    task: Task
+    confidence: float
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """All labelled examples."""
+    rows = [json.loads(line) for line in _lines("routes.jsonl")]
+    talk = [json.loads(line) for line in _lines("chitchat.jsonl")]
+    return (
+        *(Example(row["text"], Task(row["task"])) for row in rows),
+        *(Example(text, Task.CHITCHAT, e["id"]) for e in talk for text in e["examples"]),
+    )
+
+
+def _lines(name: str) -> list[str]:
+    return (FOLDER / name).read_text(encoding="utf-8").splitlines()
+
+
+def digest() -> str:
+    """Changes with the examples."""
+    said = json.dumps([(one.text, one.task) for one in examples()])
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+class Router:
+    """Says which task an utterance asks for. Thread-safe.
+
+    For another embedding model than the app's own it is fitted when it is first needed."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._weights: Weights | None = None
+        self._margin = _MARGIN
+
+    def warm(self) -> None:
+        """Make it ready. Raises ModelUnavailable."""
+        self.weights()
+
+    def route(self, text: str) -> Routed:
+        """What an utterance asks for; a question when unsure. Raises ModelUnavailable."""
+        said = opening(text)
+        weights = self.weights()
+        scores = weights.scores([said], embedded(self._embedder, [said]))[0]
+        best = int(np.argmax(scores[1:])) + 1
+        margin = float(scores[best] - scores[0]) - self._margin
+        sure = float(1.0 / (1.0 + np.exp(-6.0 * abs(margin))))
+        return Routed(TASKS[best] if margin > 0 else Task.QUESTION, sure)
+
+    def weights(self) -> Weights:
+        """What was fitted; the embeddings of the examples are in it. Raises ModelUnavailable."""
+        with self._lock:
+            if self._weights is None:
+                self._weights = _kept(self._embedder.fingerprint)
+            if self._weights is None:
+                said = [one.text for one in examples()]
+                labels = [TASKS.index(one.task) for one in examples()]
+                self._weights = fitted(said, embedded(self._embedder, said), labels)
+                self._margin = _MARGIN_UNFITTED
+            return self._weights
+
+
+def keep(weights: Weights, fingerprint: str, path: Path = WEIGHTS) -> None:
+    """Write fitted weights, with what they belong to."""
+    arrays = {name: getattr(weights, name).astype(np.float16) for name in _ARRAYS}
+    np.savez(path, belongs=np.array([fingerprint, digest()]), **arrays)
+
+
+def _kept(fingerprint: str) -> Weights | None:
+    """The weights that come with the app, if they are of this model and of these examples."""
+    if not WEIGHTS.is_file():
+        return None
+    with np.load(WEIGHTS, allow_pickle=False) as held:
+        if list(held["belongs"]) != [fingerprint, digest()]:
+            return None
+        return Weights(**{name: held[name].astype(np.float32) for name in _ARRAYS})
+
+
+_ARRAYS = ("examples", "near", "letters", "rarity")
+
+
+# What a wish says of its own: how long, about what. Quoted summaries go by it, no model does.
 
 
 @dataclass(frozen=True, slots=True)
