@@ -16,7 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_app.answering.labelled_examples import Weights, embedded, fitted, opening
+from rag_app.answering.labelled_examples import (
+    Weights,
+    counted,
+    embedded,
+    fitted,
+    lettered,
+    nearness,
+    opening,
+)
 from rag_app.retrieval.embedding import Embedder
 from rag_app.types import Document, Task
 
@@ -25,8 +33,8 @@ WEIGHTS = FOLDER / "routes.npz"
 """Fitted by `python -m benchmarks.routing --fit` for the embedding model that comes with the app."""
 
 TASKS = tuple(Task)  # in the order of the weights: a question is the first
-_MARGIN = -0.2  # by which another task must fit better than a question: real questions were fitted
-_MARGIN_UNFITTED = 0.4  # the same where no real questions were in the fit
+_MARGIN = -0.1  # by which another task must fit better than a question: real questions were fitted
+_MARGIN_UNFITTED = 0.2  # the same where no real questions were in the fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,18 @@ class Router:
         margin = float(scores[best] - scores[0]) - self._margin
         sure = float(1.0 / (1.0 + np.exp(-6.0 * abs(margin))))
         return Routed(TASKS[best] if margin > 0 else Task.QUESTION, sure)
+
+    def nearest(self, text: str, task: Task) -> list[tuple[Example, float]]:
+        """The examples of a task and how near they are, in meaning and in letters, nearest first.
+
+        Raises ModelUnavailable."""
+        said, weights = opening(text), self.weights()
+        held = [at for at, one in enumerate(examples()) if one.task is task]
+        near = nearness(embedded(self._embedder, [said]), weights.examples[held])[0]
+        spelt = lettered(counted([said, *(examples()[at].text for at in held)]), weights.rarity)
+        near = near + spelt[1:] @ spelt[0]
+        found = [(examples()[at], float(value)) for at, value in zip(held, near, strict=True)]
+        return sorted(found, key=lambda one: -one[1])
 
     def weights(self) -> Weights:
         """What was fitted; the embeddings of the examples are in it. Raises ModelUnavailable."""

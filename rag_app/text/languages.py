@@ -5,9 +5,10 @@ somebody who waits for no text did it before."""
 
 from __future__ import annotations
 
+import math
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_app.types import Page
@@ -65,6 +66,15 @@ def language_of(pages: Sequence[Page]) -> str:
     text = " ".join(page.text for page in pages if page.text.strip())
     step = max(_WINDOW, len(text) // _WINDOWS)
     return language(" ".join(text[at : at + _WINDOW] for at in range(0, len(text), step)))
+
+
+def likeliest(text: str, before: Mapping[str, float]) -> str:
+    """ISO 639-1 code of the likeliest language of a few words, never "".
+
+    `before`: how likely languages are beforehand, as logarithms of odds; others count 0."""
+    chances: dict[str, float] = dict(_identifier().rank(text.lower()))
+    score = {c: math.log(chances.get(c, 0.0) + 1e-9) + before.get(c, 0.0) for c in NAMES}
+    return max(score, key=lambda code: score[code])
 
 
 def is_english(text: str) -> bool:
