@@ -16,6 +16,7 @@ from rag_app.answering.span_model import FOLDER
 from rag_app.settings import quiet_dependencies
 
 quiet_dependencies()  # before any test imports torch, as the app does it
+os.environ["RAG_APP_WRITER"] = "off"  # a test that wants the language model says so
 
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)

@@ -198,7 +198,7 @@ def test_without_a_command_the_web_app_is_served_until_it_is_told_to_stop(tmp_pa
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "rag_app.cli.entry", "--port", str(port), "--data-dir", "data"]
+    command = [sys.executable, "-m", "rag_app.cli", "--port", str(port), "--data-dir", "data"]
     serving = subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -229,7 +229,7 @@ def wait_for(address: str) -> None:
 def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
     heard, said = os.pipe()
     os.close(heard)
-    command = [sys.executable, "-m", "rag_app.cli.entry", "documents", "--json"]
+    command = [sys.executable, "-m", "rag_app.cli", "documents", "--json"]
     try:
         ran = subprocess.run(
             [*command, "--data-dir", str(tmp_path / "data")],

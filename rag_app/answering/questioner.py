@@ -29,14 +29,15 @@ from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.extraction import Reader
-from rag_app.answering.generation import Generator
+from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
-from rag_app.answering.query_rewriting import Turn, cleaned, rewrite_prompt, standalone
+from rag_app.answering.prompts import Message
+from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, wanted
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
-from rag_app.errors import ChatModelError, ModelUnavailable
+from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
@@ -217,16 +218,14 @@ class Questioner:
         stop: threading.Event,
     ) -> str:
         """The question as it would be asked without the turns before it."""
-        if not turns:
-            return question
-        if isinstance(answering, ChatGenerator):
-            prompt = [("human", rewrite_prompt(question, turns))]
-            try:
-                reply = answering.writer.whole(lambda _: prompt, stop.is_set)
-            except ChatModelError:  # it will be said where the model is asked for the answer
-                return standalone(question, turns)
-            return cleaned(reply, question, turns)
-        return standalone(question, turns)
+        if not isinstance(answering, ChatGenerator):
+            return Rewriter().rewrite(question, turns, stop.is_set)
+        writer = answering.writer
+
+        def ask(messages: Sequence[Message], cancelled: Cancelled) -> str:
+            return writer.whole(lambda _: messages, cancelled)
+
+        return Rewriter(ask).rewrite(question, turns, stop.is_set)
 
     def _task(self, task: TaskRequest, asked: _Request) -> Iterator[Event]:
         named = self._meant(task, asked)

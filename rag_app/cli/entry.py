@@ -80,7 +80,3 @@ def _parser() -> argparse.ArgumentParser:
     for add in _FAMILIES:
         add(commands, shared)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
