@@ -202,7 +202,7 @@ def test_without_a_command_the_web_app_is_served_until_it_is_told_to_stop(tmp_pa
     serving = subprocess.Popen(
         command,
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(entry.__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": str(Path(entry.__file__).parents[2])},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -235,7 +235,7 @@ def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
             [*command, "--data-dir", str(tmp_path / "data")],
             stdout=said,
             stderr=subprocess.PIPE,
-            cwd=Path(entry.__file__).parents[1],
+            cwd=Path(entry.__file__).parents[2],
             timeout=300,
             check=False,
         )
