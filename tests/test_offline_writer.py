@@ -1,0 +1,52 @@
+"""The main job with the language model that comes with the app: whole sentences, cited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from rag_app.library import Library
+from rag_app.settings import Settings
+from rag_app.types import Answer, Basis, Delta, Finished
+from tests import writers
+
+SAMPLES = Path(str(files("rag_app") / "samples"))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    model = writers.DEFAULT
+    writers.real(model)  # or skipped
+    settings = Settings.load(
+        data_dir=tmp_path_factory.mktemp("written") / "data",
+        models_dir=writers.MODELS,
+        writer=model.key,
+    )
+    with Library(settings) as opened:
+        [sample] = SAMPLES.glob("*.pdf")
+        added = opened.add(sample.name, sample)
+        opened.wait([added.document.id], timeout=120)
+        yield opened
+
+
+def ask(library: Library, question: str) -> tuple[str, Answer]:
+    events = list(library.ask(question))
+    assert isinstance(events[-1], Finished)
+    return "".join(e.text for e in events if isinstance(e, Delta)), events[-1].answer
+
+
+def test_a_question_is_answered_in_a_written_sentence_with_its_source(library):
+    shown, answer = ask(library, "How often is every bicycle inspected?")
+    assert "21 days" in shown and "21 days" in answer.text
+    assert answer.basis is Basis.WRITTEN and not answer.abstained
+    [cited, *_] = answer.citations
+    page = library.page(cited.document_id, cited.page)
+    assert page.text[cited.start : cited.end] == cited.quote and "21 days" in cited.quote
+
+
+def test_what_no_document_says_is_not_answered_out_of_the_model_s_own_memory(library):
+    _, answer = ask(library, "What is the capital of Mongolia?")
+    assert answer.abstained and answer.basis is Basis.NONE and "Ulaan" not in answer.text
