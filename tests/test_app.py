@@ -15,11 +15,10 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 from streamlit.testing.v1 import AppTest
 
-import rag_app.library
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Status
-from rag_app.ui import texts, texts_answers, viewer
+from rag_app.ui import app_entry, texts, texts_answers, viewer
 from tests.fakes import WordEmbedder
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -120,7 +119,7 @@ def opened(monkeypatch: pytest.MonkeyPatch):
         libraries.append(Library(settings, embedder=WordEmbedder()))
         return libraries[-1]
 
-    monkeypatch.setattr(rag_app.library, "Library", open_library)
+    monkeypatch.setattr(app_entry, "Library", open_library)
     monkeypatch.setattr(sys, "argv", ["app.py"])
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
     yield libraries

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rag_app.settings import Settings
 
@@ -34,20 +36,49 @@ def opened(arguments: argparse.Namespace) -> Iterator[Library]:
         yield library
 
 
-_APP = Path(__file__).resolve().parents[2] / "app.py"
+_APP = Path(__file__).resolve().parents[1] / "ui" / "served" / "app.py"
+_CONFIG = Path(".streamlit/config.toml")  # beside the app, and in the folder one is in
 
 
 def serve(arguments: argparse.Namespace) -> int:
     """Run the web app until it is told to stop."""
     settings = settings_of(arguments)
-    command = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP)]
+    command = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP), *_changed_options()]
     command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
     if arguments.host in ("0.0.0.0", "::"):
         # Else Streamlit asks a server on the internet what its own address is.
         command += ["--browser.serverAddress", "localhost"]
     command += ["--", "--data-dir", str(settings.folder)]
-    os.chdir(_APP.parent)  # where Streamlit looks for .streamlit/config.toml
     if os.name == "posix":
         # In place of this process, so that a signal to it stops the server and nothing is orphaned.
         os.execv(sys.executable, command)
     return subprocess.call(command)
+
+
+def _changed_options() -> list[str]:
+    """What the configuration of the folder one is in says otherwise than the one beside the app.
+
+    Streamlit reads that of the app last; options on its command line are stronger than both."""
+    try:
+        given = dict(_options(tomllib.loads(_CONFIG.read_text(encoding="utf-8"))))
+    except (OSError, ValueError):
+        return []  # Streamlit reads it, too, and says what is wrong with it
+    ours = dict(_options(tomllib.loads((_APP.parent / _CONFIG).read_text(encoding="utf-8"))))
+    changed = {name: value for name, value in given.items() if ours.get(name, value) != value}
+    return [f"--{name}={one}" for name, value in changed.items() for one in _arguments(value)]
+
+
+def _arguments(value: object) -> list[str]:
+    """An option's value for the command line: words are given one by one, numbers as one list."""
+    if isinstance(value, list):
+        return value if all(isinstance(one, str) for one in value) else [json.dumps(value)]
+    return [str(value)]
+
+
+def _options(section: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The options of a configuration as Streamlit calls them: theme.light.textColor."""
+    for name, value in section.items():
+        if isinstance(value, dict):
+            yield from _options(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
