@@ -20,9 +20,11 @@ import random
 import re
 import string
 import tempfile
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +51,9 @@ READ = 8  # passages of a question
 CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
     "_BEFORE": ("score", "near", "says_yes"),
-    "_BEFORE_READER": ("score", "near"),
+    "_BEFORE_WRITER": ("says_yes",),
     "_AFTER": ("score", "near", "says_yes", "confirms", "supported"),
-    "_AFTER_READER": ("score", "near", "supported"),
+    "_AFTER_WRITER": ("says_yes", "confirms", "supported"),
 }
 
 
@@ -157,7 +159,7 @@ class Desk:
         self._model = OpenVinoChatModel(folder=str(folder), most_tokens=200)
         writer = Writer("writer", lambda: self._model, _as_it_is, window=4_096, most_tokens=200)
         embedder = MiniLmEmbedder()
-        self.signals = Signals()
+        self._known = threading.local()
         grounding = Grounding(
             Reader(SpanModel(), 0.0), self._model.probability, 0.0, context, self._watch
         )
@@ -165,12 +167,12 @@ class Desk:
         self._generator = ChatGenerator(writer, embedder, safety, grounding)
 
     def _watch(self, signals: Signals) -> None:
-        self.signals = signals
+        self._known.signals = signals
 
     def answer(self, asked: Asked) -> dict[str, Any]:
         """One row."""
         began, first = time.perf_counter(), 0.0
-        self.signals = Signals()
+        self._known.signals = Signals()
         draft = None
         for piece in self._generator.generate(asked.question, asked.passages, lambda: False):
             first = first or time.perf_counter() - began
@@ -189,7 +191,7 @@ class Desk:
             "cited": sum(map(bool, draft.evidence)),
             "first": round(first, 2),
             "seconds": round(time.perf_counter() - began, 2),
-            "signals": asdict(self.signals),
+            "signals": asdict(self._known.signals),
         }
 
 
@@ -197,14 +199,14 @@ def _as_it_is(error: Exception) -> Any:
     return error
 
 
-def collect(desk: Desk, asked: Sequence[Asked], into: Path) -> None:
-    """A row for every question that has none yet."""
+def collect(desk: Desk, asked: Sequence[Asked], into: Path, at_once: int) -> None:
+    """A row for every question that has none yet, in no order: what is there is a fair sample."""
     known = {row["id"] for row in rows_of([into])} if into.exists() else set()
-    with into.open("a", encoding="utf-8") as file:
-        for one in random.Random(1).sample(asked, len(asked)):  # what is there is a fair sample
-            if one.id not in known:
-                file.write(json.dumps(desk.answer(one), ensure_ascii=False) + "\n")
-                file.flush()
+    left = [one for one in random.Random(1).sample(asked, len(asked)) if one.id not in known]
+    with into.open("a", encoding="utf-8") as file, ThreadPoolExecutor(at_once) as pool:
+        for row in pool.map(desk.answer, left):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.flush()
 
 
 # Figures
@@ -290,6 +292,7 @@ def main() -> None:
     parser.add_argument("--written", type=Path)
     parser.add_argument("--most", type=int, default=100, help="questions of --squad or --written")
     parser.add_argument("--context", type=int, default=EMBEDDED, help="tokens of excerpts")
+    parser.add_argument("--at-once", type=int, default=1, help="questions; more blur the seconds")
     parser.add_argument("--fit", type=Path, nargs="+", default=[])
     parser.add_argument("--against", type=Path, nargs="+", default=[], help="rows held out")
     parser.add_argument("--report", type=Path, nargs="+", default=[])
@@ -299,7 +302,7 @@ def main() -> None:
         asked = [*of_kitchen(given.kitchen, given.half)] if given.kitchen else []
         asked += of_squad(given.squad, given.most) if given.squad else ()
         asked += of_written(given.written, given.most) if given.written else ()
-        collect(Desk(given.writer, given.context), asked, given.rows)
+        collect(Desk(given.writer, given.context), asked, given.rows, given.at_once)
     if given.fit:
         fit(rows_of(given.fit), rows_of(given.against))
     if given.report:

@@ -19,10 +19,10 @@ def test_what_all_agree_on_is_told_from_what_all_doubt(chance):
     assert chance(GOOD) > 0.7 and chance(BAD) < 0.15
 
 
-def test_without_a_model_that_can_be_asked_the_reader_decides():
-    good = Signals(score=6.0, near=0.8, supported=1.0)
-    bad = Signals(score=-6.0, near=0.2, supported=0.0)
-    assert before(good) > before(bad) and after(good) > after(bad) + 0.3
+def test_where_the_reader_knows_nothing_the_writer_decides():
+    good = Signals(says_yes=0.9, confirms=0.9, supported=1.0)
+    bad = Signals(says_yes=0.2, confirms=0.2, supported=0.0)
+    assert before(good) > before(bad) + 0.2 and after(good) > after(bad) + 0.3
 
 
 def test_nobody_asked_is_not_certain():

@@ -20,7 +20,9 @@ _EDGE = 1e-4  # chances count no more when they near 0 or 1
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is known of a question and its answer; None: nobody could be asked."""
+    """What is known of a question and its answer; None: nobody could be asked.
+
+    The reader and the sentence model were taught English: of other questions they say nothing."""
 
     score: float | None = None  # the reader's log-odds of its best answer over all passages
     lead: float | None = None  # those less the log-odds of the next that says something else
@@ -32,12 +34,12 @@ class Signals:
 
 def before(signals: Signals) -> float:
     """Chance that the answer will be right, before it is written."""
-    return _chance(_BEFORE if signals.says_yes is not None else _BEFORE_READER, signals)
+    return _chance(_BEFORE_WRITER if signals.score is None else _BEFORE, signals)
 
 
 def after(signals: Signals) -> float:
     """Chance that the finished answer is right."""
-    return _chance(_AFTER if signals.confirms is not None else _AFTER_READER, signals)
+    return _chance(_AFTER_WRITER if signals.score is None else _AFTER, signals)
 
 
 def features(signals: Signals) -> dict[str, float]:
@@ -72,13 +74,7 @@ def _log_odds(chance: float | None) -> float:
 
 
 _BEFORE = {"bias": -1.5, "score": 0.2, "near": 2.0, "says_yes": 1.0}
-_BEFORE_READER = {"bias": -1.0, "score": 0.25, "near": 2.0}
-_AFTER = {
-    "bias": -2.5,
-    "score": 0.2,
-    "near": 2.0,
-    "says_yes": 0.5,
-    "confirms": 1.0,
-    "supported": 1.0,
-}
-_AFTER_READER = {"bias": -1.5, "score": 0.2, "near": 2.0, "supported": 1.5}
+_BEFORE_WRITER = {"bias": -0.5, "says_yes": 1.0}
+_AFTER = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 0.5, "confirms": 1.0}
+_AFTER |= {"supported": 1.0}
+_AFTER_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}

@@ -46,6 +46,7 @@ from rag_app.types import Basis, Draft, Note, NoteKind, Passage
 
 SERVED, EMBEDDED = 3_000, 330
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
+_ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
 _LEAST_ROOM = 100  # tokens of excerpts without which a question cannot be asked
 
@@ -75,6 +76,7 @@ class _Writing:
     question: str
     passages: Sequence[Passage]
     evidence: SpanEvidence | None
+    language: str = ""
     near: float = 0.0
     excerpts: tuple[Excerpt, ...] = ()
     known: frozenset[str] = frozenset()  # figures that may be said
@@ -113,13 +115,19 @@ class ChatGenerator:
         self._safety.warm()
 
     def generate(
-        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        cancelled: Cancelled,
+        language: str = "",
     ) -> Iterator[Piece]:
-        """Yield pieces as they are written, then the draft with its sources."""
+        """Yield pieces as they are written, then the draft with its sources.
+
+        `language`: of the answer, by its English name; empty: the question's."""
         if not passages:
             yield Piece(draft=Draft((), (), 0.0, abstained=True))
             return
-        asked = _Writing(question, passages, self._evidence(question, passages))
+        asked = _Writing(question, passages, self._evidence(question, passages), language)
         yield from self._composed(
             lambda room: self._asked(asked, room),
             lambda text: _sayable(text, asked) if asked.shows else "",
@@ -192,9 +200,8 @@ class ChatGenerator:
         """The question with the excerpts that fit. Raises ChatModelError if there is no room."""
         given = self._grounding
         count = room.count or self._embedder.count_tokens
-        answer = language(asked.question) if not is_english(asked.question) else "en"
-        tongue = NAMES.get(answer, "the language of the question")
         small = given.certainty is not None
+        tongue = asked.language or (_language_of(asked.question) if small else _ITS_OWN)
         bare = grounded_messages(asked.question, (), tongue, small=small)
         left = room.tokens - sum(size + _AROUND for size in count([text for _, text in bare]))
         if left < _LEAST_ROOM:
@@ -223,39 +230,30 @@ class ChatGenerator:
 
     def _look_before(self, asked: _Writing) -> None:
         """What is known before a word is written; a doubtful answer is not shown half-written."""
-        evidence, certainty = asked.evidence, self._grounding.certainty
-        if evidence is None:
+        certainty, evidence = self._grounding.certainty, asked.evidence
+        if certainty is None:
             return
-        best = evidence if evidence.answers else None
-        says_yes = None
-        if certainty and asked.excerpts:
-            says_yes = certainty(decision_messages(asked.question, asked.excerpts))
-        asked.signals = Signals(
-            score=best.score if best else None,
-            lead=best.lead if best else None,
-            near=asked.near,
-            says_yes=says_yes,
-        )
+        says_yes = certainty(decision_messages(asked.question, asked.excerpts))
+        asked.signals = Signals(says_yes=says_yes)
+        if evidence is not None and evidence.answers and is_english(asked.question):
+            asked.signals = Signals(evidence.score, evidence.lead, asked.near, says_yes)
         asked.shows = abstention.before(asked.signals) >= self._grounding.caution
 
     def _judged(self, asked: _Writing, text: str, notes: tuple[Note, ...]) -> Draft:
         """The draft, or an abstention that carries the closest sentence."""
-        if says_not_found(text):
-            return _nothing(asked, 0.0, notes)
         kept = "".join(p for p in pieces_of(text) if not asked.lacks(p)).strip()
-        if not any(c.isalnum() for c in kept):
+        if says_not_found(text) or not any(c.isalnum() for c in kept):
             return _nothing(asked, 0.0, notes)
         draft = self._matched(
             kept, notes, lambda: support_in(kept, asked.excerpts, self._embedder, asked.question)
         )
         certainty = self._grounding.certainty
-        if asked.evidence is None or certainty is None:  # the share that is supported stands for it
+        if certainty is None:  # the share of it that is supported stands for the chance
             return draft
-        said = confirmation_messages(asked.question, asked.excerpts, kept)
         try:
-            confirms: float | None = certainty(said)
-        except ChatModelError:  # the answer is there; only one that confirms it is not
-            confirms = None
+            confirms = certainty(confirmation_messages(asked.question, asked.excerpts, kept))
+        except ChatModelError:  # the answer is there, only nobody who confirms it
+            return draft
         signals = replace(asked.signals, confirms=confirms, supported=draft.confidence)
         if self._grounding.watch:
             self._grounding.watch(signals)
@@ -286,6 +284,11 @@ class ChatGenerator:
             basis=Basis.WRITTEN,
             notes=notes,
         )
+
+
+def _language_of(question: str) -> str:
+    """By its English name: a small model that is told no language writes that of the passages."""
+    return "English" if is_english(question) else NAMES.get(language(question), _ITS_OWN)
 
 
 def _nothing(asked: _Writing, chance: float, notes: tuple[Note, ...]) -> Draft:
