@@ -30,11 +30,14 @@ from rag_app.types import Document, Task
 
 FOLDER = Path(__file__).resolve().parent
 WEIGHTS = FOLDER / "routes.npz"
-"""Fitted by `python -m benchmarks.routing --fit` for the embedding model that comes with the app."""
+"""Fitted by `python -m benchmarks.routing --fit`, for the embedding model in the app."""
 
 TASKS = tuple(Task)  # in the order of the weights: a question is the first
-_MARGIN = -0.1  # by which another task must fit better than a question: real questions were fitted
-_MARGIN_UNFITTED = 0.2  # the same where no real questions were in the fit
+# By how much a task must fit better than a question; below 0: real questions were in the fit, and
+# hold everything else back already. Who computes or chats in vain leaves a question unanswered.
+_MARGINS = np.array([{Task.COMPUTATION: -0.1, Task.CHITCHAT: 0.0}.get(t, -0.2) for t in TASKS[1:]])
+_STEEPNESS = 6.0  # of confidence over how far a task is ahead
+_UNFITTED = 0.3  # more where no real questions were in the fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Router:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._weights: Weights | None = None
-        self._margin = _MARGIN
+        self._margins = _MARGINS
 
     def warm(self) -> None:
         """Make it ready. Raises ModelUnavailable."""
@@ -95,10 +98,10 @@ class Router:
         said = opening(text)
         weights = self.weights()
         scores = weights.scores([said], embedded(self._embedder, [said]))[0]
-        best = int(np.argmax(scores[1:])) + 1
-        margin = float(scores[best] - scores[0]) - self._margin
-        sure = float(1.0 / (1.0 + np.exp(-6.0 * abs(margin))))
-        return Routed(TASKS[best] if margin > 0 else Task.QUESTION, sure)
+        ahead = scores[1:] - scores[0] - self._margins
+        best = int(np.argmax(ahead))
+        sure = float(1.0 / (1.0 + np.exp(-_STEEPNESS * abs(ahead[best]))))
+        return Routed(TASKS[best + 1] if ahead[best] > 0 else Task.QUESTION, sure)
 
     def nearest(self, text: str, task: Task) -> list[tuple[Example, float]]:
         """The examples of a task and how near they are, in meaning and in letters, nearest first.
@@ -121,7 +124,7 @@ class Router:
                 said = [one.text for one in examples()]
                 labels = [TASKS.index(one.task) for one in examples()]
                 self._weights = fitted(said, embedded(self._embedder, said), labels)
-                self._margin = _MARGIN_UNFITTED
+                self._margins = _MARGINS + _UNFITTED
             return self._weights
 
 
