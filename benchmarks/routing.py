@@ -82,9 +82,8 @@ def _questions(router: Router, path: Path) -> None:
     spent = (time.perf_counter() - began) / len(asked)
     away = [(q, r) for q, r in zip(asked, routed, strict=True) if r.task is not Task.QUESTION]
     share = len(away) / len(asked)
-    print(
-        f"{path.name}: {len(asked)} questions, {len(away)} away ({share:.4f}), {spent * 1e3:.1f} ms"
-    )
+    print(f"{path.name}: {len(asked)} questions, {len(away)} away: {share:.4f}")
+    print(f"   {spent * 1e3:.1f} ms each")
     print("  ", dict(Counter(str(r.task) for _, r in away)))
     for question, one in away[:12]:
         print(f"   {one.task} {one.confidence:.2f}: {question[:110]}")

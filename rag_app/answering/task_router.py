@@ -35,8 +35,11 @@ WEIGHTS = FOLDER / "routes.npz"
 TASKS = tuple(Task)  # in the order of the weights: a question is the first
 ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
 """Work on whole documents or from them."""
-_MARGIN = -0.1  # by which another task must fit better than a question: real questions were fitted
-_MARGIN_UNFITTED = 0.2  # the same where no real questions were in the fit
+# By how much a task must fit better than a question; below 0: real questions were in the fit, and
+# hold everything else back already. Who computes or chats in vain leaves a question unanswered.
+_MARGINS = np.array([{Task.COMPUTATION: -0.1, Task.CHITCHAT: 0.0}.get(t, -0.2) for t in TASKS[1:]])
+_STEEPNESS = 6.0  # of confidence over how far a task is ahead
+_UNFITTED = 0.3  # more where no real questions were in the fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,12 @@ class Router:
     def route(self, text: str) -> Routed:
         """What an utterance asks for; a question when unsure. Raises ModelUnavailable."""
         said = opening(text)
-        weights, least = _weights_of(self._embedder)
+        weights, more = _weights_of(self._embedder)
         scores = weights.scores([said], embedded(self._embedder, [said]))[0]
-        best = int(np.argmax(scores[1:])) + 1
-        margin = float(scores[best] - scores[0]) - least
-        sure = float(1.0 / (1.0 + np.exp(-6.0 * abs(margin))))
-        return Routed(TASKS[best] if margin > 0 else Task.QUESTION, sure)
+        ahead = scores[1:] - scores[0] - _MARGINS - more
+        best = int(np.argmax(ahead))
+        sure = float(1.0 / (1.0 + np.exp(-_STEEPNESS * abs(ahead[best]))))
+        return Routed(TASKS[best + 1] if ahead[best] > 0 else Task.QUESTION, sure)
 
     def nearest(self, text: str, task: Task) -> list[tuple[Example, float]]:
         """The examples of a task and how near they are, in meaning and in letters, nearest first.
@@ -121,12 +124,12 @@ _FITTED: dict[str, tuple[Weights, float]] = {}  # by the fingerprint of the embe
 
 
 def _weights_of(embedder: Embedder) -> tuple[Weights, float]:
-    """Weights for an embedding model, and by how much another task must beat a question."""
+    """Weights for an embedding model, and what is added to the margins."""
     with _LOCK:
         known = _FITTED.get(embedder.fingerprint)
         if known is None:
             kept = _kept(embedder.fingerprint)
-            known = (kept, _MARGIN) if kept else (_fit(embedder), _MARGIN_UNFITTED)
+            known = (kept, 0.0) if kept else (_fit(embedder), _UNFITTED)
             _FITTED[embedder.fingerprint] = known
         return known
 
