@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "httpcore": ("intake",),
     "py3langid": ("text",),
     "openvino": ("answering",),
-    "openvino_genai": ("answering", "models"),
+    "openvino_genai": ("models",),
     "gguf": ("models",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
