@@ -5,6 +5,7 @@ Every setting can be given as RAG_APP_<NAME> in the environment or as an argumen
 from __future__ import annotations
 
 import os
+import sys
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ def quiet_dependencies() -> None:
 
     To be called before torch is imported; whatever the environment said gives way."""
     os.environ.update(_DEPENDENCIES)
+    # OpenVINO reports every import of itself to its maker unless this is not there; None is how
+    # Python is told so. What was imported by now has reported already.
+    modules: dict[str, Any] = sys.modules
+    modules.setdefault("openvino_telemetry", None)
 
 
 def online_environment() -> dict[str, str]:

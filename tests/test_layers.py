@@ -51,7 +51,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "httpcore": ("ingestion",),
     "py3langid": ("text",),
     "openvino": ("answering",),
-    "openvino_genai": ("answering", "models"),
+    "openvino_genai": ("models",),
     "gguf": ("models",),
     "jinja2": ("export",),
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from itertools import pairwise
@@ -218,6 +220,18 @@ def test_a_process_that_dies_is_one_sentence_and_the_next_question_gets_another(
     with pytest.raises(ChatModelError, match="process ended"):
         list(stream)
     assert writer.invoke([("human", "Say: yes")], max_tokens=2).text
+
+
+def test_the_engine_tells_nobody_that_it_is_used(tmp_path):
+    look = (
+        "import sys; from rag_app.models.runtime import engine_package; engine_package(); "
+        "assert sys.modules['openvino_telemetry'] is None; "
+        "assert 'openvino.tools.ovc.telemetry_stub' in sys.modules"
+    )
+    home = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run([sys.executable, "-c", look], env=home, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert not list(tmp_path.glob("intel*")), "where it keeps the number it reports under"
 
 
 def test_a_folder_without_a_model_is_one_sentence(tmp_path):

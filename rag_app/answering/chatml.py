@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_app.models.catalogue import TRAITS
+from rag_app.models.runtime import engine_package
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # stands for a text while the template is filled in
 
@@ -27,10 +28,8 @@ class Tokens:
     """The tokens of one model. For any number of threads."""
 
     def __init__(self, folder: Path) -> None:
-        import openvino_genai
-
         traits = json.loads((folder / TRAITS).read_text(encoding="utf-8"))
-        self._tokenizer: Any = openvino_genai.Tokenizer(str(folder))
+        self._tokenizer: Any = engine_package().Tokenizer(str(folder))
         self.controls: dict[str, int] = traits["controls"]
         self.window: int = traits["window"]
         self.end: int = traits["end"]

@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rag_app.models.runtime import engine_package
 from rag_app.reading.frames import Header, read_frame, write_frame
 
 BLOCK = 32  # tokens; the engine's own unit of what it keeps of texts it has read
@@ -55,16 +56,15 @@ def _listen(inbox: queue.SimpleQueue[Header]) -> None:
 
 def _open(folder: Path, threads: int) -> Any:
     """The engine, with its weights unpacked: that is done at the first token, so ask for one."""
-    import openvino_genai
-
-    plan = openvino_genai.SchedulerConfig()
+    package = engine_package()
+    plan = package.SchedulerConfig()
     plan.num_kv_blocks = _BLOCKS
     plan.max_num_batched_tokens = _MOST_AT_ONCE
     plan.enable_prefix_caching = True
     properties: dict[str, Any] = {"prompt_lookup": True}
     if threads:
         properties["INFERENCE_NUM_THREADS"] = threads
-    pipeline = openvino_genai.ContinuousBatchingPipeline(str(folder), plan, "CPU", properties)
+    pipeline = package.ContinuousBatchingPipeline(str(folder), plan, "CPU", properties)
     ids = pipeline.get_tokenizer().encode("Hello").input_ids
     first = pipeline.add_request(0, ids, _config({"most": 1, "ends": []}))
     while not first.can_read():  # held on to: a request whose handle is gone is not computed
@@ -74,9 +74,8 @@ def _open(folder: Path, threads: int) -> Any:
 
 def _config(request: Header) -> Any:
     """How one request is to be answered."""
-    import openvino_genai
-
-    config = openvino_genai.GenerationConfig()
+    package = engine_package()
+    config = package.GenerationConfig()
     config.apply_chat_template = False
     config.do_sample = False
     config.max_new_tokens = request["most"]
@@ -86,7 +85,7 @@ def _config(request: Header) -> Any:
     config.max_ngram_size = _AFTER
     config.logprobs = int(request.get("logs", False))
     if "form" in request:
-        form = openvino_genai.StructuredOutputConfig()
+        form = package.StructuredOutputConfig()
         setattr(form, request["form"], request["shape"])
         config.structured_output_config = form
     return config

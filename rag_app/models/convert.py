@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_app.models.catalogue import TRAITS
+from rag_app.models.runtime import engine_package
 
 # Kinds of tensors that the engine's own reader takes; the others are made Q8_0, which loses least.
 _READABLE = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q4_K", "Q6_K", "Q8_0")
@@ -24,7 +25,6 @@ def main(gguf: str, folder: str) -> int:
 
 def convert(gguf: Path, folder: Path) -> None:
     """Write what the engine loads into a folder. Uses the GGUF up; goes on if it was broken off."""
-    import openvino_genai
     from gguf import GGUFReader
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def convert(gguf: Path, folder: Path) -> None:
     if not readable.exists():
         _make_readable(gguf, readable)
     (folder / TRAITS).write_text(json.dumps(_traits(GGUFReader(readable))), encoding="utf-8")
-    openvino_genai.LLMPipeline(str(readable), "CPU", enable_save_ov_model=True)
+    engine_package().LLMPipeline(str(readable), "CPU", enable_save_ov_model=True)
     readable.unlink()
 
 
