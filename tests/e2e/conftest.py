@@ -47,7 +47,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
-    environment |= settings
+    environment |= {"RAG_APP_WRITER": "off"} | settings  # it takes 3 GB a server
     start = "import sys; from rag_app.cli.entry import main; sys.exit(main())"
     command = [sys.executable, "-c", start, "--port", str(port), "--data-dir"]
     with (folder / "server.log").open("wb") as log:
