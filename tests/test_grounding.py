@@ -91,7 +91,7 @@ def test_an_answer_stays_if_nobody_is_left_to_confirm_it():
 
 def test_a_judge_that_fails_leaves_the_question_to_another_generator():
     _, draft = written("The ferry costs four euros.", SureReader(8.0), Judge(-1.0), 0.3)
-    assert draft.generator == "quotes" and "The model is gone." in draft.notes[0]
+    assert draft.generator == "quotes" and "The model is gone." in draft.notes[0].values[0]
 
 
 def test_of_a_question_in_another_language_the_reader_says_nothing():

@@ -142,12 +142,12 @@ class Other(WordEmbedder):
 CHILD = """
 import sys, time
 from pathlib import Path
-from rag_app.encoders import beginning, catching_up
+from rag_app.retrieval import reindexing
 from tests.test_library import open_library
 from tests.test_reindexing import Other
 
-catching_up._TEXTS_PER_STEP = 1
-beginning.embedder_of = lambda *_: Other()
+reindexing._TEXTS_PER_STEP = 1
+reindexing.embedder_of = lambda *_: Other()
 with open_library(Path(sys.argv[1]), embedding="other") as library:
     while (now := library.reindexing()) and not now.done:
         time.sleep(0.01)

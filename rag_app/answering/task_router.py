@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,12 +19,12 @@ from rag_app.answering.labelled_examples import (
     Weights,
     counted,
     embedded,
-    fitted,
     lettered,
     nearness,
     opening,
 )
-from rag_app.retrieval.embedding import Embedder
+from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.types import Document, Task
 
 FOLDER = Path(__file__).resolve().parent
@@ -39,7 +38,6 @@ ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
 # hold everything else back already. Who computes or chats in vain leaves a question unanswered.
 _MARGINS = np.array([{Task.COMPUTATION: -0.1, Task.CHITCHAT: 0.0}.get(t, -0.2) for t in TASKS[1:]])
 _STEEPNESS = 6.0  # of confidence over how far a task is ahead
-_UNFITTED = 0.3  # more where no real questions were in the fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +81,30 @@ def digest() -> str:
 class Router:
     """Says which task an utterance asks for. Thread-safe.
 
-    For another embedding model than the app's own it is fitted when it is first needed."""
+    Asks the embedding model that it was fitted for: the library's, or, where the library finds by
+    another one, that which comes with the app."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+        self._own = embedder
+
+    @property
+    def _weights(self) -> _Kept:
+        return _kept()
+
+    @property
+    def _embedder(self) -> Embedder:
+        fits = self._own.fingerprint == self._weights.fingerprint
+        return self._own if fits else _built_in()
 
     def warm(self) -> None:
         """Make it ready. Raises ModelUnavailable."""
-        self.weights()
+        self._embedder.warm()
 
     def route(self, text: str) -> Routed:
         """What an utterance asks for; a question when unsure. Raises ModelUnavailable."""
         said = opening(text)
-        weights, more = _weights_of(self._embedder)
-        scores = weights.scores([said], embedded(self._embedder, [said]))[0]
-        ahead = scores[1:] - scores[0] - _MARGINS - more
+        scores = self._weights.fitted.scores([said], embedded(self._embedder, [said]))[0]
+        ahead = scores[1:] - scores[0] - _MARGINS
         best = int(np.argmax(ahead))
         sure = float(1.0 / (1.0 + np.exp(-_STEEPNESS * abs(ahead[best]))))
         return Routed(TASKS[best + 1] if ahead[best] > 0 else Task.QUESTION, sure)
@@ -106,7 +113,7 @@ class Router:
         """The examples of a task and how near they are, in meaning and in letters, nearest first.
 
         Raises ModelUnavailable."""
-        said, weights = opening(text), self.weights()
+        said, weights = opening(text), self._weights.fitted
         held = [at for at, one in enumerate(examples()) if one.task is task]
         near = nearness(embedded(self._embedder, [said]), weights.examples[held])[0]
         spelt = lettered(counted([said, *(examples()[at].text for at in held)]), weights.rarity)
@@ -114,30 +121,10 @@ class Router:
         found = [(examples()[at], float(value)) for at, value in zip(held, near, strict=True)]
         return sorted(found, key=lambda one: -one[1])
 
-    def weights(self) -> Weights:
-        """What was fitted; the embeddings of the examples are in it. Raises ModelUnavailable."""
-        return _weights_of(self._embedder)[0]
 
-
-_LOCK = threading.Lock()
-_FITTED: dict[str, tuple[Weights, float]] = {}  # by the fingerprint of the embedding model
-
-
-def _weights_of(embedder: Embedder) -> tuple[Weights, float]:
-    """Weights for an embedding model, and what is added to the margins."""
-    with _LOCK:
-        known = _FITTED.get(embedder.fingerprint)
-        if known is None:
-            kept = _kept(embedder.fingerprint)
-            known = (kept, 0.0) if kept else (_fit(embedder), _UNFITTED)
-            _FITTED[embedder.fingerprint] = known
-        return known
-
-
-def _fit(embedder: Embedder) -> Weights:
-    said = [one.text for one in examples()]
-    labels = [TASKS.index(one.task) for one in examples()]
-    return fitted(said, embedded(embedder, said), labels)
+@cache
+def _built_in() -> Embedder:
+    return MiniLmEmbedder()
 
 
 def keep(weights: Weights, fingerprint: str, path: Path = WEIGHTS) -> None:
@@ -146,14 +133,30 @@ def keep(weights: Weights, fingerprint: str, path: Path = WEIGHTS) -> None:
     np.savez(path, belongs=np.array([fingerprint, digest()]), **arrays)
 
 
-def _kept(fingerprint: str) -> Weights | None:
-    """The weights that come with the app, if they are of this model and of these examples."""
-    if not WEIGHTS.is_file():
-        return None
-    with np.load(WEIGHTS, allow_pickle=False) as held:
-        if list(held["belongs"]) != [fingerprint, digest()]:
-            return None
-        return Weights(**{name: held[name].astype(np.float32) for name in _ARRAYS})
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    fingerprint: str  # of the embedding model
+    fitted: Weights
+
+
+@cache
+def _kept() -> _Kept:
+    """The weights that come with the app. Raises ModelUnavailable."""
+    try:
+        with np.load(WEIGHTS, allow_pickle=False) as held:
+            fingerprint, made_of = map(str, held["belongs"])
+            fitted = Weights(**{name: held[name].astype(np.float32) for name in _ARRAYS})
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelUnavailable(
+            f"What tells questions from wishes cannot be read ({type(error).__name__}). "
+            "Install the app again with: make install"
+        ) from error
+    if made_of != digest():
+        raise ModelUnavailable(
+            "What tells questions from wishes belongs to other examples. "
+            "Fit it again with: python -m benchmarks.routing --fit"
+        )
+    return _Kept(fingerprint, fitted)
 
 
 _ARRAYS = ("examples", "near", "letters", "rarity")
