@@ -12,7 +12,7 @@ from rag_app.ui import style, texts, texts_library
 UI = Path(style.__file__).parent
 ASSETS = sorted((UI / "assets").iterdir())
 FOREIGN = re.compile(
-    r"data-testid|data-stale|data-collapsed|\.st[A-Z]|\[kind[^=]|st-emotion|baseweb"
+    r"data-testid|data-stale|data-collapsed|\.st[A-Z]|\[kind[\^=]|st-emotion|baseweb"
 )
 SENTENCE = re.compile(r"[A-Za-z]{3,} [a-z]{2,}")
 COMMENT = re.compile(r"/\*.*?\*/|^\s*//.*?$", re.DOTALL | re.MULTILINE)
