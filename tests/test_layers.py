@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     ("errors",),
+    ("supervision",),
     ("settings",),
     ("text",),
     ("models",),

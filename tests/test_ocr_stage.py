@@ -376,10 +376,6 @@ def test_a_page_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
         "    def detect_and_crop(self, *_): time.sleep(60)\n"
     )
     (slow / "rapidocr/main.py").write_text("class RapidOCRError(Exception): pass\n")
-    (slow / "rapidocr/inference_engine/onnxruntime").mkdir(parents=True)
-    (slow / "rapidocr/inference_engine/onnxruntime/main.py").write_text(
-        "class ONNXRuntimeError(Exception): pass\n"
-    )
     monkeypatch.setattr(sys, "path", [str(slow), *sys.path])
     with open_library(tmp_path / "data", ocr_seconds=2) as library:
         [document] = done(library, [library.add("mixed.pdf", mixed(1)).document.id])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from rag_app.errors import UnknownDocument
 from rag_app.storage import Store
 from rag_app.storage.queue import PAUSED
+from rag_app.supervision import surviving
 from rag_app.types import Document, Progress, Status
 
 log = logging.getLogger(__name__)
@@ -214,10 +215,10 @@ class JobQueue:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, pause or 0)
             while not self._stopping:
-                try:
+                document = None
+                with surviving(log, "could not look for work") as attempt:
                     document = self._next(statuses)
-                except Exception:  # a full disk, say: a worker must not end because of it
-                    log.exception("could not look for work")
+                if attempt.failed:
                     self._changed.wait(_PAUSE)
                     continue
                 if document:

@@ -12,6 +12,7 @@ import time
 from rag_app.storage import Store
 from rag_app.storage.queue import UNCLEANED
 from rag_app.storage.vectors import VectorIndex
+from rag_app.supervision import surviving
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +64,9 @@ class Cleaner:
             if self._stopping.is_set():
                 return
             self._wanted.clear()
-            try:
+            with surviving(log, "could not clean up after removals") as attempt:
                 self._clean()
-            except Exception:  # a full disk, say: it is tried again
-                log.exception("could not clean up after removals")
+            if attempt.failed:
                 self._stopping.wait(_AGAIN)
                 self._wanted.set()
 

@@ -32,6 +32,7 @@ from rag_app.storage.originals import Originals, Reserve, display_name
 from rag_app.storage.provenance import Origin
 from rag_app.storage.vectors import VectorIndex
 from rag_app.storage.watched import Folders
+from rag_app.supervision import surviving
 from rag_app.types import EMBEDDED, Added, Document, Status
 
 # Where documents are kept: what is known of them, their files, their vectors.
@@ -257,17 +258,15 @@ class DocumentService:
 
     def _check_vectors(self) -> None:
         """Have vectors that are missing made again. Opening a million of them takes seconds."""
-        try:
+        # Chroma raises what its parts raise; words answer, and work goes on.
+        with surviving(log, "the vectors could not be counted"):
             embedded = [d for d in self._store.documents() if d.status in EMBEDDED]
             if self._stock.vectors.count() < sum(d.chunks for d in embedded):
                 log.warning("the vectors are incomplete and are being made again")
                 for document in embedded:
                     if document.chunks:
                         self._store.set_status(document.id, Status.SEARCHABLE)
-        except Exception:  # Chroma raises what its parts raise; words answer, and work goes on
-            log.exception("the vectors could not be counted")
-        finally:
-            self._checked.set()
+        self._checked.set()
 
 
 # Pages of the web become documents: fetched when a person asks for one, and at no other time.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rag_app.errors import DiskFull, DocumentError, RagAppError
 from rag_app.reading import NAMES
 from rag_app.storage.watched import Folders, Known
+from rag_app.supervision import surviving
 from rag_app.types import Added, Watched
 
 if TYPE_CHECKING:
@@ -201,12 +202,10 @@ class Watching:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._wanted.clear()
-            try:
+            pending = False
+            with surviving(log, "could not look at the watched folders"):
                 self._observe()
                 pending = self.look()
-            except Exception:  # a full disk, say: it is looked again
-                log.exception("could not look at the watched folders")
-                pending = False
             self._wanted.wait(SETTLE / 2 if pending else RESCAN)
             self._stopping.wait(_CALM)
 

@@ -24,6 +24,7 @@ from rag_app.retrieval.contextual_embedding import Placing
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Indexed, Store
 from rag_app.storage.vectors import VectorIndex
+from rag_app.supervision import surviving
 from rag_app.text.languages import language_of
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
@@ -108,10 +109,14 @@ class Ingestion(JobQueue):
         while (picked := self.pick(statuses, pause)) is not None:
             document, task = picked
             pause = min(2 * pause or _PAUSE, _LONGEST_PAUSE)
+            about = log, "could not work on document %s", document.id
             try:
-                step(document, task)
-                self.is_well()
+                with surviving(*about, but=(Cancelled, RagAppError)) as attempt:
+                    step(document, task)
+                    self.is_well()
                 pause = 0.0
+                if attempt.failed:
+                    self._give_up(document, _OUR_FAULT, RagAppError.code)
             except Cancelled:
                 pause = 0.0
             except DiskFull as error:  # no fault of the document: it goes on when there is room
@@ -126,19 +131,15 @@ class Ingestion(JobQueue):
             except RagAppError as error:
                 pause = 0.0
                 self._give_up(document, str(error), error.code)
-            except Exception:  # a fault of ours in one file must not stop the others
-                pause = 0.0
-                log.exception("could not work on document %s", document.id)
-                self._give_up(document, _OUR_FAULT, RagAppError.code)
             finally:
                 self.done(document.id)
             self._tell()
 
     def _tell(self) -> None:
-        try:
+        with surviving(
+            log, "could not finish what was to follow"
+        ):  # called again after the next
             self._after_step()
-        except Exception:  # a full disk, say: it is called again after the next document
-            log.exception("could not finish what was to follow")
 
     def _give_up(self, document: Document, message: str, code: str) -> None:
         """Record a failure; a document that can be searched by words stays so."""
@@ -146,10 +147,9 @@ class Ingestion(JobQueue):
         if document.status is Status.SEARCHABLE or searched:
             self.give_up(document.id)
             return
-        try:
+        with surviving(log, "could not record a failure") as attempt:
             self._store.set_failed(document.id, message, code)
-        except Exception:  # a full disk: nothing can be written down, so try again by and by
-            log.exception("could not record a failure")
+        if attempt.failed:  # a full disk, say: try again by and by
             self.rest(_PAUSE)
 
     def _read(self, document: Document, task: RunningJob) -> None:

@@ -11,11 +11,13 @@ import hashlib
 import json
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO
 
 HALVES = ".halves"  # the folder of files that are not whole yet
 # Nothing that could run code: no pickles, no Python files; and nothing for other runtimes.
@@ -23,6 +25,9 @@ WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
 _OTHERS = ("onnx", "openvino")
 _ROOM = 64 << 20  # bytes that are to stay free on the disk
 _STEP = 1 << 16  # bytes that are written at once: less than that is lost when it is broken off
+_TRIES = 5  # times that a line may break with nothing new
+_SILENCE = 10.0  # seconds
+_REST_OF_IT = 206  # the status of an answer that begins where it was asked to
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +56,13 @@ def main(model: str, folder: str) -> int:
     except Refused as refused:
         say(error=str(refused))
         return 1
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent gets one sentence
-        say(error=explain(error, model))
-        return 1
     say(done=True)
     return 0
 
 
 def _fetch(model: str, folder: Path) -> None:
-    from huggingface_hub import HfApi, constants, hf_hub_url
+    from huggingface_hub import HfApi, hf_hub_url
 
-    constants.DOWNLOAD_CHUNK_SIZE = _STEP
     about = HfApi().model_info(model, files_metadata=True)
     files = wanted_of(about.siblings or ())
     if not any(one.name.endswith(".safetensors") for one in files):
@@ -91,18 +92,45 @@ def wanted_of(siblings: Sequence[Any]) -> list[Wanted]:
 
 def _fetch_one(url: str, half: Path, one: Wanted) -> None:
     """Fetch a file, or the rest of it, and check it."""
-    from huggingface_hub.file_download import http_get
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+    from httpx2 import TransportError  # of the hub's own sessions
 
     half.parent.mkdir(parents=True, exist_ok=True)
-    headers = build_hf_headers() | {"Accept-Encoding": "identity"}  # else it cannot be gone on with
+    tries = _TRIES
     with half.open("ab") as file:
         if file.tell() > one.size:
             file.truncate(0)
-        http_get(url, file, resume_size=file.tell(), headers=headers, expected_size=one.size)
-    if one.sha256 and _sha256(half) != one.sha256:
+        while (begun := file.tell()) < one.size:
+            try:
+                _go_on(url, file)
+            except TransportError:
+                tries = _TRIES if file.tell() > begun else tries - 1
+                if not tries:
+                    raise
+                time.sleep(1)
+    if half.stat().st_size > one.size or (one.sha256 and _sha256(half) != one.sha256):
         half.unlink()
         raise Refused("What was fetched is not what the hub has. Try again.")
+
+
+def _go_on(url: str, file: BinaryIO) -> None:
+    """Fetch what comes after the bytes that are there."""
+    from huggingface_hub import get_session, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    begun = file.tell()
+    headers = build_hf_headers() | {"Accept-Encoding": "identity"}  # else it cannot be gone on with
+    if begun:
+        headers["Range"] = f"bytes={begun}-"
+    answer = get_session().stream(
+        "GET", url, headers=headers, follow_redirects=True, timeout=_SILENCE
+    )
+    with answer as response:
+        hf_raise_for_status(response)
+        if begun and response.status_code != _REST_OF_IT:
+            file.truncate(0)
+        for piece in response.iter_bytes(_STEP):
+            file.write(piece)
+            file.flush()
 
 
 def _is_there(path: Path, one: Wanted) -> bool:
@@ -123,7 +151,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def explain(error: Exception, model: str) -> str:
+def explain(error: BaseException, model: str) -> str:
     """One sentence on why a model could not be fetched."""
     names: set[str] = set()
     cause: BaseException | None = error
@@ -144,5 +172,11 @@ def explain(error: Exception, model: str) -> str:
     )
 
 
+def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Whatever ends this process, the parent gets one sentence."""
+    say(error=explain(error, sys.argv[1]))
+
+
 if __name__ == "__main__":
+    sys.excepthook = _tell
     sys.exit(main(sys.argv[1], sys.argv[2]))

@@ -83,8 +83,11 @@ def _serve(request: Header, out: BinaryIO) -> None:
         write_frame(out, {"error": error.code, "message": str(error)})
     except MemoryError:
         write_frame(out, {"error": "memory"})
-    except Exception:  # noqa: BLE001  # the edge of the process: the parent decides what it means
-        write_frame(out, {"error": "crash", "message": traceback.format_exc()})
+    except Exception as error:  # noqa: BLE001 # the edge of the process: the parent decides
+        if "bad_alloc" in str(error):  # onnxruntime's word for it
+            write_frame(out, {"error": "memory"})
+        else:
+            write_frame(out, {"error": "crash", "message": traceback.format_exc()})
 
 
 def _answer(request: Header, out: BinaryIO) -> None:

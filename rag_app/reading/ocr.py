@@ -292,12 +292,11 @@ class _Engine:
 
     def __init__(self, threads: int) -> None:
         from rapidocr import RapidOCR
-        from rapidocr.inference_engine.onnxruntime.main import ONNXRuntimeError
         from rapidocr.main import RapidOCRError
 
         models = _models()
 
-        self._nothing_found, self._failed = RapidOCRError, ONNXRuntimeError
+        self._nothing_found = RapidOCRError
         self._rapid: Any = RapidOCR(
             params={
                 "Global.log_level": "critical",
@@ -310,14 +309,6 @@ class _Engine:
 
     def lines(self, pixels: Pixels) -> tuple[list[Line], int]:
         """The lines, in pixels of the page once it is upright, and the quarters it was turned."""
-        try:
-            return self._lines(pixels)
-        except self._failed as error:
-            if "bad_alloc" in str(error):
-                raise MemoryError from error
-            raise
-
-    def _lines(self, pixels: Pixels) -> tuple[list[Line], int]:
         crops, quads = self._detect(pixels)
         turns = self._quarters(crops, quads)
         if turns:

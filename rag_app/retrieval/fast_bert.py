@@ -51,8 +51,8 @@ def has_fast_bf16() -> bool:
     """Whether this CPU multiplies bf16 in hardware (AVX-512 BF16, AMX); else bf16 is slower."""
     import torch
 
-    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, probe, lambda: False)() for probe in probes)
+    told = torch.cpu.get_capabilities()
+    return any(told.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
 class FastBert:

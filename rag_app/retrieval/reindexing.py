@@ -23,6 +23,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.storage.database import AnsweringModel
+from rag_app.supervision import surviving
 from rag_app.types import EMBEDDED, Document, Progress, Status
 
 # One model embeds what another has embedded before: all that is in the store, less what it has.
@@ -150,14 +151,12 @@ _FOLDER = "vectors"  # of the built-in model; others have their fingerprint behi
 class Indexes:
     """The folders of vectors under one folder."""
 
-    def __init__(
-        self, folder: Path, built_in: Embedder, ids_of: Callable[[str], list[str]]
-    ) -> None:
-        self._folder, self._built_in, self._ids_of = folder, built_in, ids_of
+    def __init__(self, folder: Path, built_in: Embedder) -> None:
+        self._folder, self._built_in = folder, built_in
 
     def pair(self, choice: str, embedder: Embedder) -> ModelIndex:
         """A model with its vectors."""
-        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint, self._ids_of)
+        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint)
         return ModelIndex(choice, embedder, vectors)
 
     def keep_only(self, kept: Collection[Embedder]) -> None:
@@ -192,7 +191,7 @@ class Reindexing:
         self._store = store
         self._models = Models(settings, folder / "models", built_in)
         self._model = AnsweringModel(store.database)
-        self._indexes = Indexes(folder, built_in, store.chunk_ids)
+        self._indexes = Indexes(folder, built_in)
         self._stop, self._changed = threading.Event(), threading.Event()
         self._choosing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rag-app-reindex", daemon=True)
@@ -271,17 +270,14 @@ class Reindexing:
         while not self._stop.is_set():
             self._changed.clear()
             wish = self._wish
+            pause: float | None = _PAUSE
             try:
-                if self._carried_out(wish):
-                    self._changed.wait()
-                    continue
+                with surviving(log, "could not go on with the new model", but=(ModelUnavailable,)):
+                    pause = None if self._carried_out(wish) else _PAUSE
             except ModelUnavailable as error:
                 self._give_up(wish, error)
-                self._changed.wait()
-                continue
-            except Exception:  # a full disk, say: it is tried again by and by
-                log.exception("could not go on embedding with the new model")
-            self._changed.wait(_PAUSE)
+                pause = None
+            self._changed.wait(pause)
 
     def _carried_out(self, wish: _ModelRequest) -> bool:
         if wish.embedder is None:

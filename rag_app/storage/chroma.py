@@ -8,7 +8,7 @@ import logging
 import shutil
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any
 from rag_app.errors import DiskFull
 from rag_app.storage.vectors import (
     LARGEST,
-    Loaded,
     SmallDocuments,
-    VectorFiles,
     among,
-    handed_out,
     nearest,
     vectors_of,
 )
 
 if TYPE_CHECKING:
+    from chromadb import Collection
     from chromadb.api.client import Client
-    from chromadb.api.models.Collection import Collection
 
 
 # The folder that Chroma keeps its files in: opened, begun anew, cleared of what is left over.
@@ -107,14 +104,10 @@ class ChromaVectors:
     """A `VectorIndex` in an embedded Chroma, in a folder of its own.
 
     The collection's name carries the embedder's fingerprint, so vectors of two models never mix.
-    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again.
-    `ids_of` gives all ids that a document may have vectors for."""
+    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again."""
 
-    def __init__(
-        self, folder: Path, fingerprint: str, ids_of: Callable[[str], list[str]] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, fingerprint: str) -> None:
         self._folder = folder.resolve()
-        self._ids_of = ids_of
         self._lock = threading.Lock()  # guards opening; Chroma's client is thread-safe
         self._gate = threading.Condition()  # nobody is inside while the folder is exchanged
         self._inside, self._exchanging = 0, False
@@ -124,7 +117,6 @@ class ChromaVectors:
         self._written: set[str] | None = None  # documents that changed while a copy is made
         self._client: Client | None = None
         self._name = f"{_PREFIX}{fingerprint}"
-        self._rows = VectorFiles(self._folder / f"rows-{fingerprint}")
         self._collection: Collection | None = None
 
     def upsert(
@@ -132,7 +124,6 @@ class ChromaVectors:
     ) -> None:
         """Write vectors; writing twice is writing once."""
         with self._writing(document_id) as collection:
-            self._rows.append(document_id, ids, vectors)
             for first in range(0, len(ids), _WRITE_BATCH):
                 part = list(ids[first : first + _WRITE_BATCH])
                 collection.upsert(
@@ -147,27 +138,13 @@ class ChromaVectors:
         """The k nearest chunk ids with their cosine similarity, best first."""
         with self._using() as collection:
             if documents is not None:
-                exact = self._small.search(vector, k, documents, self._loading(collection))
+                exact = self._small.search(
+                    vector, k, documents, lambda one: vectors_of(collection, one, LARGEST + 1)
+                )
                 if exact is not None:
                     return exact
                 return among(collection, vector, k, set(documents))
             return nearest(collection, vector, k)
-
-    def _loading(self, collection: Collection) -> Callable[[str], Loaded]:
-        """A document to ids and vectors; of a large one to more ids than `LARGEST`."""
-
-        def load(document_id: str) -> Loaded:
-            if self._ids_of is None:
-                return vectors_of(collection, document_id, LARGEST + 1)
-            ids = self._ids_of(document_id)
-            if not ids or len(ids) > LARGEST:
-                return ids, []
-            rows = self._rows.read(document_id, ids)
-            if rows is not None:
-                return ids, rows
-            return handed_out(collection.get(ids=ids, include=["embeddings"]))
-
-        return load
 
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""
@@ -184,7 +161,6 @@ class ChromaVectors:
         """Forget a document."""
         with self._writing(document_id) as collection:
             collection.delete(where={"document": document_id})
-            self._rows.forget(document_id)
 
     def count(self) -> int:
         """How many vectors there are."""
@@ -251,6 +227,8 @@ class ChromaVectors:
     @contextmanager
     def _writing(self, document_id: str) -> Iterator[Collection]:
         """The collection to write to. Raises DiskFull where that is why it fails."""
+        from chromadb.errors import ChromaError
+
         with self._one_by_one, self._using() as collection:
             if self._written is not None:
                 self._written.add(document_id)
@@ -259,7 +237,7 @@ class ChromaVectors:
                 if not self._blanked:
                     self._blanked = blank_unused(self._folder)
                 self._small.forget(document_id)
-            except Exception as error:  # Chroma raises what its parts raise
+            except (ChromaError, OSError, RuntimeError) as error:
                 if shutil.disk_usage(self._folder).free > _ROOM:
                     raise
                 log.error("the vectors could not be written: %s", error)

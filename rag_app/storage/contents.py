@@ -12,7 +12,7 @@ from rag_app.errors import UnknownDocument
 from rag_app.storage.database import Database
 from rag_app.storage.scans import expect
 from rag_app.storage.words import RankedWords, searched
-from rag_app.types import Chunk, Heading, Page, Reading, Status, chunk_id
+from rag_app.types import Chunk, Heading, Page, Reading, Status
 
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
   substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
@@ -152,14 +152,6 @@ class Contents:
                 (document_id,),
             ).fetchall()
         return [Indexed(Chunk(*row[:7]), *row[7:]) for row in rows]
-
-    def chunk_ids(self, document_id: str) -> list[str]:
-        """The ids of a document's chunks, in order."""
-        with self._read() as db:
-            rows = db.execute(
-                "SELECT ordinal FROM chunks WHERE document_id = ? ORDER BY ordinal", (document_id,)
-            ).fetchall()  # of the index alone; the ids stand beside the long texts
-        return [chunk_id(document_id, row[0]) for row in rows]
 
     def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
         """The chunks that are there of those asked for, by id."""

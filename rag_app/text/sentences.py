@@ -209,7 +209,7 @@ def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
         return False
     if mark[0] != "." or mark.startswith("..") or mark[1:2].isdigit() or mark[-1] == "]":
         return True
-    if text[stop.start() - 1] in '"”’»':
+    if text[stop.start() - 1] in "\"'”’»":
         return True
     return not _is_abbreviation(text, start, stop.start(), follows)
 
@@ -219,8 +219,10 @@ def _is_abbreviation(text: str, start: int, dot: int, follows: str) -> bool:
     found = _WORD_BEFORE.search(text, max(start, dot - 40), dot)
     word = found.group() if found else ""
     key = word.lower()
-    if not word or key in _BEFORE_NAME:
-        return True  # no word: dots that lead to a page number
+    if not word:  # a full stop that stands apart, or dots that lead to a page number
+        return not (text[max(start, dot - 2) : dot].strip().isalnum() and follows[0].isupper())
+    if key in _BEFORE_NAME:
+        return True
     if key in _BEFORE_NUMBER and (follows[0].isdigit() or follows[0] == "#"):
         return True
     if word[0].isdigit() and len(word) <= 4:
@@ -231,8 +233,10 @@ def _is_abbreviation(text: str, start: int, dot: int, follows: str) -> bool:
 
 
 def _starts_sentence(follows: str) -> bool:
-    first = _FIRST_WORD.match(follows)
-    return first is not None and first.group(1).lower() in _STARTERS
+    found = _FIRST_WORD.match(follows)
+    word = found.group(1) if found else ""
+    name = len(word) > 1 and word.isupper()  # "ACME INC. AND SUBSIDIARIES"
+    return word[:1].isupper() and not name and word.lower() in _STARTERS
 
 
 def _is_number_of_part(text: str, start: int, at: int, follows: str) -> bool:
