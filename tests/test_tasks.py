@@ -107,12 +107,12 @@ def test_a_comparison_without_a_model_says_whose_words_are_whose_and_what_it_nee
 
 
 def test_a_comparison_of_one_thing_quotes_what_is_said_of_it(library):
-    answer = ask(library, "Compare the soup in the ferry report and the museum guide")
+    answer = ask(library, "Compare the ferry report and the museum guide on soup")
     assert "bread and soup" in answer.citations[0].quote
 
 
 def test_a_summary_of_one_thing_leaves_out_the_rest(library):
-    answer = ask(library, "Summarise what the ferry report says about soup")
+    answer = ask(library, "Give me a summary of what the ferry report says about soup")
     assert [c.quote for c in answer.citations] == [FERRY.split("\n\n")[3]]
 
 

@@ -136,9 +136,7 @@ class Ingestion(JobQueue):
             self._tell()
 
     def _tell(self) -> None:
-        with surviving(
-            log, "could not finish what was to follow"
-        ):  # called again after the next
+        with surviving(log, "could not finish what was to follow"):  # called again after the next
             self._after_step()
 
     def _give_up(self, document: Document, message: str, code: str) -> None:
