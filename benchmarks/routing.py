@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from rag_app.answering.labelled_examples import embedded, fitted, left_out, opening
-from rag_app.answering.task_router import TASKS, Router, examples, keep
+from rag_app.answering.task_router import TASKS, Router, examples, keep, kept
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.types import Task
 
@@ -91,15 +91,15 @@ def _questions(router: Router, path: Path) -> None:
 
 def _utterances(router: Router, embedder: MiniLmEmbedder, path: Path) -> None:
     rows = _rows(path)
-    known = router.weights().examples
+    known = kept().fitted.examples
     near = (embedded(embedder, [row["text"] for row in rows]) @ known.T).max(axis=1)
-    kept = [row for row, close in zip(rows, near, strict=True) if close < _ALIKE]
+    counted_in = [row for row, close in zip(rows, near, strict=True) if close < _ALIKE]
     wrong = Counter[tuple[str, str]]()
-    for row in kept:
+    for row in counted_in:
         task = router.route(row["text"]).task
         wrong[row["task"], str(task)] += task != row["task"]
     missed = sum(wrong.values())
-    print(f"{len(kept)} of {len(rows)} utterances: {1 - missed / len(kept):.3f} right")
+    print(f"{len(counted_in)} of {len(rows)} utterances: {1 - missed / len(counted_in):.3f} right")
     print("  ", {f"{a} as {b}": n for (a, b), n in wrong.items() if n})
 
 

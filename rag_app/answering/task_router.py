@@ -88,8 +88,8 @@ class Router:
         self._own = embedder
 
     @property
-    def _weights(self) -> _Kept:
-        return _kept()
+    def _weights(self) -> KeptWeights:
+        return kept()
 
     @property
     def _embedder(self) -> Embedder:
@@ -134,13 +134,15 @@ def keep(weights: Weights, fingerprint: str, path: Path = WEIGHTS) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class KeptWeights:
+    """Fitted weights, and the embedding model that they belong to."""
+
     fingerprint: str  # of the embedding model
     fitted: Weights
 
 
 @cache
-def _kept() -> _Kept:
+def kept() -> KeptWeights:
     """The weights that come with the app. Raises ModelUnavailable."""
     try:
         with np.load(WEIGHTS, allow_pickle=False) as held:
@@ -156,7 +158,7 @@ def _kept() -> _Kept:
             "What tells questions from wishes belongs to other examples. "
             "Fit it again with: python -m benchmarks.routing --fit"
         )
-    return _Kept(fingerprint, fitted)
+    return KeptWeights(fingerprint, fitted)
 
 
 _ARRAYS = ("examples", "near", "letters", "rarity")
