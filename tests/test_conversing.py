@@ -63,7 +63,7 @@ def ask(library: Library, question: str, *before: str) -> Answer:
     return last.answer
 
 
-@pytest.mark.parametrize("said", ["hi", "Hello!", "thanks", "ok", "Merci beaucoup", "asdfgh", "?!"])
+@pytest.mark.parametrize("said", ["hi", "Hello!", "thanks", "ok", "Vielen Dank", "asdfgh", "?!"])
 def test_what_asks_nothing_gets_one_sentence_and_no_passages(library, said):
     answer = ask(library, said)
     assert (answer.generator, answer.passages, answer.citations) == (APP, (), ())

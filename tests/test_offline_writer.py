@@ -30,6 +30,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         added = opened.add(sample.name, sample)
         opened.wait([added.document.id], timeout=120)
         yield opened
+    writers.let_go()
 
 
 def ask(library: Library, question: str) -> tuple[str, Answer]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -25,6 +26,7 @@ from rag_app.answering.openvino_chat import OpenVinoChatModel
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import ChatModelError, SettingsError
 from rag_app.models.catalogue import SMALL
+from tests import writers
 from tests.fakes import WordEmbedder
 from tests.test_chat import PASSAGES
 from tests.writers import MODELS, either, real
@@ -37,6 +39,12 @@ ASKED = [
     ),
 ]
 LONG = [("human", "Count from one to five hundred in English words, separated by commas.")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    writers.let_go()
 
 
 @pytest.fixture(scope="module")

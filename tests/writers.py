@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rag_app.answering.engine import engine_of
 from rag_app.answering.openvino_chat import OpenVinoChatModel
 from rag_app.models.catalogue import DEFAULT, SMALL, Model
 from rag_app.models.memory import has_room
@@ -26,3 +27,9 @@ def real(model: Model, most_tokens: int = 60) -> OpenVinoChatModel:
 def either() -> Model:
     """The one that tests of the engine use: the small one is quicker."""
     return SMALL if is_ready(SMALL, MODELS) else DEFAULT
+
+
+def let_go() -> None:
+    """End the engines: their memory counts for whoever measures this process and its children."""
+    for model in (SMALL, DEFAULT):
+        engine_of(str(folder_of(model, MODELS)), 0).close()

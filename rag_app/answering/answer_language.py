@@ -12,7 +12,7 @@ from rag_app.answering.generation import Cancelled, Generator, Piece, apart, pie
 from rag_app.answering.quotes import TOKEN, QuoteGenerator, rarity, stem, telling
 from rag_app.answering.summarisation import tells
 from rag_app.retrieval.retriever import query_words
-from rag_app.text.languages import NAMES, is_english, language, likeliest
+from rag_app.text.languages import NAMES, is_english, language
 from rag_app.text.scripts import compared, runs
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Span
@@ -23,16 +23,6 @@ _ASKS = r"(?:please\s+)?(?:answer|reply|respond|write)(?:\s+(?:me|it))?\s+in"
 _FIRST = re.compile(rf"^\W*{_ASKS}\s+(\w+)\s*[:,.\-–—]?\s+(?=\S)", re.IGNORECASE)
 _LAST = re.compile(rf"[\s.?!,;(]+{_ASKS}\s+(\w+)(?:[\s,]+please)?\W*$", re.IGNORECASE)
 _OF_TASK = re.compile(r"\bin\s+([A-Z]\w+)(?:[\s,]+please)?\W*$")
-
-
-_BEFORE = {"en": 3.0, "de": 1.5, "es": 1.5, "fr": 1.0}
-"""How likely languages are before a word is read, as logarithms of odds: a few words of English
-hold names of anywhere (kitchen-table questions, benchmarks/LOG-routing.md)."""
-
-
-def language_of_question(question: str) -> str:
-    """ISO 639-1 code of the language that a question, however short, is most likely in."""
-    return likeliest(question, _BEFORE)
 
 
 def language_asked(said: str) -> tuple[str, str]:

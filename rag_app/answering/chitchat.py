@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from rag_app.answering.answer_language import language_of_question
 from rag_app.answering.task_router import FOLDER, Router
+from rag_app.text.languages import language_of_question
 from rag_app.types import Task
 
 NOTHING = "nothing"

@@ -25,6 +25,7 @@ from rag_app.answering.labelled_examples import (
 )
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
+from rag_app.text.languages import language_of_question
 from rag_app.types import Document, Task
 
 FOLDER = Path(__file__).resolve().parent
@@ -37,6 +38,7 @@ ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
 # By how much a task must fit better than a question; below 0: real questions were in the fit, and
 # hold everything else back already. Who computes or chats in vain leaves a question unanswered.
 _MARGINS = np.array([{Task.COMPUTATION: -0.1, Task.CHITCHAT: 0.0}.get(t, -0.2) for t in TASKS[1:]])
+_SPOKEN = ("en", "de", "es")  # what the examples are written in
 _STEEPNESS = 6.0  # of confidence over how far a task is ahead
 
 
@@ -102,6 +104,8 @@ class Router:
 
     def route(self, text: str) -> Routed:
         """What an utterance asks for; a question when unsure. Raises ModelUnavailable."""
+        if language_of_question(text) not in _SPOKEN:  # nothing is known of it
+            return Routed(Task.QUESTION, 0.5)
         said = opening(text)
         scores = self._weights.fitted.scores([said], embedded(self._embedder, [said]))[0]
         ahead = scores[1:] - scores[0] - _MARGINS

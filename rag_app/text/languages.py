@@ -99,3 +99,13 @@ def _identifier() -> Any:
 
             _model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         return _model
+
+
+_BEFORE = {"en": 3.0, "de": 1.5, "es": 1.5, "fr": 1.0}
+"""How likely languages are before a word is read, as logarithms of odds: a few words of English
+hold names of anywhere (kitchen-table questions, benchmarks/LOG-routing.md)."""
+
+
+def language_of_question(question: str) -> str:
+    """ISO 639-1 code of the language that a question, however short, is most likely in."""
+    return likeliest(question, _BEFORE)
