@@ -154,7 +154,7 @@ def _questions(library: Library, document: Document, made: Overview, waiting: bo
     if made.questions is None and waiting:
         _working(words.TRYING)
     elif not made.questions:
-        st.html(f"<p class='note'>{words.NO_QUESTIONS}</p>")
+        st.html(f"<p class='note'>{words.NO_DOCUMENT_QUESTIONS}</p>")
 
 
 def _outline(library: Library, document: Document, outline: Sequence[Heading]) -> None:

@@ -66,7 +66,7 @@ def hint(library: Library, open_settings: str) -> None:
         st.html(f"<p class='note' role='status'>{escape(words.hint(documents))}</p>")
         with st.container(key="languages_hint_buttons", horizontal=True):
             st.button(
-                words.CHOOSE, key="languages_open", type="tertiary", on_click=_open,
+                words.CHOOSE_LANGUAGE_MODEL, key="languages_open", type="tertiary", on_click=_open,
                 args=(open_settings,),
             )  # fmt: skip
             st.button(
@@ -97,7 +97,9 @@ def _offer(library: Library, picked: str) -> None:
     wanted = {words.ENGLISH: ENGLISH, words.SEVERAL: MANY.name}.get(picked)
     if wanted is None:
         own = meaning.choice if _kind(meaning.choice) == words.OWN else ""
-        wanted = st.text_input(words.FOLDER, value=own, key="settings_model_folder").strip()
+        wanted = st.text_input(
+            words.LANGUAGE_MODEL_FOLDER, value=own, key="settings_model_folder"
+        ).strip()
         if not wanted:
             return
     if wanted == meaning.choice and not meaning.notice:

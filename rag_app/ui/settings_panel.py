@@ -96,7 +96,7 @@ def _everything(library: Library, session: Session) -> None:
         if st.button(words.DELETE_NOW, key="clear_now", type="primary"):
             _clear(library)
             st.rerun()
-        st.button(words.KEEP, key="clear_keep", on_click=_keep)
+        st.button(words.SETTINGS_KEEP, key="clear_keep", on_click=_keep)
 
 
 @caught(say)

@@ -48,7 +48,7 @@ def _field(library: Library, web: WebPages) -> None:
         st.session_state["web_address"], web.again = web.again, ""
     with st.form("web", border=False, clear_on_submit=False):
         st.text_input(
-            words.ADDRESS, key="web_address", placeholder=words.EXAMPLE, autocomplete="url",
+            words.WEB_ADDRESS, key="web_address", placeholder=words.EXAMPLE, autocomplete="url",
         )  # fmt: skip
         if web.trouble:
             st.html(f"<p class='failed' role='alert'>{escape(web.trouble)}</p>")
@@ -58,7 +58,9 @@ def _field(library: Library, web: WebPages) -> None:
                 words.FETCH, key="web_fetch", icon=":material/language:", on_click=_fetch,
                 args=(library,),
             )  # fmt: skip
-            st.form_submit_button(words.CANCEL, key="web_cancel", type="tertiary", on_click=_close)
+            st.form_submit_button(
+                words.WEB_CANCEL, key="web_cancel", type="tertiary", on_click=_close
+            )
 
 
 def _coming(library: Library) -> None:
@@ -72,7 +74,7 @@ def _coming(library: Library) -> None:
         with st.container(key=f"web-{number}", horizontal=True, vertical_alignment="center"):
             line = words.fetching(one.site, one.done, one.total)
             st.html(f"<p class='working' role='status'>{escape(line)}</p>")
-            st.button(words.STOP, key=f"web_stop-{number}", type="tertiary", on_click=one.stop)
+            st.button(words.WEB_STOP, key=f"web_stop-{number}", type="tertiary", on_click=one.stop)
 
 
 def _take(library: Library, session: Session) -> None:
