@@ -73,8 +73,8 @@ def test_another_model_finds_what_a_question_in_another_language_means(browser, 
     assert ask(page) != "dogs.txt"
     page.get_by_role("button", name="Settings").click()
     option(page, words.OPTIONS[words.OWN]).click()
-    page.get_by_label(words.FOLDER).fill(str(bilingual))
-    page.get_by_label(words.FOLDER).press("Enter")
+    page.get_by_label(words.LANGUAGE_MODEL_FOLDER).fill(str(bilingual))
+    page.get_by_label(words.LANGUAGE_MODEL_FOLDER).press("Enter")
     page.get_by_role("button", name=words.USE).click()
     page.get_by_text("with the model in").wait_for()
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
