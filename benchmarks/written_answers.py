@@ -35,12 +35,13 @@ from sklearn.metrics import roc_auc_score
 
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
-from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
+from rag_app.answering.chat_generator import EMBEDDED, Grounding
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Writer
 from rag_app.answering.query_rewriting import Turn, standalone
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.settings import Settings, quiet_dependencies
@@ -52,8 +53,8 @@ CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
     "_BEFORE": ("score", "near", "says_yes"),
     "_BEFORE_WRITER": ("says_yes",),
-    "_AFTER": ("score", "near", "says_yes", "confirms", "supported"),
-    "_AFTER_WRITER": ("says_yes", "confirms", "supported"),
+    "_AFTER": ("score", "near", "says_yes", "supported"),
+    "_AFTER_WRITER": ("says_yes", "supported"),
 }
 
 
@@ -160,11 +161,9 @@ class Desk:
         writer = Writer("writer", lambda: self._model, _as_it_is, window=4_096, most_tokens=200)
         embedder = MiniLmEmbedder()
         self._known = threading.local()
-        grounding = Grounding(
-            Reader(SpanModel(), 0.0), self._model.probability, 0.0, context, self._watch
-        )
+        grounding = Grounding(Reader(SpanModel(), 0.0), 0.0, context, self._watch)
         safety = QuoteGenerator(embedder, 0.0)
-        self._generator = ChatGenerator(writer, embedder, safety, grounding)
+        self._generator = TaughtGenerator(writer, embedder, safety, grounding)
 
     def _watch(self, signals: Signals) -> None:
         self._known.signals = signals

@@ -64,6 +64,7 @@ class NoteKind(StrEnum):
     ABOUT_THE_THING = "about_the_thing"
     FOUND_BY_WORDS = "found_by_words"
     NOT_ENGLISH = "not_english"
+    COMPUTED = "computed"  # each sum, as "3 × 85 = 255"
     OTHER_LANGUAGE = "other_language"  # a sentence on what to try
 
 

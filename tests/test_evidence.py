@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.evidence import closest, gather
-from rag_app.answering.prompts import confirmation_messages, decision_messages, grounded_messages
+from rag_app.answering.prompts import Status, said_as, taught_messages, understood
 from rag_app.answering.span_model import PassageSpans, ScoredSpan
 from rag_app.types import Chunk, Passage, Span
 
@@ -95,24 +95,16 @@ def test_whatever_the_texts_the_spans_are_slices(texts, budget):
             assert isinstance(span, Span) and text[span.start - first : span.end - first] == said
 
 
-def test_messages_share_their_beginning_so_that_excerpts_are_read_once():
-    excerpts = gather("What does a ticket cost?", [passage(FERRY)], (), count, 500)
-    asked = ("What does a ticket cost?", excerpts)
-    messages = [
-        grounded_messages(*asked, "German", small=True),
-        decision_messages(*asked),
-        confirmation_messages(*asked, "Four euros."),
-    ]
-    assert len({tuple(one[:-1]) for one in messages}) == 1
-    lasts = [one[-1][1] for one in messages]
-    shared = lasts[0].index("Question: What does a ticket cost?")
-    assert len({last[:shared] for last in lasts}) == 1 and "German" in lasts[0]
-    assert "NOT IN THE DOCUMENTS" not in str(messages)
-    assert "NOT IN THE DOCUMENTS" in grounded_messages(*asked, "German")[-1][1]
+def test_questions_about_the_same_excerpts_share_their_beginning_so_that_it_is_read_once():
+    parts = [("prices.txt", FERRY)]
+    asked = ("What does a ticket cost?", "Who sails?")
+    lasts = [taught_messages(question, parts, "German")[-1][1] for question in asked]
+    shared = lasts[0].index("Question: ")
+    assert lasts[0][:shared] == lasts[1][:shared] and lasts[0].endswith("Answer in German.")
 
 
-def test_the_likeliest_sentences_are_said_again_after_the_question():
-    excerpts = gather("What does a ticket cost?", [passage(FERRY)], (), count, 500)
-    prompt = grounded_messages("What does a ticket cost?", excerpts, "English")[-1][1]
-    _, _, after = prompt.partition("Question: What does a ticket cost?")
-    assert "A ticket costs four euros." in after
+def test_a_reply_is_understood_as_it_was_taught():
+    for status in Status:
+        text = "" if status is Status.ABSENT else "The ferry costs four euros."
+        assert understood(said_as(status, text)) == (status, text)
+    assert understood("Ans") is None and understood("The ferry") is None

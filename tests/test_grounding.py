@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessageChunk
 
-from rag_app.answering.chat_generator import ChatGenerator, Grounding
+from rag_app.answering.chat_generator import Grounding
 from rag_app.answering.extraction import SpanEvidence
-from rag_app.answering.generation import Writer
+from rag_app.answering.generation import FIRST, Writer
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.span_model import PassageSpans, ScoredSpan, SpanAnswer, Vote
+from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.errors import ChatModelError
-from rag_app.types import Chunk, Passage
+from rag_app.types import Basis, Chunk, NoteKind, Passage
 from tests.fakes import WordEmbedder
 
 FERRY = "The ferry costs four euros. Bicycles travel free of charge on the ferry."
@@ -31,85 +31,111 @@ class SureReader:
         return SpanEvidence((seen,), (SpanAnswer((Vote(0, at, at + 4, 0.0),), self._odds),))
 
 
-class Judge:
-    """Says Yes with a given chance, and remembers what it was asked."""
+class Scripted:
+    """A writer that says what it is told to, and how sure it is of its first word.
 
-    def __init__(self, *chances: float) -> None:
-        self._chances = list(chances)
+    Made to begin with "Answer:", it goes on with `forced`."""
+
+    def __init__(self, reply: str, sure: float, forced: str = "") -> None:
+        self._reply, self._sure, self._forced = reply, sure, forced
         self.asked: list[str] = []
 
-    def __call__(self, messages):
+    def stream(self, messages, begun, logs):
+        assert logs
         self.asked.append(messages[-1][1])
-        chance = self._chances.pop(0) if len(self._chances) > 1 else self._chances[0]
-        if chance < 0:
+        if not self._reply:
             raise ChatModelError("The model is gone.")
-        return chance
+        words = (self._forced if begun else self._reply).split(" ")
+        for place, word in enumerate(words):
+            about = {FIRST: self._sure} if place == 0 else {}
+            yield AIMessageChunk(f" {word}" if place or begun else word, response_metadata=about)
 
 
-def written(text, reader, judge, caution, question=QUESTION):
-    model = GenericFakeChatModel(messages=iter([AIMessage(text)]))
+def written(model, reader, caution, question=QUESTION, watch=None, passages=(PASSAGE,)):
     writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
     embedder = WordEmbedder()
-    grounding = Grounding(reader, judge, caution)
-    generator = ChatGenerator(writer, embedder, QuoteGenerator(embedder, 0.0), grounding)
-    pieces = list(generator.generate(question, [PASSAGE], lambda: False))
-    return [piece.text for piece in pieces if piece.text], pieces[-1].draft
+    grounding = Grounding(reader, caution, watch=watch)
+    generator = TaughtGenerator(writer, embedder, QuoteGenerator(embedder, 0.0), grounding)
+    pieces = list(generator.generate(question, passages, lambda: False))
+    return "".join(piece.text for piece in pieces), pieces[-1].draft
 
 
-def test_what_all_are_sure_of_is_said_as_it_is_written():
-    pieces, draft = written("The ferry costs four euros.", SureReader(8.0), Judge(0.97), 0.3)
-    assert "".join(pieces) == "The ferry costs four euros." == "".join(draft.sentences)
+def test_what_all_are_sure_of_is_said():
+    text, draft = written(
+        Scripted("Answer: The ferry costs four euros.", 0.97), SureReader(8.0), 0.3
+    )
+    assert text == "The ferry costs four euros." == "".join(draft.sentences)
     assert not draft.abstained and draft.confidence > 0.5 and draft.evidence[0]
+    assert draft.basis is Basis.WRITTEN
 
 
 def test_what_all_doubt_is_not_said_but_the_closest_sentence_is_named():
-    judge = Judge(0.05)
-    pieces, draft = written("The ferry costs four euros.", SureReader(-9.0), judge, 0.4)
-    assert pieces == [] and draft.abstained and draft.sentences == ()
+    model = Scripted("Answer: The ferry costs four euros.", 0.05)
+    text, draft = written(model, SureReader(-9.0), 0.4)
+    assert text == "" and draft.abstained and draft.sentences == ()
     assert FERRY[draft.closest.start - 50 : draft.closest.end - 50] == "The ferry costs four euros."
-    assert draft.confidence < 0.4 and "Proposed answer" in judge.asked[-1]
+    assert draft.confidence < 0.4
 
 
-def test_a_doubtful_answer_that_is_confirmed_is_shown_when_it_is_whole():
-    pieces, draft = written("The ferry costs four euros.", SureReader(-2.0), Judge(0.3, 0.99), 0.35)
-    assert len(pieces) == 1 and not draft.abstained
+def test_none_is_an_abstention():
+    text, draft = written(Scripted("None", 0.98), SureReader(-9.0), 0.3)
+    assert text == "" and draft.abstained and draft.closest is not None
+
+
+def test_a_writer_that_doubts_is_made_to_answer_where_the_rest_is_sure():
+    model = Scripted("None", 0.55, forced="The ferry costs four euros.")
+    text, draft = written(model, SureReader(12.0), 0.05)
+    assert text == "The ferry costs four euros." and not draft.abstained
+    assert len(model.asked) == 2
 
 
 def test_caution_decides_what_is_said():
     drafts = [
-        written("The ferry costs four euros.", SureReader(0.0), Judge(0.55), caution)[1]
-        for caution in (0.0, 0.999)
+        written(Scripted("Answer: The ferry costs four euros.", 0.6), SureReader(0.0), caution)[1]
+        for caution in (0.0, 0.9999)
     ]
     assert [draft.abstained for draft in drafts] == [False, True]
-    assert drafts[0].confidence == drafts[1].confidence
 
 
-def test_an_answer_stays_if_nobody_is_left_to_confirm_it():
-    _, draft = written("The ferry costs four euros.", SureReader(8.0), Judge(0.9, -1.0), 0.3)
-    assert not draft.abstained and draft.confidence == 1.0
+def test_a_sum_is_worked_out_by_code_and_shown():
+    text, draft = written(
+        Scripted("Answer: The ferry costs <<4 * 3>> euros for 3 people.", 0.97),
+        SureReader(8.0),
+        0.3,
+        "What does the ferry cost for 3 people?",
+    )
+    assert text == "The ferry costs 12 euros for 3 people."
+    assert draft.basis is Basis.COMPUTED
+    [note] = [note for note in draft.notes if note.kind is NoteKind.COMPUTED]
+    assert note.values == ("4 × 3 = 12",)
 
 
-def test_a_judge_that_fails_leaves_the_question_to_another_generator():
-    _, draft = written("The ferry costs four euros.", SureReader(8.0), Judge(-1.0), 0.3)
+def test_a_sum_of_figures_that_stand_nowhere_is_not_said():
+    model = Scripted("Answer: The ferry costs <<17 * 93>> euros.", 0.97)
+    text, draft = written(model, SureReader(8.0), 0.0)
+    assert text == "" and draft.abstained
+
+
+def test_a_figure_that_stands_nowhere_is_not_said():
+    model = Scripted("Answer: The ferry costs four euros. It takes 97 minutes.", 0.97)
+    text, draft = written(model, SureReader(8.0), 0.0)
+    assert "97" not in text and "97" not in "".join(draft.sentences)
+
+
+def test_a_writer_that_fails_leaves_the_question_to_another_generator():
+    _, draft = written(Scripted("", 0.9), SureReader(8.0), 0.3)
     assert draft.generator == "quotes" and "The model is gone." in draft.notes[0].values[0]
 
 
 def test_of_a_question_in_another_language_the_reader_says_nothing():
     known = []
-    judge, question = Judge(0.9), "Was kostet denn die Überfahrt mit der Fähre für Erwachsene?"
-    model = GenericFakeChatModel(messages=iter([AIMessage("Die Fähre kostet vier Euro.")]))
-    writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
-    grounding = Grounding(SureReader(-9.0), judge, 0.0, watch=known.append)
-    embedder = WordEmbedder()
-    generator = ChatGenerator(writer, embedder, QuoteGenerator(embedder, 0.0), grounding)
-    list(generator.generate(question, [PASSAGE], lambda: False))
+    question = "Was kostet denn die Überfahrt mit der Fähre für Erwachsene?"
+    model = Scripted("Answer: Die Fähre kostet vier Euro.", 0.9)
+    written(model, SureReader(-9.0), 0.0, question, known.append)
     assert known[0].score is None and known[0].says_yes == 0.9
+    assert "Answer in German." in model.asked[0]
 
 
 def test_no_passages_no_answer():
-    _, draft = written("The ferry costs four euros.", SureReader(8.0), Judge(0.9), 0.3)
-    assert not draft.abstained
-    writer = Writer("fake", lambda: None, lambda e: e, window=4_000, most_tokens=100)
-    generator = ChatGenerator(writer, WordEmbedder(), QuoteGenerator(WordEmbedder(), 0.0))
-    [piece] = generator.generate(QUESTION, [], lambda: False)
-    assert piece.draft.abstained and piece.draft.closest is None
+    _, draft = written(Scripted("Answer: Four.", 0.9), SureReader(8.0), 0.3, passages=())
+    assert draft.abstained and draft.closest is None

@@ -27,8 +27,7 @@ class Signals:
     score: float | None = None  # the reader's log-odds of its best answer over all passages
     lead: float | None = None  # those less the log-odds of the next that says something else
     near: float | None = None  # cosine of the question and the sentence nearest to it
-    says_yes: float | None = None  # writer: chance that the passages answer the question
-    confirms: float | None = None  # writer: chance that they state the finished answer
+    says_yes: float | None = None  # writer: how sure it is that they answer the question
     supported: float | None = None  # share of the answer's sentences that a source supports
 
 
@@ -49,7 +48,6 @@ def features(signals: Signals) -> dict[str, float]:
         "lead": _bounded(signals.lead, 0.0),
         "near": _bounded(signals.near, 0.0),
         "says_yes": _log_odds(signals.says_yes),
-        "confirms": _log_odds(signals.confirms),
         "supported": _bounded(signals.supported, 0.0),
     }
 
@@ -75,6 +73,5 @@ def _log_odds(chance: float | None) -> float:
 
 _BEFORE = {"bias": -1.5, "score": 0.2, "near": 2.0, "says_yes": 1.0}
 _BEFORE_WRITER = {"bias": -0.5, "says_yes": 1.0}
-_AFTER = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 0.5, "confirms": 1.0}
-_AFTER |= {"supported": 1.0}
-_AFTER_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}
+_AFTER = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 1.0, "supported": 1.0}
+_AFTER_WRITER = {"bias": -1.0, "says_yes": 1.0, "supported": 1.0}

@@ -84,12 +84,17 @@ class Ticket:
         self._engine, self.number = engine, number
         self.said: queue.SimpleQueue[Header] = queue.SimpleQueue()
         self.ended = ""
+        self._at_first = True
+        self.first_log: float | None = None  # of the first token, where logarithms are asked for
 
     def steps(self) -> Iterator[Step]:
         """What is written, as it comes. Raises ChatModelError."""
         while not self.ended:
             said = self.said.get()
             if "tokens" in said:
+                if self._at_first and said["logs"]:
+                    self.first_log = said["logs"][0]
+                self._at_first = False
                 yield Step(said["tokens"], said["logs"])
             self.ended = said.get("end", "")
         if self.ended in ("died", "refused", "ignored"):

@@ -29,6 +29,7 @@ _LEAST_READ = -12.0  # log-odds of the reader that count no less when they fall
 _ENOUGH = 0.8  # of the probability lies among the chosen sentences
 _LEAST = 120  # tokens that are shown however sure the choice is
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
+LEFT_OUT = "…"
 _HEADINGS = 2  # innermost of a path of headings that are shown
 _MOST_PASSAGES = 8  # later ones bring more that misleads than answers
 
@@ -53,6 +54,14 @@ class Excerpt:
     def title(self) -> str:
         """What it is headed with."""
         return title(self.name, self.heading)
+
+    @property
+    def shown(self) -> str:
+        """Its text with a sign where something is left out."""
+        lines: list[str] = []
+        for text, gap in zip(self.texts, self.gaps, strict=True):
+            lines += [LEFT_OUT, one_line(text)] if gap else [one_line(text)]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

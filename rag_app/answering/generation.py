@@ -19,6 +19,7 @@ from rag_app.types import Draft, Note, NoteKind, Passage
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessageChunk
 
 
 Cancelled = Callable[[], bool]
@@ -194,7 +195,10 @@ class TokenBudget:
 
 
 Messages = Callable[[TokenBudget], Sequence[Message]]
+_StreamOf = Callable[["BaseChatModel", list[Message]], Iterator["BaseMessageChunk"]]
 
+FIRST = "first_probability"
+"""In the metadata of a writer's first chunk: how likely its first token was."""
 _EVERY = 0.07  # seconds between two pieces: smooth to the eye, cheap to draw
 _CHARACTERS_PER_TOKEN = 6  # at most, so that an endless answer ends
 
@@ -226,11 +230,31 @@ class Writer:
 
     def write(self, messages: Messages, cancelled: Cancelled) -> Iterator[str]:
         """The reply as far as it is, every 70 ms, and at its end. Raises ChatModelError."""
+        yield from self._written(messages, cancelled, lambda model, said: model.stream(said))
+
+    def write_on(
+        self, begun: str, messages: Messages, hear: Callable[[float], None], cancelled: Cancelled
+    ) -> Iterator[str]:
+        """The same, `begun` being what it has said already; only for the writer of the app.
+
+        `hear` is told how likely the first token was, before the first text comes."""
+
+        def stream(model: BaseChatModel, said: list[Message]) -> Iterator[BaseMessageChunk]:
+            for chunk in model.stream(said, begun=begun, logs=True):
+                if FIRST in chunk.response_metadata:
+                    hear(chunk.response_metadata[FIRST])
+                yield chunk
+
+        yield from self._written(messages, cancelled, stream)
+
+    def _written(
+        self, messages: Messages, cancelled: Cancelled, stream_of: _StreamOf
+    ) -> Iterator[str]:
         try:
             model = self._open()
             window = getattr(model, "window", self._window)
             room = TokenBudget(window - self._most_tokens, getattr(model, "count_tokens", None))
-            stream = self._texts(model, messages(room))
+            stream = self._texts(stream_of(model, list(messages(room))))
         except Exception as error:
             raise self._explain(error) from error
         raw, seen, drawn = "", "", time.monotonic()
@@ -255,9 +279,9 @@ class Writer:
         *_, raw = self.write(messages, cancelled)
         return "" if cancelled() else raw
 
-    def _texts(self, model: BaseChatModel, messages: Sequence[Message]) -> Iterator[str]:
+    def _texts(self, chunks: Iterator[BaseMessageChunk]) -> Iterator[str]:
         reason = None
-        for chunk in model.stream(list(messages)):
+        for chunk in chunks:
             reason = chunk.response_metadata.get("finish_reason") or reason
             yield str(chunk.text)
         if self._says_why and reason is None:  # a line that is cut looks like an end otherwise

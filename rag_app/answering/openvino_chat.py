@@ -19,6 +19,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from rag_app.answering.chatml import Decoder, Tokens, tokens_of
 from rag_app.answering.engine import Asked, Engine, Form, Ticket, engine_of
+from rag_app.answering.generation import FIRST
 from rag_app.errors import ChatModelError
 from rag_app.models.catalogue import CATALOGUE, TRAITS
 from rag_app.models.memory import lacks
@@ -148,12 +149,16 @@ class OpenVinoChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        ids, tokens = self._ids(messages), self._tokens
+        tokens = self._tokens
+        ids = [*self._ids(messages), *tokens.of_text(kwargs.get("begun", ""))]
         most = min(int(kwargs.get("max_tokens", self.most_tokens)), self.window - len(ids))
-        ticket = self._engine.ask(Asked(ids, most, tokens.ends))
+        ticket = self._engine.ask(Asked(ids, most, tokens.ends, logs=kwargs.get("logs", False)))
         try:
             for text in _until(stop or [], _texts(ticket, tokens)):
-                chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
+                sure, ticket.first_log = ticket.first_log, None
+                about = {} if sure is None else {FIRST: math.exp(sure)}
+                message = AIMessageChunk(content=text, response_metadata=about)
+                chunk = ChatGenerationChunk(message=message)
                 if run_manager is not None:
                     run_manager.on_llm_new_token(text, chunk=chunk)
                 yield chunk

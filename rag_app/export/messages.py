@@ -56,6 +56,8 @@ def sentence(note: Note) -> str:
             return f"{count(int(first), 'document')} had not been read yet."
         case NoteKind.SCANS_NOT_READ_YET:
             return f"{count(int(first), 'document')} had scanned pages that were not read yet."
+        case NoteKind.COMPUTED:
+            return f"Worked out: {'; '.join(note.values)}."
         case NoteKind.TASK_NEEDS_MODEL:
             return (
                 f"{_TASKS[first]} needs a language model, and none is chosen. {_CHOOSE}; "

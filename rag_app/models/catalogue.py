@@ -7,6 +7,7 @@ the larger two are what many of them state for the same repository and revision 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from rag_app.errors import SettingsError
 
@@ -56,11 +57,12 @@ class Model:
     memory_gb: float
     hub: Hub
     packages: Packages | None = None
+    adapter: str = ""  # what it was taught for this app: a folder in ADAPTERS
 
     @property
     def folder(self) -> str:
-        """The name of its folder: another file is another folder."""
-        return f"{self.key}-{self.sha256[:12]}"
+        """The name of its folder: another file, or another adapter, is another folder."""
+        return "-".join(filter(None, [self.key, self.sha256[:12], self.adapter]))
 
 
 SMALL = Model(
@@ -127,6 +129,12 @@ _LARGER = (
 )
 CATALOGUE = {model.key: model for model in (SMALL, DEFAULT, *_LARGER)}
 OFF = "off"
+ADAPTERS = Path(__file__).resolve().parent / "adapters"
+
+
+def is_taught(key: str) -> bool:
+    """Whether a model was taught to answer from passages."""
+    return key in CATALOGUE and bool(CATALOGUE[key].adapter)
 
 
 def model_of(key: str) -> Model | None:

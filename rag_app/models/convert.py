@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rag_app.models.adapter import NETWORK, adapt
 from rag_app.models.catalogue import TRAITS
 from rag_app.models.runtime import engine_package
 
@@ -17,10 +18,20 @@ _READABLE = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q4_K", "Q6_K", "Q8_0")
 _CONTROL, _USER_DEFINED = 3, 4  # kinds of tokens in GGUF that stand for themselves wherever seen
 
 
-def main(gguf: str, folder: str) -> int:
+def main(gguf: str, folder: str, adapter: str = "") -> int:
     """Convert; the exit status."""
     convert(Path(gguf), Path(folder))
+    if adapter:
+        put_in(Path(folder), Path(adapter))
     return 0
+
+
+def put_in(folder: Path, adapter: Path) -> None:
+    """Put an adapter into the network of a folder."""
+    network, adapted = folder / NETWORK, folder / f"adapted_{NETWORK}"
+    adapt(network, adapter, adapted)
+    for suffix in (".bin", ".xml"):
+        adapted.with_suffix(suffix).replace(network.with_suffix(suffix))
 
 
 def convert(gguf: Path, folder: Path) -> None:

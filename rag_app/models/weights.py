@@ -21,7 +21,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rag_app.errors import ModelUnavailable, RagAppError
-from rag_app.models.catalogue import CATALOGUE, OFF, SMALL, Model
+from rag_app.models.catalogue import ADAPTERS, CATALOGUE, OFF, SMALL, Model
 from rag_app.models.memory import fitting, lacks
 from rag_app.models.process import python
 from rag_app.models.sources import (
@@ -172,7 +172,8 @@ def _fetch(
 def _convert(model: Model, weights: Path, made: Path, cancelled: Cancelled) -> None:
     """Make what the engine loads, in a process of its own. Raises ModelUnavailable."""
     silent = subprocess.DEVNULL
-    command = python("rag_app.models.convert", str(weights), str(made))
+    adapter = str(ADAPTERS / model.adapter) if model.adapter else ""
+    command = python("rag_app.models.convert", str(weights), str(made), adapter)
     with subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent) as child:
         try:
             while child.poll() is None:

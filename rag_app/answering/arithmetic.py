@@ -1,0 +1,106 @@
+"""Sums that a writer leaves to code: "The nights cost <<3 * 85>> £." Pure.
+
+A language model knows which figures belong together and cannot be trusted to add them. It writes
+the sum, with figures that stand in what it was shown; code works it out and shows how."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from decimal import Decimal, DecimalException
+
+from rag_app.answering.figures import numbers
+
+OPEN = "<<"
+_SUM = re.compile(r"<<([^<>]*)>>")
+_UNFINISHED = re.compile(r"<(?:<[^<>]*>?)?\Z")
+_SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_SHOWN_AS = {"*": "×", "/": "÷", "-": "−"}
+_MOST = 200  # characters of a sum
+_COUNTED = 12  # a writer may count so many things
+_CONSTANTS = frozenset({"24", "30", "31", "52", "60", "100", "365", "366", "1000"})
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A text with its sums worked out.
+
+    `steps`: how, as "3 × 85 = 255"; `figures`: values that may now be said; `wrong`: sums that
+    cannot be worked out, or whose figures stand nowhere."""
+
+    text: str
+    steps: tuple[str, ...] = ()
+    figures: frozenset[str] = frozenset()
+    wrong: tuple[str, ...] = ()
+
+
+def computed(text: str, known: Set[str], comma: bool = False) -> Computed:
+    """The text with every whole sum in it worked out; one that is not whole yet is cut off.
+
+    `known`: the figures that may be used; `comma`: decimals come after a comma."""
+    steps: list[str] = []
+    values: set[str] = set()
+    wrong: list[str] = []
+
+    def worked_out(found: re.Match[str]) -> str:
+        value = _value(found[1], known)
+        if value is None:
+            wrong.append(found[1].strip())
+            return ""
+        said = _said(value, comma)
+        steps.append(f"{_as_shown(found[1])} = {said}")
+        values.update(option for one in numbers(said) for option in one)
+        return said
+
+    done = _SUM.sub(worked_out, _UNFINISHED.sub("", text))
+    return Computed(done, tuple(steps), frozenset(values), tuple(wrong))
+
+
+def _value(written: str, known: Set[str]) -> Decimal | None:
+    """What a sum comes to; None if it is none, or uses a figure that is not known."""
+    if len(written) > _MOST:
+        return None
+    try:
+        return _worked_out(ast.parse(written.strip(), mode="eval").body, known)
+    except (SyntaxError, ValueError, DecimalException, RecursionError):
+        return None
+
+
+def _worked_out(node: ast.expr, known: Set[str]) -> Decimal:
+    match node:
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            return _SIGNS[type(sign)](_worked_out(left, known), _worked_out(right, known))
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_worked_out(operand, known)
+        case ast.Constant(int() | float() as number) if not isinstance(number, bool):
+            value = Decimal(str(number))
+            if not _may_be_used(value, known):
+                raise ValueError(f"{number} stands nowhere")
+            return value
+    raise ValueError("not a sum")
+
+
+def _may_be_used(value: Decimal, known: Set[str]) -> bool:
+    plain = format(value.normalize(), "f")
+    counted = value == value.to_integral_value() and 0 <= value <= _COUNTED
+    return counted or plain in _CONSTANTS or plain in known
+
+
+def _said(value: Decimal, comma: bool) -> str:
+    whole = value == value.to_integral_value()
+    places = "0" if whole or abs(value) >= 100_000 else "2"
+    grouped = format(value, f"{',' if abs(value) >= 10_000 else ''}.{places}f")
+    return grouped.translate(str.maketrans(",.", ".,")) if comma else grouped
+
+
+def _as_shown(written: str) -> str:
+    spaced = re.sub(r"\s*([-+*/])\s*", r" \1 ", written.strip())
+    return "".join(_SHOWN_AS.get(sign, sign) for sign in " ".join(spaced.split()))

@@ -1,0 +1,131 @@
+"""Answers by the writer that was taught to answer from passages.
+
+It reads the excerpts once, says first whether they answer the question, and then answers in a
+sentence or two; sums it leaves to code. How sure it is of its first word is weighed with what
+reader and retrieval say, so one reading of the passages gives both the chance and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rag_app.answering import abstention
+from rag_app.answering.abstention import Signals
+from rag_app.answering.arithmetic import Computed, computed
+from rag_app.answering.attribution import claim_of, pieces_of, support_in
+from rag_app.answering.chat_generator import ChatGenerator, Writing, language_of, nothing, sayable
+from rag_app.answering.figures import invented
+from rag_app.answering.generation import Cancelled, Piece, TokenBudget, shown
+from rag_app.answering.prompts import Message, Status, said_as, taught_messages, understood
+from rag_app.text.languages import is_english
+from rag_app.types import Basis, Draft, Note, NoteKind, Passage
+
+_COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
+
+
+class TaughtGenerator(ChatGenerator):
+    """The app's own writer as a generator."""
+
+    def generate(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        cancelled: Cancelled,
+        language: str = "",
+    ) -> Iterator[Piece]:
+        """Yield pieces as they are written, then the draft with its sources.
+
+        `language`: of the answer, by its English name; empty: the question's."""
+        if not passages:
+            yield Piece(draft=Draft((), (), 0.0, abstained=True))
+            return
+        evidence = self._evidence(question, passages)
+        asked = Writing(question, passages, evidence, language or language_of(question))
+        yield from self._composed(
+            self._replies(asked, cancelled),
+            lambda raw: self._sayable(asked, raw),
+            lambda raw, notes: self._judged(asked, raw, notes),
+            lambda: self._safety.generate(question, passages, cancelled),
+            cancelled,
+        )
+
+    def _messages(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
+        self._gather(asked, room, taught_messages(asked.question, (), asked.language))
+        parts = [(one.title, one.shown) for one in asked.excerpts]
+        return taught_messages(asked.question, parts, asked.language)
+
+    def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
+        """What is written, as far as it is; no more than the status where that is doubtful.
+
+        Where all that is known speaks for an answer and the writer says that there is none, it is
+        made to go on after the word with which an answer begins."""
+        begun = ""
+        heard: list[float] = []
+        while True:
+            for raw in self.writer.write_on(
+                begun, lambda room: self._messages(asked, room), heard.append, cancelled
+            ):
+                said = understood(begun + raw)
+                if said is None:
+                    continue
+                if not begun:
+                    self._look(asked, said[0], heard)
+                    if not asked.shows:
+                        yield said_as(Status.ABSENT, "")
+                        return
+                    if said[0] is Status.ABSENT:
+                        break
+                yield begun + raw
+            else:
+                return
+            begun = said_as(Status.ANSWERED, "").rstrip()
+
+    def _look(self, asked: Writing, status: Status, heard: Sequence[float]) -> None:
+        """Whether what is known speaks for an answer, now that the writer has said its part."""
+        if asked.signals.says_yes is not None:
+            return
+        sure = heard[0] if heard else 1.0
+        says_yes = 1.0 - sure if status is Status.ABSENT else sure
+        asked.signals = Signals(says_yes=says_yes)
+        evidence = asked.evidence
+        if evidence is not None and evidence.answers and is_english(asked.question):
+            asked.signals = Signals(evidence.score, evidence.lead, asked.near, says_yes)
+        asked.chance = abstention.before(asked.signals)
+        asked.shows = asked.chance >= self._grounding.caution
+
+    def _worked_out(self, asked: Writing, text: str) -> Computed:
+        return computed(text, asked.known, asked.language in _COMMA)
+
+    def _sayable(self, asked: Writing, raw: str) -> str:
+        """As much of a reply so far as may be shown."""
+        said = understood(raw)
+        if said is None or said[0] is Status.ABSENT:
+            return ""
+        done = self._worked_out(asked, shown(said[1]))
+        return "" if done.wrong else sayable(done.text, asked.known | done.figures)
+
+    def _judged(self, asked: Writing, raw: str, notes: tuple[Note, ...]) -> Draft:
+        """The draft, or an abstention that carries the closest sentence."""
+        status, text = understood(raw) or (Status.ANSWERED, raw)
+        if status is Status.ABSENT:
+            return nothing(asked, asked.chance, notes)
+        done = self._worked_out(asked, text)
+        allowed = asked.known | done.figures
+        pieces = pieces_of(done.text)
+        kept = "".join(p for p in pieces if not invented(claim_of(p), allowed)).strip()
+        if done.wrong or not any(c.isalnum() for c in kept):
+            return nothing(asked, asked.chance, notes)
+        told = " ".join([asked.question, *done.figures])
+        draft = self._matched(
+            kept, notes, lambda: support_in(kept, asked.excerpts, self._embedder, told)
+        )
+        asked.signals = replace(asked.signals, supported=draft.confidence)
+        if self._grounding.watch:
+            self._grounding.watch(asked.signals)
+        chance = abstention.after(asked.signals)
+        if chance < self._grounding.caution:
+            return nothing(asked, chance, notes)
+        if done.steps:
+            notes = (*draft.notes, Note(NoteKind.COMPUTED, done.steps))
+            return replace(draft, confidence=chance, basis=Basis.COMPUTED, notes=notes)
+        return replace(draft, confidence=chance)

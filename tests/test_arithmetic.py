@@ -1,0 +1,54 @@
+"""Sums that a writer leaves to code."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.answering.arithmetic import computed
+
+KNOWN = {"85", "3.5", "1250", "960"}
+
+
+def test_a_sum_is_worked_out_and_shown():
+    found = computed("The nights cost <<3 * 85>> £.", KNOWN)
+    assert found.text == "The nights cost 255 £."
+    assert found.steps == ("3 × 85 = 255",)
+    assert "255" in found.figures
+
+
+def test_what_is_not_whole_has_two_decimals():
+    assert computed("<<1250 / 85>> each", KNOWN).text == "14.71 each"
+    assert computed("<<1250 / 85>> je Stück", KNOWN, comma=True).text == "14,71 je Stück"
+
+
+def test_large_results_are_grouped():
+    assert computed("<<1250 * 960>>", KNOWN).text == "1,200,000"
+    assert computed("<<1250 * 960>>", KNOWN, comma=True).text == "1.200.000"
+
+
+def test_a_figure_that_stands_nowhere_is_not_used():
+    found = computed("It costs <<17 * 85>> £.", KNOWN)
+    assert found.wrong == ("17 * 85",)
+    assert not found.steps
+
+
+def test_months_and_things_that_are_counted_may_be_used():
+    assert computed("<<960 * 12>>", KNOWN).text == "11,520"
+    assert computed("<<1 + 1 + 1>> people", KNOWN).text == "3 people"
+    assert computed("<<85 / 1250 * 100>> %", KNOWN).text == "6.80 %"
+
+
+def test_a_sum_that_is_not_whole_yet_is_held_back():
+    for part in ("It is <", "It is <<", "It is <<3 *", "It is <<3 * 85>"):
+        assert computed(part, KNOWN).text == "It is "
+
+
+def test_nothing_but_sums_is_worked_out():
+    for written in ("2 ** 85", "__import__('os')", "85 / 0", "85 +", "f(85)", "85 < 3", "True"):
+        found = computed(f"It is <<{written}>>.", KNOWN)
+        assert not found.steps
+        assert "<<" not in found.text or found.text.startswith("It is <<85 <")
+
+
+@given(st.text("0123456789+-*/(). <>eE", max_size=300))
+def test_no_text_breaks_it(text):
+    computed(text, KNOWN)

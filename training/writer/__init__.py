@@ -1,0 +1,1 @@
+"""How the writer is taught to answer from passages: README.md, "The writer"."""

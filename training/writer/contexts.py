@@ -1,0 +1,116 @@
+"""Contexts and what is asked about them, as they are taught. Pure.
+
+A context is what a search shows; many questions are asked of each, because the passages cost most
+to read (they are read once for all of their questions, see `packing`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_app.answering.prompts import (
+    Message,
+    Status,
+    rewriting_messages,
+    said_as,
+    taught_messages,
+)
+
+HERE = Path(__file__).resolve().parent / "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What the model is shown, and what it is to write."""
+
+    messages: list[Message]
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A question in a conversation, and as it would be asked without it."""
+
+    turns: tuple[tuple[str, str], ...]  # questions and answers before it
+    question: str
+    standalone: str
+
+    @property
+    def lesson(self) -> Lesson:
+        """As it is taught."""
+        return Lesson(rewriting_messages(self.question, self.turns), self.standalone)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what is to be said; `language` is that of the answer, by its English name."""
+
+    question: str
+    language: str
+    status: Status
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Passages as (title, text), questions about them, and conversations about them."""
+
+    passages: tuple[tuple[str, str], ...]
+    asked: tuple[Asked, ...]
+    follow_ups: tuple[FollowUp, ...] = ()
+
+    def lesson(self, one: Asked) -> Lesson:
+        """A question as it is taught."""
+        messages = taught_messages(one.question, self.passages, one.language)
+        return Lesson(messages, said_as(one.status, one.answer))
+
+    @property
+    def lessons(self) -> list[Lesson]:
+        """All questions about the passages."""
+        return [self.lesson(one) for one in self.asked]
+
+
+def read(path: Path) -> list[Context]:
+    """The contexts of a file, one a line."""
+    return [_of(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def written() -> Iterator[Context]:
+    """The contexts that were written for this."""
+    for path in sorted(HERE.glob("*.jsonl")):
+        yield from read(path)
+
+
+def write(path: Path, contexts: Iterable[Context]) -> None:
+    """A file of contexts, one a line."""
+    lines = [
+        json.dumps(
+            {
+                "passages": [{"title": title, "text": text} for title, text in one.passages],
+                "questions": [
+                    {"q": a.question, "language": a.language, "status": a.status, "a": a.answer}
+                    for a in one.asked
+                ],
+            },
+            ensure_ascii=False,
+        )
+        for one in contexts
+    ]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _of(row: dict[str, Any]) -> Context:
+    return Context(
+        tuple((one["title"], one["text"]) for one in row["passages"]),
+        tuple(
+            Asked(one["q"], one["language"], Status(one["status"]), one["a"])
+            for one in row["questions"]
+        ),
+        tuple(
+            FollowUp(tuple((q, a) for q, a in one["history"]), one["q"], one["standalone"])
+            for one in row.get("follow_ups", [])
+        ),
+    )
