@@ -12,7 +12,7 @@ from rag_app.answering.generation import Cancelled, Generator, Piece, apart, pie
 from rag_app.answering.quotes import TOKEN, QuoteGenerator, rarity, stem, telling
 from rag_app.answering.summarisation import tells
 from rag_app.retrieval.retriever import query_words
-from rag_app.text.languages import NAMES, is_english, language
+from rag_app.text.languages import NAMES, is_english, language, language_of_question
 from rag_app.text.scripts import compared, runs
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Span
@@ -52,14 +52,14 @@ def wished(wish: str, language: str) -> str:
 
 
 class InLanguage:
-    """A generator whose answers are to be in one language.
+    """A generator whose answers are to be in one language, empty: the question's.
 
-    A chat model is told so; of the others, whose words are the documents' own, a note says that
-    they cannot."""
+    A chat model is told so, and what was searched for in the documents' language; of the others,
+    whose words are the documents' own, a note says that they cannot."""
 
-    def __init__(self, generator: Generator, language: str) -> None:
+    def __init__(self, generator: Generator, language: str, searched: str = "") -> None:
         self.name = generator.name
-        self._generator, self._language = generator, language
+        self._generator, self._language, self._searched = generator, language, searched
 
     def warm(self) -> None:
         """Load what it needs now. Raises ModelUnavailable."""
@@ -70,7 +70,11 @@ class InLanguage:
     ) -> Iterator[Piece]:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
         if isinstance(self._generator, ChatGenerator):
-            question = wished(question, self._language)
+            yield from self._generator.generate(
+                question, passages, cancelled, self._language, self._searched
+            )
+            return
+        if not self._language:
             yield from self._generator.generate(question, passages, cancelled)
             return
         note = Note(NoteKind.LANGUAGE_NEEDS_MODEL, (self._language,))
@@ -300,6 +304,17 @@ def documents_in_other_language(question: str, documents: Sequence[Document], en
     what = f"in {NAMES[asked]}" if asked in NAMES else f"not in {named[0]}"
     tries = f"{BY_MEANING}; or {BY_MODEL}" if english else BY_MODEL
     return APART.format(what, " and ".join(named), named[0], tries)
+
+
+def language_to_search_in(question: str, documents: Sequence[Document]) -> str:
+    """The language of most documents by its English name; empty if the question is in it."""
+    weights: dict[str, int] = {}
+    for document in documents:
+        if document.language in NAMES:
+            weights[document.language] = weights.get(document.language, 0) + document.chunks
+    asked = language_of_question(question)
+    most = max(weights, key=lambda code: weights[code], default=asked)
+    return "" if most == asked or len(question.split()) < _FEWEST else NAMES[most]
 
 
 def said_so(draft: Draft, sentence: str) -> Draft:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 
 from rag_app.answering.generation import Cancelled, Generator, Piece
 from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.ranking import fused
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.types import (
     Answer,
@@ -94,6 +95,7 @@ NOT_FOUND = "I could not find an answer to this in your documents."
 APP = "app"
 """The generator of what the app says of itself, about no document."""
 
+_AS_TYPED = 0.3  # what a follow-up finds as it was typed, of what it finds written out
 Locate = Callable[[Citation], Citation]
 """Gives a citation the boxes where its quote stands on the picture of its page."""
 
@@ -105,14 +107,23 @@ class AskContext:
     question: str  # as it was typed
     task: Task = Task.QUESTION
     rewritten_query: str = ""  # empty: it was searched for as it was typed
+    translated_query: str = ""  # in the documents' language, if the question is in another
     generator: str = ""  # the name of what was asked to answer
     remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
     locate: Locate = lambda citation: citation
 
     @property
     def query(self) -> str:
-        """What is searched for and answered."""
+        """What is answered."""
         return self.rewritten_query or self.question
+
+    @property
+    def wordings(self) -> dict[str, float]:
+        """What is searched for, and what each finding counts: what was typed is always searched."""
+        found = {self.query: 1.0}
+        if self.translated_query:
+            found[self.translated_query] = 1.0
+        return {self.question: _AS_TYPED} | found
 
 
 def finalize(
@@ -145,12 +156,17 @@ def finalize(
 def build_chain(
     retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
 ) -> Runnable[dict[str, Any], dict[str, Any]]:
-    """{"question"} -> {"question", "passages", "answer"}; streams the keys in that order."""
+    """{"question", "wordings"} -> {…, "passages", "answer"}; streams the keys in that order."""
 
     def write(found: dict[str, Any]) -> Iterator[Piece]:
         yield from generator.generate(found["question"], found["passages"], cancelled)
 
-    sources = RunnableLambda(_question) | retriever | RunnableLambda(_passages)
+    def find(given: dict[str, Any]) -> list[Passage]:
+        wordings: Mapping[str, float] = given.get("wordings") or {given["question"]: 1.0}
+        found = retriever.batch(list(wordings))
+        return fused(list(map(_passages, found)), list(wordings.values()), retriever.k)
+
+    sources = RunnableLambda(find)
     return RunnablePassthrough.assign(passages=sources) | RunnablePassthrough.assign(
         answer=RunnableLambda(write)
     )
@@ -168,7 +184,7 @@ def ask(
     written = Piece()
     try:
         for part in build_chain(retriever, generator, cancelled).stream(
-            {"question": context.query}
+            {"question": context.query, "wordings": context.wordings}
         ):
             if "passages" in part:
                 passages, found_at = tuple(part["passages"]), time.perf_counter()
@@ -220,11 +236,6 @@ def say(question: str, sentence: str) -> Iterator[Event]:
     yield Sources(())
     nothing = Timing(0.0, 0.0)
     yield Finished(Answer(question, sentence, "", True, 0.0, APP, (), (), nothing, Task.CHITCHAT))
-
-
-def _question(given: dict[str, Any]) -> str:
-    question: str = given["question"]
-    return question
 
 
 def _passages(found: list[LangChainDocument]) -> list[Passage]:

@@ -65,6 +65,7 @@ class Writing:
     """One question on its way to an answer."""
 
     question: str
+    wordings: tuple[str, ...]  # the same, and in the documents' language if that is another
     passages: Sequence[Passage]
     evidence: SpanEvidence | None
     language: str = ""
@@ -108,14 +109,17 @@ class ChatGenerator:
         passages: Sequence[Passage],
         cancelled: Cancelled,
         language: str = "",
+        searched: str = "",
     ) -> Iterator[Piece]:
         """Yield pieces as they are written, then the draft with its sources.
 
-        `language`: of the answer, by its English name; empty: the question's."""
+        `language`: of the answer, by its English name; empty: the question's. `searched`: the
+        question in the documents' language, by which their sentences are weighed; empty: as it
+        is asked."""
         if not passages:
             yield Piece(draft=Draft((), (), 0.0, abstained=True))
             return
-        asked = Writing(question, passages, self._evidence(question, passages), language)
+        asked = self._begun(question, passages, language, searched)
         yield from self._composed(
             self.writer.write(lambda room: self._asked(asked, room), cancelled),
             lambda raw: sayable(shown(raw), asked.known),
@@ -123,6 +127,13 @@ class ChatGenerator:
             lambda: self._safety.generate(question, passages, cancelled),
             cancelled,
         )
+
+    def _begun(
+        self, question: str, passages: Sequence[Passage], language: str, searched: str
+    ) -> Writing:
+        wordings = tuple(filter(None, (question, searched)))
+        evidence = self._evidence(wordings[-1], passages)
+        return Writing(question, wordings, passages, evidence, language or language_of(question))
 
     def compose(
         self, messages: Messages, sources: Sources, otherwise: Otherwise, cancelled: Cancelled
@@ -205,12 +216,12 @@ class ChatGenerator:
         seen = asked.evidence.seen if asked.evidence else ()
         most = min(left, given.context)
         nearness = partial(self._nearness, asked)
-        asked.show(gather(asked.question, asked.passages, seen, count, most, nearness))
+        asked.show(gather(asked.wordings, asked.passages, seen, count, most, nearness))
 
     def _nearness(self, asked: Writing, texts: Sequence[str]) -> Sequence[float]:
         try:
             vectors = np.asarray(self._embedder.embed_documents(list(texts)))
-            near = vectors @ np.asarray(self._embedder.embed_query(asked.question))
+            near = np.max([vectors @ self._embedder.embed_query(w) for w in asked.wordings], axis=0)
         except ModelUnavailable:
             return [0.0] * len(texts)
         asked.near = float(near.max())

@@ -9,7 +9,7 @@ among them, or the room is full."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from rag_app.answering.span_model import CELLS, PassageSpans, log_sum
@@ -77,7 +77,7 @@ class _Sentence:
 
 
 def gather(
-    question: str,
+    wordings: Sequence[str],
     passages: Sequence[Passage],
     seen: Sequence[PassageSpans],
     count_tokens: CountTokens,
@@ -86,10 +86,11 @@ def gather(
 ) -> tuple[Excerpt, ...]:
     """The likeliest sentences with their neighbours, about `budget` tokens at most.
 
-    `seen` is what the reader sees in each passage; empty where there is no reader. The likeliest
-    place comes last: a small model heeds most what it has just read."""
+    `wordings`: the question, in one language or more; what suits one of them is enough. `seen` is
+    what the reader sees in each passage; empty where there is no reader. The likeliest place comes
+    last: a small model heeds most what it has just read."""
     shown = passages if budget > _roomy(passages) else passages[:_MOST_PASSAGES]
-    found = _weighed(question, shown, _split(shown), seen, nearness)
+    found = _weighed(wordings, shown, _split(shown), seen, nearness)
     titles = [title(p.name, p.chunk.heading) for p in shown]
     sizes = count_tokens([*titles, *(one_line(one.text) for one in found)])
     sized = [
@@ -139,7 +140,7 @@ def _split(passages: Sequence[Passage]) -> list[_Sentence]:
 
 
 def _weighed(
-    question: str,
+    wordings: Sequence[str],
     passages: Sequence[Passage],
     found: Sequence[_Sentence],
     seen: Sequence[PassageSpans],
@@ -148,19 +149,25 @@ def _weighed(
     """The sentences with the odds that they hold the answer."""
     held = [stems(one.text) for one in found]
     about = [stems(f"{p.name} {p.chunk.heading}") for p in passages]
-    weight = rarity(telling(question), held)
-    total = sum(weight.values()) or 1.0
+    weights = [rarity(telling(wording), held) for wording in wordings]
     headed = [f"{passages[one.passage].chunk.heading}. {one_line(one.text)}" for one in found]
     near = nearness(headed) if nearness and found else [0.0] * len(found)
     weighed = []
     for one, words, nearby in zip(found, held, near, strict=True):
         titles = about[one.passage]
-        share = sum(w * (1.0 if k in words else 0.5 * (k in titles)) for k, w in weight.items())
+        share = max(_share(weight, words, titles) for weight in weights)
         prior = math.log(max(passages[one.passage].score, 1e-6))
         odds = _READ * _read(one, passages, seen) + _FOUND * prior + _NEAR * float(nearby)
-        odds += _WORDS * share / total
+        odds += _WORDS * share
         weighed.append(replace(one, odds=odds))
     return weighed
+
+
+def _share(weight: Mapping[str, float], words: Set[str], titles: Set[str]) -> float:
+    """Of a question's telling words, what a sentence holds, or by half what it stands under."""
+    total = sum(weight.values()) or 1.0
+    held = sum(w * (1.0 if k in words else 0.5 * (k in titles)) for k, w in weight.items())
+    return held / total
 
 
 def _read(one: _Sentence, passages: Sequence[Passage], seen: Sequence[PassageSpans]) -> float:

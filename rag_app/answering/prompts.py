@@ -29,6 +29,7 @@ class Status(StrEnum):
 # What a taught writer begins with; the first token of each is one that no other begins with.
 _SAID = {Status.ANSWERED: "Answer: ", Status.PARTLY: "Partly: ", Status.ABSENT: "None"}
 _ALONE = "Write the last question so that it can be understood alone."
+_TRANSLATE = "Translate the question into {0}. Write the translation only."
 _TAUGHT = "Answer from the passages, or say None."
 
 
@@ -48,6 +49,11 @@ def rewriting_messages(question: str, turns: Sequence[tuple[str, str]]) -> list[
     answers before it."""
     said = "\n".join(f"Q: {one_line(q)}\nA: {one_line(a) or '-'}" for q, a in turns)
     return [("system", _ALONE), ("human", f"{said}\nLast question: {one_line(question)}")]
+
+
+def translation_messages(question: str, language: str) -> list[Message]:
+    """What a model is asked for a question in another language, by its English name."""
+    return [("system", _TRANSLATE.format(language)), ("human", one_line(question))]
 
 
 def said_as(status: Status, answer: str) -> str:

@@ -91,6 +91,14 @@ def cleaned(reply: str, question: str, turns: Sequence[Turn] = ()) -> str:
     return made if _telling(made) & said else question
 
 
+def cleaned_translation(reply: str, question: str) -> str:
+    """The question in a model's translation; empty if it is none."""
+    lines = [line for line in _THOUGHT.sub("", reply).strip().splitlines() if line.strip()]
+    made = _unquoted(lines[0].strip(_BOLD)) if len(lines) == 1 else ""
+    same = made.casefold().strip(" ?") == question.casefold().strip(" ?")
+    return "" if same or len(made) > 3 * len(question) + _ADDED else made
+
+
 def _unquoted(text: str) -> str:
     """Without the quotation marks around the whole of it; `"A" or "B"?` keeps its own."""
     inner = text[1:-1].strip()

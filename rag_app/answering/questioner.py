@@ -15,6 +15,7 @@ from rag_app.answering.answer_language import (
     in_any_language,
     language_asked,
     language_of_task,
+    language_to_search_in,
 )
 from rag_app.answering.ask_options import (
     DEFAULT_OPTIONS,
@@ -32,12 +33,12 @@ from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
-from rag_app.answering.prompts import Message
+from rag_app.answering.prompts import Message, translation_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, wanted
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
-from rag_app.errors import ModelUnavailable
+from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
@@ -189,14 +190,15 @@ class Questioner:
 
     def _question(self, asked: _Request) -> Iterator[Event]:
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
-        fit = in_any_language(asked.by, asked.caution)
-        by = InLanguage(fit, asked.language) if asked.language else fit
+        searched = self._in_documents_language(whole, asked)
+        by = InLanguage(in_any_language(asked.by, asked.caution), asked.language, searched)
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
         context = AskContext(
             asked.said,
             Task.QUESTION,
             whole if whole != asked.said else "",
+            searched,
             by.name,
             lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
             self._locate,
@@ -227,6 +229,20 @@ class Questioner:
 
         return Rewriter(ask).rewrite(question, turns, stop.is_set)
 
+    def _in_documents_language(self, question: str, asked: _Request) -> str:
+        """The question in the language of most documents, if that is not its own; else empty."""
+        if not isinstance(asked.by, ChatGenerator):
+            return ""
+        tongue = language_to_search_in(question, asked.readable)
+        if not tongue:
+            return ""
+        messages = translation_messages(question, tongue)
+        try:
+            said = asked.by.writer.whole(lambda _: messages, asked.stop.is_set)
+        except ChatModelError:
+            return ""
+        return query_rewriting.cleaned_translation(said, question)
+
     def _task(self, task: TaskRequest, asked: _Request) -> Iterator[Event]:
         named = self._meant(task, asked)
         documents = named.documents or asked.readable
@@ -237,6 +253,7 @@ class Questioner:
             asked.said,
             task.kind,
             task.wish if task.wish != asked.said else "",
+            "",
             asked.by.name,
             lambda draft: (*draft.notes, *_taken(task, documents, draft), *asked.coverage()),
             self._locate,

@@ -13,7 +13,7 @@ from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.arithmetic import Computed, computed
 from rag_app.answering.attribution import claim_of, pieces_of, support_in
-from rag_app.answering.chat_generator import ChatGenerator, Writing, language_of, nothing, sayable
+from rag_app.answering.chat_generator import ChatGenerator, Writing, nothing, sayable
 from rag_app.answering.figures import invented
 from rag_app.answering.generation import Cancelled, Piece, TokenBudget, shown
 from rag_app.answering.prompts import Message, Status, said_as, taught_messages, understood
@@ -32,15 +32,15 @@ class TaughtGenerator(ChatGenerator):
         passages: Sequence[Passage],
         cancelled: Cancelled,
         language: str = "",
+        searched: str = "",
     ) -> Iterator[Piece]:
         """Yield pieces as they are written, then the draft with its sources.
 
-        `language`: of the answer, by its English name; empty: the question's."""
+        `language` and `searched`: as for any chat model."""
         if not passages:
             yield Piece(draft=Draft((), (), 0.0, abstained=True))
             return
-        evidence = self._evidence(question, passages)
-        asked = Writing(question, passages, evidence, language or language_of(question))
+        asked = self._begun(question, passages, language, searched)
         yield from self._composed(
             self._replies(asked, cancelled),
             lambda raw: self._sayable(asked, raw),
@@ -88,7 +88,7 @@ class TaughtGenerator(ChatGenerator):
         says_yes = 1.0 - sure if status is Status.ABSENT else sure
         asked.signals = Signals(says_yes=says_yes)
         evidence = asked.evidence
-        if evidence is not None and evidence.answers and is_english(asked.question):
+        if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
             asked.signals = Signals(evidence.score, evidence.lead, asked.near, says_yes)
         asked.chance = abstention.before(asked.signals)
         asked.shows = asked.chance >= self._grounding.caution

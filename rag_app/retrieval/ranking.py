@@ -127,6 +127,21 @@ def shares(found: Sequence[Passage]) -> list[Passage]:
     return [replace(passage, score=passage.score / total) for passage in found]
 
 
+def fused(found: Sequence[Sequence[Passage]], weights: Sequence[float], most: int) -> list[Passage]:
+    """The best of what several wordings of a question found, weighed by wording."""
+    if len(found) == 1:
+        return list(found[0])
+    scores: dict[str, float] = {}
+    passages: dict[str, Passage] = {}
+    for one, weight in zip(found, weights, strict=True):
+        for passage in one:
+            key = passage.chunk.id
+            passages.setdefault(key, passage)
+            scores[key] = scores.get(key, 0.0) + weight * passage.score
+    best = sorted(passages, key=lambda key: -scores[key])[:most]
+    return shares([replace(passages[key], score=scores[key]) for key in best])
+
+
 # What a question asks for: words worth looking for, exact phrases, and whether figures. Pure.
 
 STOPWORDS = frozenset(
