@@ -17,6 +17,7 @@ from rag_app.answering.prompts import (
     rewriting_messages,
     said_as,
     taught_messages,
+    translation_messages,
 )
 
 HERE = Path(__file__).resolve().parent / "examples"
@@ -82,6 +83,17 @@ def written() -> Iterator[Context]:
     """The contexts that were written for this."""
     for path in sorted(HERE.glob("*.jsonl")):
         yield from read(path)
+
+
+def translations() -> list[Lesson]:
+    """Questions to be searched in another language."""
+    rows = [
+        json.loads(line)
+        for line in (HERE.parent / "translations.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    return [
+        Lesson(translation_messages(row["question"], row["to"]), row["translation"]) for row in rows
+    ]
 
 
 def write(path: Path, contexts: Iterable[Context]) -> None:

@@ -20,7 +20,6 @@ from torch import Tensor
 from rag_app.answering.chatml import Tokens
 from training.writer.contexts import Lesson
 
-
 _LENGTH, _REPLIES = 64, 64  # tokens of a pack, and of its replies, are multiples of these
 
 
@@ -52,13 +51,12 @@ class Pack:
         return self.at, self.targets, self.weights
 
     def mask(self) -> Tensor:
-        """Which token sees which, (1, 1, n, n), added to the scores."""
+        """Which token (row) sees which (column), (1, 1, n, n), boolean."""
         order = np.arange(len(self.ids))
         sees = (order[:, None] >= order[None, :]) & (
             (self.parts[None, :] == 0) | (self.parts[:, None] == self.parts[None, :])
         )
-        lowest = torch.finfo(torch.bfloat16).min
-        return torch.where(torch.from_numpy(sees), 0.0, lowest).to(torch.bfloat16)[None, None]
+        return torch.from_numpy(sees)[None, None]
 
 
 def pack(lessons: Sequence[Lesson], tokens: Tokens, first_weight: float, most: int) -> list[Pack]:

@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from torch.nn import functional
 
 from rag_app.answering.chatml import tokens_of
-from training.writer.contexts import Context, read, written
+from training.writer.contexts import Context, read, translations, written
 from training.writer.packing import Pack, pack
 
 RANK, SCALE = 16, 32  # of the adapter; what it adds is scaled by SCALE / RANK
@@ -130,7 +130,8 @@ class Run:
             contexts += taught(read(path))
         groups = [one.lessons for one in contexts]
         talks = [talk.lesson for one in contexts for talk in one.follow_ups]
-        groups += [talks[at : at + TALKS] for at in range(0, len(talks), TALKS)]
+        for some in (talks, translations()):
+            groups += [some[at : at + TALKS] for at in range(0, len(some), TALKS)]
         packs = [p for one in groups for p in pack(one, tokens, FIRST_WEIGHT, MOST_TOKENS)]
         return [one.padded() for one in packs]
 

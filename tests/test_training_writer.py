@@ -1,0 +1,127 @@
+"""What teaches the writer: lessons, and how they are packed so that passages are read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_app.answering.prompts import Status
+from training.writer import contexts, train
+from training.writer.contexts import Asked, Context, FollowUp, Lesson
+from training.writer.from_spans import Wanted, is_faithful
+from training.writer.packing import pack
+
+PASSAGES = (("ferry.txt", "The ferry costs four euros.\nBicycles travel free."),)
+CONTEXT = Context(
+    PASSAGES,
+    (
+        Asked("what does it cost", "English", Status.ANSWERED, "The ferry costs four euros."),
+        Asked("who steers", "English", Status.ABSENT, ""),
+        Asked("und Räder?", "German", Status.PARTLY, "Räder fahren frei."),
+    ),
+    (FollowUp((("what does it cost", "Four."),), "and bicycles?", "What do bicycles cost?"),),
+)
+
+
+@dataclass
+class Letters:
+    """A tokenizer of letters."""
+
+    controls: dict[str, int] = field(default_factory=lambda: {"<|im_end|>": 1})
+
+    def of_text(self, text: str) -> list[int]:
+        return [2 + ord(letter) % 90 for letter in text]
+
+    def of_messages(self, messages) -> list[int]:
+        assert {role for role, _ in messages} <= {"system", "user", "assistant"}
+        return [0, *(token for _, text in messages for token in [*self.of_text(text), 1])]
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    torch.manual_seed(1)
+    config = Qwen2Config(
+        vocab_size=96,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        attn_implementation="sdpa",
+    )
+
+    class Adapted:
+        def __init__(self) -> None:
+            self.model = Qwen2ForCausalLM(config).eval()
+
+        def get_base_model(self):
+            return self.model
+
+    return Adapted()
+
+
+def test_what_is_packed_costs_what_it_costs_alone(tiny):
+    [packed] = pack(CONTEXT.lessons, Letters(), 1.0, 5_000)
+    alone = [pack([one], Letters(), 1.0, 5_000)[0] for one in CONTEXT.lessons]
+    with torch.no_grad():
+        whole = train.loss_of(tiny, packed.padded())
+        parts = [train.loss_of(tiny, one) for one in alone]
+    assert float(whole) == pytest.approx(sum(map(float, parts)), rel=1e-2)
+
+
+def test_passages_are_read_once():
+    [packed] = pack(CONTEXT.lessons, Letters(), 1.0, 5_000)
+    assert len(packed.ids) < sum(
+        len(pack([one], Letters(), 1.0, 5_000)[0].ids) for one in CONTEXT.lessons
+    )
+    assert train.replies_of(packed) == 3
+
+
+@given(st.integers(60, 400))
+@settings(max_examples=30)
+def test_no_question_is_lost_however_short_a_sequence_may_be(most):
+    packs = pack(CONTEXT.lessons, Letters(), 1.0, most)
+    assert sum(map(train.replies_of, packs)) == 3
+    for one in packs:
+        follows = [*one.ids.tolist(), None]
+        inside = [
+            follows[at + 1] == target
+            for at, target, place in zip(one.at, one.targets, range(len(one.at)), strict=True)
+            if target != 1 and place
+        ]
+        assert all(inside)
+
+
+def test_contexts_are_read_as_they_were_written(tmp_path):
+    contexts.write(tmp_path / "a.jsonl", [CONTEXT])
+    [read] = contexts.read(tmp_path / "a.jsonl")
+    assert read.passages == CONTEXT.passages and read.asked == CONTEXT.asked
+
+
+def test_what_was_written_for_teaching_is_well_formed():
+    found = list(contexts.written())
+    assert len(found) >= 200
+    for one in found:
+        for asked in one.asked:
+            assert (asked.status is Status.ABSENT) == (asked.answer == "")
+        for talk in one.follow_ups:
+            assert talk.turns and talk.standalone
+    assert all(isinstance(one, Lesson) for one in contexts.translations())
+
+
+def test_a_sentence_is_kept_only_if_it_holds_its_span_and_nothing_new():
+    from training.data import Example, Span
+
+    text = "The ferry costs four euros since 2021."
+    example = Example("x", "what does the ferry cost", text, (Span("four euros", 16),))
+    wanted = Wanted(example, "four euros", text)
+    assert is_faithful("The ferry costs four euros.", wanted, text)
+    assert not is_faithful("The ferry costs five euros.", wanted, text)
+    assert not is_faithful("The ferry to Ulm costs four euros.", wanted, text)
+    assert not is_faithful("What does the ferry cost? four euros", wanted, text)
