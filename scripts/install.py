@@ -28,6 +28,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+# What is installed follows from these: the last one names the language model.
+FINGERPRINTED = (
+    *("pyproject.toml", "constraints.txt", "scripts/install.py"),
+    "rag_app/models/catalogue.py",
+)
 OLDEST = (3, 11)
 NEWEST = (3, 14)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -76,7 +81,7 @@ def venv_version(venv: Path) -> str:
 def fingerprint(root: Path, python_version: str) -> str:
     """Changes whenever there is something to install: other pins, another Python, another place."""
     digest = hashlib.sha256()
-    for part in ("pyproject.toml", "constraints.txt", "scripts/install.py"):
+    for part in FINGERPRINTED:
         digest.update((root / part).read_bytes())
     digest.update("\0".join([str(root), python_version, sys.platform]).encode())
     return digest.hexdigest()
@@ -97,14 +102,23 @@ class Stamp:
             return False
         return noted.get("key") == self.key and (noted.get("dev", False) or not dev)
 
+    @property
+    def lacks_writer(self) -> bool:
+        """Whether the language model was wanted and could not be had."""
+        try:
+            return bool(json.loads(self.path.read_text(encoding="utf-8")).get("lacks_writer"))
+        except (OSError, ValueError):
+            return False
+
     def clear(self) -> None:
         """Nothing is certain from here on."""
         if self.path.exists():
             self.path.unlink()
 
-    def write(self, dev: bool) -> None:
-        """All of it is there."""
-        self.path.write_text(json.dumps({"key": self.key, "dev": dev}), encoding="utf-8")
+    def write(self, dev: bool, lacks_writer: bool = False) -> None:
+        """All of it is there, but for the language model if that could not be had."""
+        noted = {"key": self.key, "dev": dev, "lacks_writer": lacks_writer}
+        self.path.write_text(json.dumps(noted), encoding="utf-8")
 
 
 def has_gpu() -> bool:
@@ -178,11 +192,13 @@ def install_cpu_torch() -> None:
         say("The CPU build of torch could not be had; taking the usual one.")
 
 
-def bring_writer() -> None:
+def bring_writer() -> bool:
     """Have the language model that writes; without it the app still answers, by quoting."""
     command = [str(venv_python(VENV)), "-m", "rag_app.models.weights"]
     if subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode:
         say("The app works without the language model; the sentence above says how to get it.")
+        return False
+    return True
 
 
 def install(dev: bool, writer: bool = True) -> None:
@@ -197,9 +213,7 @@ def install(dev: bool, writer: bool = True) -> None:
             "Not everything could be installed (the reason is above): run the same command again "
             "once it is mended; what was fetched is kept."
         )
-    if writer:
-        bring_writer()
-    stamp.write(dev)
+    stamp.write(dev, lacks_writer=writer and not bring_writer())
     say("Ready.")
 
 
@@ -216,6 +230,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     stamp = Stamp(VENV, fingerprint(ROOT, venv_version(VENV)))
     if venv_python(VENV).exists() and stamp.covers(options.dev):
+        if stamp.lacks_writer and not options.no_writer and bring_writer():
+            stamp.write(options.dev)
         return 0
     other = find_python(sys.version_info[:2])
     if other:

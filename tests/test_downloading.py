@@ -11,7 +11,15 @@ from rag_app.answering.model_spec import ModelSpec
 from rag_app.cli import entry
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.models import download_child
-from rag_app.models.download import Fetch, arrived, download, folder_of, is_hub_id, local_folder
+from rag_app.models.download import (
+    Fetch,
+    arrived,
+    download,
+    folder_of,
+    hub_download,
+    is_hub_id,
+    local_folder,
+)
 from rag_app.models.download_child import wanted_of
 from tests.hub import hub
 from tests.toy_chat import make
@@ -122,7 +130,7 @@ def test_what_is_done_with_a_fetched_model_may_fail_in_a_sentence(served, tmp_pa
     def refuse(folder):
         raise ModelUnavailable(f"{folder.name} is not used.")
 
-    fetch = Fetch(MODEL, tmp_path, refuse)
+    fetch = Fetch(MODEL, hub_download(MODEL, tmp_path), refuse)
     fetch._thread.join(30)
     assert fetch.error == "people--tiny-chat is not used." and not fetch.running
 

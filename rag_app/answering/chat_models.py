@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
-from rag_app.models.download import Fetch, discard, folder_of, is_hub_id, local_folder
+from rag_app.models.catalogue import CATALOGUE
+from rag_app.models.download import (
+    Bring,
+    Fetch,
+    discard,
+    folder_of,
+    hub_download,
+    is_hub_id,
+    local_folder,
+)
+from rag_app.models.memory import has_room
+from rag_app.models.weights import ensure, is_ready
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -255,8 +266,11 @@ class ChatModelCatalogue:
         return try_out(parse(generator), self._terms)
 
     def missing(self, generator: str) -> str:
-        """The hub's name of a model that is chosen and not here yet; else empty."""
+        """The name of a model that is chosen, can be fetched and is not here yet; else empty."""
         choice = parse(generator)
+        if choice.kind == WRITER and choice.model in CATALOGUE:
+            ready = is_ready(CATALOGUE[choice.model], self._terms.writers)
+            return "" if ready else choice.model
         here = local_folder(choice.model, self._terms.models).is_dir()
         return choice.model if choice.kind in LOCAL and is_hub_id(choice.model) and not here else ""
 
@@ -275,8 +289,24 @@ class ChatModelCatalogue:
         """Begin to download a model, or the download that is under way."""
         with self._lock:
             if self._fetch is None or not self._fetch.running:
-                self._fetch = Fetch(model, self._terms.models)
+                self._fetch = Fetch(model, self._bring(model))
             return self._fetch
+
+    def _bring(self, model: str) -> Bring:
+        if model not in CATALOGUE:
+            return hub_download(model, self._terms.models)
+        return lambda on_progress, cancelled: ensure(
+            CATALOGUE[model],
+            self._terms.writers,
+            lambda doing, done, total: on_progress(done, total),
+            cancelled,
+        )
+
+    def writers(self) -> list[str]:
+        """The language models that can come with the app and fit this computer, as choices."""
+        fit = [key for key, model in CATALOGUE.items() if has_room(model)]
+        here = [key for key, model in CATALOGUE.items() if is_ready(model, self._terms.writers)]
+        return [f"{WRITER}:{key}" for key in CATALOGUE if key in {*fit, *here}]
 
     @property
     def fetching(self) -> Fetch | None:

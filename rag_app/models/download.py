@@ -22,6 +22,8 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _LOOK = 0.3  # seconds between two looks at how much has arrived
 
 OnProgress = Callable[[int, int], None]  # bytes there, bytes in all
+Bring = Callable[[OnProgress, Callable[[], bool]], Path]
+"""Fetches a model, tells how far it is, stops when it is asked to; gives the model's folder."""
 
 
 def is_hub_id(text: str) -> bool:
@@ -103,21 +105,27 @@ class _Said:
     done: bool = False
 
 
+def hub_download(model: str, models: Path) -> Bring:
+    """What fetches a model of the hub into the folder of models."""
+    return lambda on_progress, cancelled: download(model, models, on_progress, cancelled)
+
+
 class Fetch:
-    """A download in a thread of its own, to be looked at now and then; `then` is called with the
-    folder, and may raise RagAppError."""
+    """A download in a thread of its own, to be looked at now and then.
+
+    `bring` fetches the model and gives its folder; `then` is called with that. Both may raise
+    RagAppError."""
 
     def __init__(
-        self, model: str, models: Path, then: Callable[[Path], object] = lambda folder: None
+        self, model: str, bring: Bring, then: Callable[[Path], object] = lambda folder: None
     ) -> None:
         self.model = model
+        self._bring = bring
         self._then = then
         self.done, self.total = 0, 0
         self.error = ""
         self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(models,), name="rag-app-download", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name="rag-app-download", daemon=True)
         self._thread.start()
 
     @property
@@ -139,9 +147,9 @@ class Fetch:
         self.ask_to_stop()
         self._thread.join()
 
-    def _run(self, models: Path) -> None:
+    def _run(self) -> None:
         try:
-            folder = download(self.model, models, self._took, self._stop.is_set)
+            folder = self._bring(self._took, self._stop.is_set)
             if not self._stop.is_set():
                 self._then(folder)
         except RagAppError as error:

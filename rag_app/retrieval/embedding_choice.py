@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_app.errors import SettingsError
-from rag_app.models.download import Fetch, arrived, discard, folder_of
+from rag_app.models.download import Fetch, arrived, discard, folder_of, hub_download
 from rag_app.retrieval.reindexing import Reindexing
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.types import Document
@@ -107,7 +107,11 @@ class EmbeddingChoice:
         """Download it, or go on with that, and choose it when it is here."""
         with self._fetching:
             if self._fetch is None or not self._fetch.running:
-                self._fetch = Fetch(MANY.name, self._models, lambda _: self.choose(MANY.name))
+                self._fetch = Fetch(
+                    MANY.name,
+                    hub_download(MANY.name, self._models),
+                    lambda _: self.choose(MANY.name),
+                )
             return self._fetch
 
     def fetch_again(self) -> Fetch:

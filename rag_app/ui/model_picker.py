@@ -83,7 +83,8 @@ def _choose(library: Library, session: Session, now: str) -> None:
         for model in server.models
     }
     offered = [session.offered] if session.offered else []
-    given = [library.settings.answers_by, *OFFERED, now, *offered, *found, _SERVER, _FOLDER]
+    given = [library.settings.answers_by, *library.models.writers(), *OFFERED, now]
+    given += [*offered, *found, _SERVER, _FOLDER]
     options = list(dict.fromkeys(given))
     picked = st.radio(
         texts.WHO_ANSWERS,

@@ -10,6 +10,7 @@ from html import escape
 from urllib.parse import urlsplit
 
 from rag_app.answering.model_spec import ModelSpec
+from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
 from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
 from rag_app.text.page_names import count as count
@@ -167,6 +168,10 @@ def escaped(text: str) -> str:
 
 def choice(one: str) -> str:
     """One of those who may answer."""
+    key = one.removeprefix("writer:")
+    if key in CATALOGUE:
+        model = CATALOGUE[key]
+        return f"{model.name}: writes answers, on this computer ({size(model.bytes)})"
     return _CHOICES.get(one, one)
 
 
