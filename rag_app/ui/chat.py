@@ -41,9 +41,13 @@ def draw_editing(library: Library, exchange: ShownExchange) -> None:
         )
         if later:
             st.html(f"<p class='note'>{texts_answers.drops(len(later))}</p>")
-        with st.container(horizontal=True, horizontal_alignment="right"):
+        with st.container(horizontal=True):  # Ctrl and Enter press the first one
             st.form_submit_button(
-                texts_answers.CANCEL_EDIT, key="edit_cancel", type="tertiary", on_click=_cancel
+                texts_answers.ASK_AGAIN,
+                key="edit_ask",
+                type="primary",
+                on_click=_ask,
+                args=(library, exchange.id, False),
             )
             if later:
                 st.form_submit_button(
@@ -53,11 +57,7 @@ def draw_editing(library: Library, exchange: ShownExchange) -> None:
                     args=(library, exchange.id, True),
                 )
             st.form_submit_button(
-                texts_answers.ASK_AGAIN,
-                key="edit_ask",
-                type="primary",
-                on_click=_ask,
-                args=(library, exchange.id, False),
+                texts_answers.CANCEL_EDIT, key="edit_cancel", type="tertiary", on_click=_cancel
             )
 
 
