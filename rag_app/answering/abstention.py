@@ -28,6 +28,7 @@ class Signals:
     lead: float | None = None  # those less the log-odds of the next that says something else
     near: float | None = None  # cosine of the question and the sentence nearest to it
     says_yes: float | None = None  # writer: how sure it is that they answer the question
+    confirms: float | None = None  # an untaught writer: chance that they state the answer
     supported: float | None = None  # share of the answer's sentences that a source supports
 
 
@@ -48,6 +49,7 @@ def features(signals: Signals) -> dict[str, float]:
         "lead": _bounded(signals.lead, 0.0),
         "near": _bounded(signals.near, 0.0),
         "says_yes": _log_odds(signals.says_yes),
+        "confirms": _log_odds(signals.confirms),
         "supported": _bounded(signals.supported, 0.0),
     }
 
@@ -73,5 +75,6 @@ def _log_odds(chance: float | None) -> float:
 
 _BEFORE = {"bias": -1.5, "score": 0.2, "near": 2.0, "says_yes": 1.0}
 _BEFORE_WRITER = {"bias": -0.5, "says_yes": 1.0}
-_AFTER = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 1.0, "supported": 1.0}
-_AFTER_WRITER = {"bias": -1.0, "says_yes": 1.0, "supported": 1.0}
+_AFTER = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 0.5, "confirms": 1.0}
+_AFTER |= {"supported": 1.0}
+_AFTER_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}

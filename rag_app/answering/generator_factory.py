@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.answering.answer_language import AnyLanguage
-from rag_app.answering.chat_generator import EMBEDDED, SERVED, ChatGenerator, Grounding
+from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer
 from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
+from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_generator import RagAnswers
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.taught_generator import TaughtGenerator
+from rag_app.answering.untaught_generator import UntaughtGenerator
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import is_taught
 from rag_app.models.download import local_folder
@@ -83,12 +85,19 @@ class GeneratorFactory:
             says_why=choice.kind in ("openai", "ollama"),
         )
         reader = Reader(self.span_model, 0.0)
-        if choice.kind == WRITER and is_taught(choice.model):
-            grounding = Grounding(reader, self.caution, EMBEDDED)
-            return TaughtGenerator(writer, self.embedder, self._safety(), grounding)
-        room = EMBEDDED if choice.kind == WRITER else SERVED
-        grounding = Grounding(reader, context=room)
-        return ChatGenerator(writer, self.embedder, self._safety(), grounding)
+        parts = (writer, self.embedder, self._safety())
+        if choice.kind != WRITER:
+            return ChatGenerator(*parts, Grounding(reader))
+        grounding = Grounding(reader, self.caution, EMBEDDED)
+        if is_taught(choice.model):
+            return TaughtGenerator(*parts, grounding)
+
+        def certainty(messages: Sequence[Message]) -> float:
+            model = open_model(choice, self.terms)
+            chance: float = model.probability(list(messages))  # type: ignore[attr-defined]
+            return chance
+
+        return UntaughtGenerator(*parts, grounding, certainty)
 
     def _safety(self) -> Generator:
         """What answers where a model fails."""
