@@ -5,8 +5,9 @@ Everything else imports this module and it imports nothing of ours, so that wher
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -134,6 +135,46 @@ class Part:
     file: str  # what it is called in the folder it was unpacked to
 
 
+def _none() -> array[int]:
+    return array("I")
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Cells of a grid that are one: numbers of rows and columns, the last ones included."""
+
+    row: int
+    column: int
+    last_row: int
+    last_column: int
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it covers more than its first cell."""
+        return (self.row, self.column) != (self.last_row, self.last_column)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The raw cells of a table or a sheet, as they stand on pages; nothing is known of their sense.
+
+    Row `i` had the number `rows[i]` where it came from, counted from 1; empty rows are left out. It
+    has `counts[i]` cells, the first in column 0; those of all rows follow each other in `pages`,
+    `starts` and `ends`. A cell whose `start` is its `end` is empty."""
+
+    name: str = ""  # of the sheet, the caption, or the heading it stands under
+    rows: array[int] = field(default_factory=_none)
+    counts: array[int] = field(default_factory=_none)
+    pages: array[int] = field(default_factory=_none)
+    starts: array[int] = field(default_factory=_none)
+    ends: array[int] = field(default_factory=_none)
+    header_rows: int = 0  # that the document itself says name the columns; 0: it does not say
+    merged: tuple[Merged, ...] = ()
+    hidden_rows: tuple[int, ...] = ()  # by number
+    hidden_columns: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()  # by column, that formats of cells show and texts do not
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a reader made of one file."""
@@ -145,6 +186,7 @@ class Reading:
     parts: tuple[Part, ...] = ()  # of an archive or a message
     tables: int | None = None  # None: the reader tells none apart
     scans: tuple[int, ...] = ()  # pages that are pictures; their text is to be recognised
+    grids: tuple[Grid, ...] = ()  # the tables, where the reader tells their cells apart
 
 
 @dataclass(frozen=True, slots=True)
