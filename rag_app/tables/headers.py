@@ -1,0 +1,307 @@
+"""The rows of a table by what they are for: title, names of the columns, data, totals, notes.
+
+Structure decides: what the cells below hold, what is empty, and whether a row is the sum of those
+above it. Only where that cannot tell, the word for a total does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_app.tables.cells import Cells
+from rag_app.tables.regions import Region, shape, shapes
+from rag_app.tables.typing import ColumnRule, count_texts, rules
+from rag_app.types import ColumnKind, RowRole
+
+_DEEPEST = 2  # rows that name the columns
+_LOOKED_AT = 200
+_LONGEST_NAME = 80  # characters
+_LONG_NOTE = 40
+_MOSTLY = 0.9
+_LAST = 50  # rows at the end of a table in which a total is looked for if it is long
+_LONG = 20_000  # rows
+_ROUNDED = 0.6  # in the last place of each number that is added up
+_TOTAL = re.compile(
+    r"\W*(?:grand |sub[- ]?|net )?(?:total|sum|totals|gesamt|summe|insgesamt|totaal|totale|totaux"
+    r"|somme|suma|soma|итого|всего|summa|razem|合计|合計|总计|小计|計)(?:\w{0,8})\b.{0,40}",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which rows of a region are what; `names` are those of its columns."""
+
+    region: Region
+    title: str
+    names: tuple[str, ...]
+    header: tuple[int, ...]
+    data: tuple[int, ...]
+    aside: tuple[tuple[int, RowRole], ...]  # rows of any other role, in order
+
+
+def lay_out(cells: Cells, region: Region) -> Layout:
+    """What each row of a region is for."""
+    rows = list(region.rows)
+    titles = _titles(cells, region)
+    rows = rows[len(titles) :]
+    depth = _depth(cells, region, rows, len(titles))
+    header, body = rows[:depth], rows[depth:]
+    aside = [(row, RowRole.TITLE) for row in titles] + [(row, RowRole.HEADER) for row in header]
+    notes = _notes(cells, region, header, body)
+    data = [row for row in body if row not in notes]
+    aside += notes.items()
+    totals = _totals(cells, region, data) if depth or len(data) > 2 else set()
+    data = [row for row in data if row not in totals]
+    aside += [(row, RowRole.TOTAL) for row in totals]
+    title = " – ".join(filter(None, (" ".join(filter(None, cells.texts(r))) for r in titles)))
+    return Layout(
+        region, title, _names(cells, region, header), tuple(header), tuple(data),
+        tuple(sorted(aside)),
+    )  # fmt: skip
+
+
+def _texts(cells: Cells, region: Region, row: int) -> list[str]:
+    return cells.texts(row)[region.first_column : region.last_column + 1]
+
+
+def _count(cells: Cells, region: Region, row: int) -> int:
+    return sum(map(bool, _texts(cells, region, row)))
+
+
+def _titles(cells: Cells, region: Region) -> list[int]:
+    """The rows above the names: one cell is filled, where the table has several columns."""
+    found: list[int] = []
+    for row in region.rows[:-1]:
+        if region.width < 2 or _count(cells, region, row) > 1 or len(found) == 5:
+            break
+        found.append(row)
+    if len(found) == len(region.rows) - 1 and region.width == 2:
+        return []
+    return found
+
+
+def _depth(cells: Cells, region: Region, rows: Sequence[int], titles: int) -> int:
+    """How many rows name the columns."""
+    said = cells.grid.header_rows - titles
+    if region.rows and region.rows[0] == 0 and 0 < said < len(rows):
+        return min(said, _DEEPEST)
+    if len(rows) < 2:
+        return 0
+    below = shapes(cells, rows[2 : 2 + _LOOKED_AT] or rows[1:], list(region.columns))
+    typed = [column for column, kind in below.items() if kind in ("n", "y")]
+    if not typed:
+        return int(_names_texts(cells, region, rows))
+    depth = 0
+    while depth < min(_DEEPEST, len(rows) - 1) and _names_values(
+        cells, region, rows[depth], typed, below, depth
+    ):
+        depth += 1
+    if depth == _DEEPEST and not _is_two_deep(cells, region, rows):
+        return 1
+    return depth
+
+
+def _names_values(
+    cells: Cells,
+    region: Region,
+    row: int,
+    typed: Sequence[int],
+    below: dict[int, str],
+    depth: int,
+) -> bool:
+    """Whether a row has names where the rows below have values. A year names a column, too."""
+    found = {column: shape(cells.text(row, column)) for column in region.columns}
+    if any(found[column] == "n" or found[column] == below[column] == "y" for column in typed):
+        return False
+    named = sum(found[column] in ("t", "y") for column in typed)
+    return named >= (len(typed) + 1) // 2 if depth else named > 0 or "t" in found.values()
+
+
+def _is_two_deep(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
+    """Whether the second row goes on naming: the first leaves gaps that the second fills."""
+    top, below = (
+        [cells.text(row, column) for column in region.columns] for row in rows[:2]
+    )
+    gaps = any(not a and b for a, b in zip(top, below, strict=True))
+    short = all(len(text) <= _LONGEST_NAME for text in below)
+    keys = any(not b for b in below)  # a row of data fills its first columns
+    return short and len(rows) > _DEEPEST and (gaps or keys)
+
+
+def _names_texts(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
+    """Whether the first row of a table of texts names its columns: it says nothing twice."""
+    first = [cells.text(rows[0], column) for column in region.columns]
+    filled = [text for text in first if text]
+    if len(filled) * 3 < len(first) * 2 or len(set(filled)) < len(filled):
+        return False
+    if any(len(text) > _LONGEST_NAME or shape(text) != "t" for text in filled):
+        return False
+    return not any(
+        text and text == cells.text(row, column)
+        for row in rows[1:_LOOKED_AT]
+        for text, column in zip(first, region.columns, strict=True)
+    )
+
+
+def _names(cells: Cells, region: Region, header: Sequence[int]) -> tuple[str, ...]:
+    """What the columns are called: of two rows the upper goes on over what it leaves empty."""
+    if not header:
+        return tuple(f"Column {number}" for number in range(1, region.width + 1))
+    lines = [[cells.text(row, column) for column in region.columns] for row in header]
+    top, last = list(lines[0]), lines[-1]
+    if len(header) > 1:
+        for column in range(1, len(top)):
+            if not top[column] and last[column]:
+                top[column] = top[column - 1] if last[column - 1] else ""
+    names = [
+        " ".join(dict.fromkeys(filter(None, parts))) or f"Column {number}"
+        for number, parts in enumerate(zip(top, *lines[1:], strict=True), 1)
+    ]
+    return tuple(_unique(name[: 2 * _LONGEST_NAME] for name in names))
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return found
+
+
+def _notes(
+    cells: Cells, region: Region, header: Sequence[int], body: Sequence[int]
+) -> dict[int, RowRole]:
+    """The rows of a body that are no data: the names said again, and lines of one cell.
+
+    In a table of two columns such a line may well be a row without its value."""
+    found: dict[int, RowRole] = {}
+    named = [_texts(cells, region, row) for row in header]
+    for row in body:
+        texts = _texts(cells, region, row)
+        if texts in named:
+            found[row] = RowRole.HEADER
+            continue
+        filled = [text for text in texts if text]
+        if len(filled) > 1 or region.width < 2:
+            continue
+        if not filled or region.width > 2 or len(filled[0]) > _LONG_NOTE:
+            found[row] = RowRole.NOTE
+    if len(found) == len(body):
+        return {}
+    return found
+
+
+def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
+    """The rows that say what others add up to."""
+    if len(data) < 2:
+        return set()
+    candidates = _candidates(cells, region, data)
+    if not candidates:
+        return set()
+    sums = _Sums(cells, region, data)
+    found: set[int] = set()
+    since = 0
+    for at in candidates:
+        row = data[at]
+        if not _may_be_total(cells, region, data, at):
+            continue
+        if sums.is_total(at, since, found_before=found, structural=True) or _is_named(
+            cells, region, row, at, len(data)
+        ):
+            found.add(at)
+            since = at + 1
+    return {data[at] for at in found}
+
+
+def _candidates(cells: Cells, region: Region, data: Sequence[int]) -> list[int]:
+    begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
+    return list(range(begin, len(data)))
+
+
+def _may_be_total(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
+    """Whether a row stands out: a cell is empty that is filled above, or it has a total's name."""
+    texts = _texts(cells, region, data[at])
+    above = _texts(cells, region, data[at - 1])
+    if _named_total(texts):
+        return True
+    gaps = any(b and not a for a, b in zip(texts + [""] * len(above), above, strict=False))
+    return gaps and not any(a and not b for a, b in zip(texts, above, strict=False))
+
+
+def _named_total(texts: Sequence[str]) -> bool:
+    return any(shape(text) == "t" and _TOTAL.fullmatch(text) for text in texts[:3])
+
+
+def _is_named(cells: Cells, region: Region, row: int, at: int, count: int) -> bool:
+    """Whether the word alone makes a total: it stands at the end of a table."""
+    texts = _texts(cells, region, row)
+    return at >= count - 2 and _named_total(texts) and any(shape(t) == "n" for t in texts)
+
+
+class _Sums:
+    """The measures of a table as running sums."""
+
+    def __init__(self, cells: Cells, region: Region, data: Sequence[int]) -> None:
+        columns = [[cells.text(row, column) for row in data] for column in region.columns]
+        typed = rules(count_texts(texts) for texts in columns)
+        measures = [
+            (rule, texts)
+            for rule, texts in zip(typed, columns, strict=True)
+            if rule.kind.is_measure and rule.units != ("%",)
+        ]
+        self._values = [_floats(rule, texts) for rule, texts in measures]
+        self._steps = [0.5 * 10.0 ** -min(rule.places, 9) for rule, _ in measures]
+
+    def is_total(self, at: int, since: int, found_before: set[int], structural: bool) -> bool:
+        """Whether most measures of a row are the sums of the rows since, or of all data above."""
+        earlier = np.array(sorted(found_before), dtype=int)
+        return any(
+            self._adds_up(at, rows)
+            for rows in (
+                np.arange(since, at),
+                np.setdiff1d(np.arange(at), earlier),
+                earlier,
+            )
+            if len(rows) >= 2
+        )
+
+    def _adds_up(self, at: int, rows: NDArray[np.int_]) -> bool:
+        said = agrees = 0
+        for values, step in zip(self._values, self._steps, strict=True):
+            value = values[at]
+            if np.isnan(value) or value == 0:
+                continue
+            said += 1
+            room = step * (1 + _ROUNDED * len(rows)) if step < 0.5 else 0.5
+            agrees += abs(float(np.nansum(values[rows])) - value) <= room + 1e-9 * abs(value)
+        return agrees > 0 and agrees * 2 > said
+
+
+def _floats(rule: ColumnRule, texts: Sequence[str]) -> NDArray[np.float64]:
+    values = (rule.typed(text).value for text in texts)
+    return np.array(
+        [float(v) if isinstance(v, int | float) or hasattr(v, "as_tuple") else np.nan for v in values]
+    )
+
+
+def unit_in_name(name: str) -> str:
+    """The unit that the name of a column says: "Amount (EUR)", "Weight [kg]", "Price in €"."""
+    from rag_app.tables.values import currency
+
+    found = re.search(r"[(\[]\s*([^()\[\]]{1,12}?)\s*[)\]]\s*\Z", name)
+    if found:
+        inside = found[1].removeprefix("in ").strip()
+        return currency(inside) or inside
+    return next(filter(None, (currency(word.strip("()[],")) for word in name.split())), "")
+
+
+def with_unit(rule: ColumnRule, unit: str) -> ColumnRule:
+    """A rule whose numbers have this unit where they say none."""
+    fits = rule.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER) and not rule.units
+    return replace(rule, units=(unit,)) if fits and unit else rule
