@@ -229,7 +229,7 @@ class RowRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SideRow:
-    """A row that stands in a table and is none of its data: `page.text[start:end]` are its cells."""
+    """A row of a table that is none of its data: `page.text[start:end]` are its cells."""
 
     role: RowRole
     page: int
@@ -261,7 +261,7 @@ CellValue = str | int | float | Decimal | dt.date | dt.datetime | None
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table: `page.text[start:end] == text`; `value` is None where it fits no type."""
+    """A cell of a table: `page.text[start:end] == text`; `value` is None where it fits no type."""
 
     row: int  # of the data, from 0
     column: int

@@ -158,7 +158,7 @@ class PageBuilder:
                 header = _Block(line if short else "", tight=True)
 
     def _long_row(self, line: str, row: GridRow) -> None:
-        """Add a row that is too long for a page, in pieces; a cell that is cut ends with its own."""
+        """Add a row that is too long for a page, in pieces; a cell that is cut ends with one."""
         at, rest = 0, list(row.cells)
         continues = False
         while at < len(line):

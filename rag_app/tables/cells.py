@@ -4,7 +4,7 @@ Knows nothing of what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from rag_app.types import Grid
@@ -69,6 +69,18 @@ class Cells:
         """The text of a place."""
         page, start, end = place
         return self._pages[page][start:end]
+
+    def covered(
+        self, rows: Sequence[int], columns: Sequence[int]
+    ) -> Iterator[tuple[int, int, int]]:
+        """(its place in `rows`, in `columns`, its row) of each cell that goes on from above."""
+        if not self._above:
+            return
+        lines = {row: line for line, row in enumerate(rows)}
+        places = {column: place for place, column in enumerate(columns)}
+        for row, column in self._above:
+            if row in lines and column in places:
+                yield lines[row], places[column], row
 
     def _covered(self) -> dict[tuple[int, int], int]:
         """By row and column: the row above that a cell goes on from."""

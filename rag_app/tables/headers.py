@@ -6,8 +6,11 @@ above it. Only where that cannot tell, the word for a total does."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +18,15 @@ from numpy.typing import NDArray
 from rag_app.tables.cells import Cells
 from rag_app.tables.regions import Region, shape, shapes
 from rag_app.tables.typing import ColumnRule, count_texts, rules
+from rag_app.tables.values import currency
 from rag_app.types import ColumnKind, RowRole
 
 _DEEPEST = 2  # rows that name the columns
 _LOOKED_AT = 200
 _LONGEST_NAME = 80  # characters
 _LONG_NOTE = 40
-_MOSTLY = 0.9
 _LAST = 50  # rows at the end of a table in which a total is looked for if it is long
 _LONG = 20_000  # rows
-_ROUNDED = 0.6  # in the last place of each number that is added up
 _TOTAL = re.compile(
     r"\W*(?:grand |sub[- ]?|net )?(?:total|sum|totals|gesamt|summe|insgesamt|totaal|totale|totaux"
     r"|somme|suma|soma|итого|всего|summa|razem|合计|合計|总计|小计|計)(?:\w{0,8})\b.{0,40}",
@@ -124,9 +126,7 @@ def _names_values(
 
 def _is_two_deep(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
     """Whether the second row goes on naming: the first leaves gaps that the second fills."""
-    top, below = (
-        [cells.text(row, column) for column in region.columns] for row in rows[:2]
-    )
+    top, below = ([cells.text(row, column) for column in region.columns] for row in rows[:2])
     gaps = any(not a and b for a, b in zip(top, below, strict=True))
     short = all(len(text) <= _LONGEST_NAME for text in below)
     keys = any(not b for b in below)  # a row of data fills its first columns
@@ -199,101 +199,100 @@ def _notes(
 
 def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
     """The rows that say what others add up to."""
-    if len(data) < 2:
-        return set()
-    candidates = _candidates(cells, region, data)
-    if not candidates:
+    begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
+    standing_out = [at for at in range(begin, len(data)) if _stands_out(cells, region, data, at)]
+    last = {at for at in range(max(3, len(data) - 2), len(data))}
+    if not standing_out and (not last or len(data) > _LONG):
         return set()
     sums = _Sums(cells, region, data)
-    found: set[int] = set()
-    since = 0
-    for at in candidates:
-        row = data[at]
-        if not _may_be_total(cells, region, data, at):
-            continue
-        if sums.is_total(at, since, found_before=found, structural=True) or _is_named(
-            cells, region, row, at, len(data)
+    for at in sorted({*standing_out, *last}):
+        stands_out = at in standing_out
+        if sums.adds_up(at, sure=not stands_out) or (
+            stands_out and _is_named(cells, region, data[at], at >= len(data) - 2)
         ):
-            found.add(at)
-            since = at + 1
-    return {data[at] for at in found}
+            sums.note_total(at)
+    return {data[at] for at in sums.totals}
 
 
-def _candidates(cells: Cells, region: Region, data: Sequence[int]) -> list[int]:
-    begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
-    return list(range(begin, len(data)))
-
-
-def _may_be_total(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
-    """Whether a row stands out: a cell is empty that is filled above, or it has a total's name."""
+def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
+    """Whether a cell of a row is empty that is filled above, or it has a total's name."""
     texts = _texts(cells, region, data[at])
-    above = _texts(cells, region, data[at - 1])
     if _named_total(texts):
         return True
-    gaps = any(b and not a for a, b in zip(texts + [""] * len(above), above, strict=False))
-    return gaps and not any(a and not b for a, b in zip(texts, above, strict=False))
+    above = _texts(cells, region, data[at - 1])
+    if not any(texts[: len(above)]):
+        return False
+    pairs = list(zip_longest(texts, above, fillvalue=""))
+    return any(b and not a for a, b in pairs) and not any(a and not b for a, b in pairs)
 
 
 def _named_total(texts: Sequence[str]) -> bool:
     return any(shape(text) == "t" and _TOTAL.fullmatch(text) for text in texts[:3])
 
 
-def _is_named(cells: Cells, region: Region, row: int, at: int, count: int) -> bool:
+def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
     """Whether the word alone makes a total: it stands at the end of a table."""
     texts = _texts(cells, region, row)
-    return at >= count - 2 and _named_total(texts) and any(shape(t) == "n" for t in texts)
+    return at_end and _named_total(texts) and any(shape(text) == "n" for text in texts)
 
 
 class _Sums:
-    """The measures of a table as running sums."""
+    """The measures of a table, as sums from its first row on."""
 
     def __init__(self, cells: Cells, region: Region, data: Sequence[int]) -> None:
-        columns = [[cells.text(row, column) for row in data] for column in region.columns]
-        typed = rules(count_texts(texts) for texts in columns)
-        measures = [
-            (rule, texts)
-            for rule, texts in zip(typed, columns, strict=True)
-            if rule.kind.is_measure and rule.units != ("%",)
-        ]
-        self._values = [_floats(rule, texts) for rule, texts in measures]
-        self._steps = [0.5 * 10.0 ** -min(rule.places, 9) for rule, _ in measures]
+        columns = list(region.columns)
+        typed = rules(count_texts(cells.text(row, c) for row in data) for c in columns)
+        self.totals: list[int] = []
+        self._values: list[NDArray[np.float64]] = []
+        self._sums: list[NDArray[np.float64]] = []
+        self._room: list[float] = []
+        for rule, column in zip(typed, columns, strict=True):
+            if rule.kind.is_measure and rule.units != ("%",):
+                values = _floats(rule, (cells.text(row, column) for row in data), len(data))
+                self._values.append(values)
+                self._sums.append(np.concatenate([[0.0], np.nancumsum(values)]))
+                self._room.append(0.5 * 10.0 ** -min(rule.places, 9))
 
-    def is_total(self, at: int, since: int, found_before: set[int], structural: bool) -> bool:
-        """Whether most measures of a row are the sums of the rows since, or of all data above."""
-        earlier = np.array(sorted(found_before), dtype=int)
-        return any(
-            self._adds_up(at, rows)
-            for rows in (
-                np.arange(since, at),
-                np.setdiff1d(np.arange(at), earlier),
-                earlier,
-            )
-            if len(rows) >= 2
-        )
+    def note_total(self, at: int) -> None:
+        """Remember that this row is a total: it is not to be added again."""
+        self.totals.append(at)
 
-    def _adds_up(self, at: int, rows: NDArray[np.int_]) -> bool:
+    def adds_up(self, at: int, sure: bool) -> bool:
+        """Whether a row is the sum of those since the last total, of all above, or of the totals.
+
+        `sure`: nothing else speaks for it, so several measures have to agree, and all of them."""
+        since = self.totals[-1] + 1 if self.totals else 0
+        spans = [(at - since, lambda sums, _: sums[at] - sums[since])]
+        if self.totals:
+            spans.append((at - len(self.totals), lambda sums, said: sums[at] - said))
+            spans.append((len(self.totals), lambda _, said: said))
+        return any(self._agrees(at, add, sure) for count, add in spans if count > 1 + sure)
+
+    def _agrees(
+        self, at: int, add: Callable[[NDArray[np.float64], float], float], sure: bool
+    ) -> bool:
         said = agrees = 0
-        for values, step in zip(self._values, self._steps, strict=True):
-            value = values[at]
+        for values, sums, room in zip(self._values, self._sums, self._room, strict=True):
+            value = float(values[at])
             if np.isnan(value) or value == 0:
                 continue
             said += 1
-            room = step * (1 + _ROUNDED * len(rows)) if step < 0.5 else 0.5
-            agrees += abs(float(np.nansum(values[rows])) - value) <= room + 1e-9 * abs(value)
-        return agrees > 0 and agrees * 2 > said
+            totals = float(np.nansum(values[self.totals])) if self.totals else 0.0
+            agrees += abs(float(add(sums, totals)) - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
+        return agrees == said > 1 if sure else agrees > 0 and agrees * 2 > said
 
 
-def _floats(rule: ColumnRule, texts: Sequence[str]) -> NDArray[np.float64]:
-    values = (rule.typed(text).value for text in texts)
-    return np.array(
-        [float(v) if isinstance(v, int | float) or hasattr(v, "as_tuple") else np.nan for v in values]
-    )
+def _floats(rule: ColumnRule, texts: Iterable[str], count: int) -> NDArray[np.float64]:
+    @lru_cache(100_000)
+    def number(text: str) -> float:
+        value = rule.typed(text).value
+        return float(value) if isinstance(value, int | float | Decimal) else np.nan
+
+    return np.fromiter(map(number, texts), dtype=np.float64, count=count)
 
 
 def unit_in_name(name: str) -> str:
     """The unit that the name of a column says: "Amount (EUR)", "Weight [kg]", "Price in €"."""
-    from rag_app.tables.values import currency
-
     found = re.search(r"[(\[]\s*([^()\[\]]{1,12}?)\s*[)\]]\s*\Z", name)
     if found:
         inside = found[1].removeprefix("in ").strip()

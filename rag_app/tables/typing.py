@@ -31,7 +31,7 @@ _SAME_UNIT = 0.5  # of the numbers with a word behind them, for the word to be a
 _RARE = 0.02  # share of a unit that is rather a slip
 _MOST_UNITS = 12
 _PLACES = 9  # behind the decimal mark; more are kept as floating point
-_WIDTH = 18  # figures of an exact number
+WIDTH = 18  # figures of an exact number
 
 Texts = Mapping[str, int]  # the different texts of a column, and how often each stands in it
 
@@ -80,9 +80,13 @@ def _number(rule: ColumnRule, text: str) -> Typed | None:
     if value is None:
         return None
     if rule.kind is not ColumnKind.NUMBER:
-        return Typed(int(value), written.unit, not written.remark)
-    exact = value if rule.is_exact else float(value)
-    return Typed(exact, written.unit, not written.remark)
+        fits = value == int(value)  # not every cell was looked at when the kind was chosen
+        return Typed(int(value), written.unit, not written.remark) if fits else None
+    if not rule.is_exact:
+        return Typed(float(value), written.unit, not written.remark)
+    if -_exponent(value) > rule.places or abs(value) >= 10 ** (WIDTH - rule.places):
+        return None
+    return Typed(value, written.unit, not written.remark)
 
 
 def _year(rule: ColumnRule, text: str) -> Typed | None:
@@ -225,7 +229,7 @@ def _number_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     whole = max(len(str(int(abs(value)))) for value in values)
     if places == 0:
         return ColumnRule(ColumnKind.INTEGER, convention, units)
-    exact = places <= _PLACES and whole + places <= _WIDTH
+    exact = places <= _PLACES and whole + places <= WIDTH
     return ColumnRule(ColumnKind.NUMBER, convention, units, places if exact else _PLACES + 1)
 
 
@@ -263,9 +267,7 @@ def _clock_rule(texts: Texts, usual: Convention) -> ColumnRule:
 def _order(texts: Texts) -> DateOrder | None:
     """The order in which its dates can be read, None if both do."""
     fits = {
-        order: sum(
-            count for text, count in texts.items() if date(text, Convention(order=order))
-        )
+        order: sum(count for text, count in texts.items() if date(text, Convention(order=order)))
         for order in DateOrder
     }
     if fits[DateOrder.DAY_FIRST] == fits[DateOrder.MONTH_FIRST]:

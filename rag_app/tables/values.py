@@ -80,11 +80,12 @@ def _grouped(decimal: str) -> re.Pattern[str]:
 _FIGURES = re.compile(r"[.,]?\d(?:[\d.,' ]*\d)?", re.ASCII)
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'", "−": "-", "–": "-"})
 _UNIT = re.compile(r"[^\W\d_][^\d|;:!?()\[\]]{0,15}|[%‰°\"″′']\w{0,2}", re.UNICODE)
-_CODES = frozenset(
-    "AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES "
-    "KRW MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD "
-    "UYU VND ZAR".split()
-)
+_CURRENCIES = """
+    AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW
+    MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD UYU VND
+    ZAR
+"""
+_CODES = frozenset(_CURRENCIES.split())
 _SIGNS = {"€": "EUR", "£": "GBP", "US$": "USD", "zł": "PLN", "Kč": "CZK", "₹": "INR", "₽": "RUB"}
 
 
@@ -156,7 +157,7 @@ _MARKED = re.compile(
 
 
 def duration(text: str, convention: Convention) -> Decimal | None:
-    """Seconds of "1:02:03", "4:12.5", "5h 29' 10\\"", "3 min 20 s"."""
+    """Seconds of "1:02:03", "4:12.5", "5h 29'", "3 min 20 s"."""
     line = without_remark(text).translate(_SPACES).replace("’", "'").strip()
     clock = _CLOCK.fullmatch(line)
     if clock:
@@ -191,7 +192,9 @@ def is_clock(text: str) -> tuple[bool, bool]:
     return found is not None, bool(found and short and (found[5] or int(found[2]) > 23))
 
 
-_TIME = re.compile(r"[T\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:\s*([ap])\.?m\.?|Z)?\Z", re.I)
+_TIME = re.compile(
+    r"[T\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:\s*([ap])\.?m\.?|Z)?\Z", re.I
+)
 _THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
 _PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
 _MONTHS = {
