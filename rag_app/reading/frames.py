@@ -116,9 +116,14 @@ def _unpack_grid(header: Header, body: bytes) -> Grid:
     for length in header["lengths"]:
         columns.append(numbers[at : at + length])
         at += length
+    rows, counts, pages, starts, ends = columns
     return Grid(
         header["grid"],
-        *columns,
+        rows,
+        counts,
+        pages,
+        starts,
+        ends,
         header["header_rows"],
         tuple(Merged(*each) for each in header["merged"]),
         tuple(header["hidden_rows"]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 
 from python_calamine import (
@@ -25,6 +26,7 @@ from rag_app.reading.limits import Limits
 from rag_app.reading.ole import LOCKED
 from rag_app.reading.plain_text import load, with_headings
 from rag_app.reading.sections import SECTION, OnPage, PageBuilder, placed, row_words
+from rag_app.reading.workbook import SheetFacts, drawn_together, sheet_facts
 from rag_app.types import Grid, Merged, Reading
 
 # Pages of long tables: as many rows as fill a page, under the row that names the columns.
@@ -142,13 +144,17 @@ def read_sheets(
     if packed:
         with Archive(path, limits) as archive:
             archive.verify()
+    facts = sheet_facts(path, limits) if packed else {}
     sections = PageBuilder(limits, _PAGE)
     warnings: list[str] = []
-    with _panics_told(), _open(path) as book:
+    scattered = any(each.is_scattered for each in facts.values())
+    drawn = drawn_together(path, facts, limits) if scattered else None
+    with _panics_told(), _open(drawn.data if drawn else path) as book:
         names = [each.name for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
         for done, name in enumerate(names, 1):
             try:
-                _add_sheet(book.get_sheet_by_name(name), sections)
+                rows = drawn.rows.get(name, ()) if drawn else ()
+                _add_sheet(book.get_sheet_by_name(name), sections, facts.get(name), rows)
             except (CalamineError, ValueError) as error:
                 warnings.append(f"The sheet “{name}” is damaged and was left out ({error}).")
             if on_page:
@@ -174,9 +180,11 @@ def _is_zip(path: Path) -> bool:
         return file.read(2) == b"PK"
 
 
-def _open(path: Path) -> CalamineWorkbook:
+def _open(source: Path | BytesIO) -> CalamineWorkbook:
     try:
-        return CalamineWorkbook.from_path(path)
+        if isinstance(source, BytesIO):
+            return CalamineWorkbook.from_filelike(source)
+        return CalamineWorkbook.from_path(source)
     except PasswordError as error:
         raise PasswordNeeded(LOCKED) from error
     except (CalamineError, OSError, ValueError) as error:
@@ -185,9 +193,24 @@ def _open(path: Path) -> CalamineWorkbook:
         raise DamagedFile(_TORN) from error
 
 
-def _add_sheet(sheet: CalamineSheet, sections: PageBuilder) -> None:
-    grid = sections.grid(sheet.name, merged=_merged(sheet))
-    for first, last, rows in row_pages(_rows(sheet)):
+def _add_sheet(
+    sheet: CalamineSheet,
+    sections: PageBuilder,
+    facts: SheetFacts | None,
+    numbers: Sequence[int] = (),
+) -> None:
+    """Add a sheet; `numbers` are the real ones of the rows of a sheet that was drawn together."""
+    facts = facts or SheetFacts()
+    apart = len(numbers) > 0  # its columns are not those of the facts
+    grid = sections.grid(
+        sheet.name,
+        merged=() if apart else _merged(sheet),
+        hidden_rows=facts.hidden_rows,
+        hidden_columns=() if apart else facts.hidden_columns,
+        units=() if apart else facts.units,
+    )
+    shown = {} if apart else facts.shown
+    for first, last, rows in row_pages(_rows(sheet, shown, numbers)):
         sections.new_page(f"{sheet.name}, {rows_label(first, last)}")
         sections.heading(sheet.name, 1)
         add_rows(rows, sections, grid)
@@ -198,11 +221,25 @@ def _merged(sheet: CalamineSheet) -> Iterator[Merged]:
         yield Merged(top + 1, left, bottom + 1, right)
 
 
-def _rows(sheet: CalamineSheet) -> Iterator[Row]:
+def _rows(
+    sheet: CalamineSheet, shown: Mapping[tuple[int, int], str], numbers: Sequence[int]
+) -> Iterator[Row]:
     if sheet.start is None:
         return
     for number, cells in enumerate(sheet.iter_rows(), 1):
-        yield number, [cell_text(cell) for cell in cells]
+        texts = [cell_text(cell) for cell in cells]
+        if shown:
+            for column, cell in enumerate(cells):
+                unit = shown.get((number, column))
+                texts[column] = with_unit(cell, unit) if unit else texts[column]
+        yield (numbers[number - 1] if number <= len(numbers) else number), texts
+
+
+def with_unit(cell: object, unit: str) -> str:
+    """A number as its format shows it: 0.25 may be 25%."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return cell_text(cell)
+    return f"{cell_text(round(cell * 100.0, 10))}%" if unit == "%" else f"{cell_text(cell)} {unit}"
 
 
 def cell_text(cell: object) -> str:

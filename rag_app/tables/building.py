@@ -19,6 +19,7 @@ from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_val
 from rag_app.tables.headers import Layout, lay_out, unit_in_name, with_unit
 from rag_app.tables.regions import regions
 from rag_app.tables.typing import ColumnRule, count_texts, rules
+from rag_app.tables.values import currency
 from rag_app.types import Column, ColumnKind, Grid, Reading, SideRow, Table
 
 MOST_COLUMNS = 2_000
@@ -82,10 +83,14 @@ def _rules(cells: Cells, layout: Layout, columns: Sequence[int]) -> list[ColumnR
     found = rules(count_texts(cells.text(row, column) for row in layout.data) for column in columns)
     said = cells.grid.units
     units = [
-        unit_in_name(name) or (said[column] if column < len(said) else "")
+        unit_in_name(name) or (_money(said[column]) if column < len(said) else "")
         for name, column in zip(layout.names, columns, strict=False)
     ]
     return [with_unit(rule, unit) for rule, unit in zip(found, units, strict=True)]
+
+
+def _money(sign: str) -> str:
+    return currency(sign) or sign
 
 
 def _column(name: str, sql_name: str, rule: ColumnRule) -> Column:
