@@ -201,13 +201,14 @@ def _add_sheet(
 ) -> None:
     """Add a sheet; `numbers` are the real ones of the rows of a sheet that was drawn together."""
     facts = facts or SheetFacts()
+    left = sheet.start[1] if sheet.start else 0  # empty columns before the first are left out
     apart = len(numbers) > 0  # its columns are not those of the facts
     grid = sections.grid(
         sheet.name,
-        merged=() if apart else _merged(sheet),
+        merged=() if apart else _merged(sheet, left),
         hidden_rows=facts.hidden_rows,
-        hidden_columns=() if apart else facts.hidden_columns,
-        units=() if apart else facts.units,
+        hidden_columns=() if apart else (each - left for each in facts.hidden_columns),
+        units=() if apart else facts.units[left:],
     )
     shown = {} if apart else facts.shown
     for first, last, rows in row_pages(_rows(sheet, shown, numbers)):
@@ -216,9 +217,10 @@ def _add_sheet(
         add_rows(rows, sections, grid)
 
 
-def _merged(sheet: CalamineSheet) -> Iterator[Merged]:
+def _merged(sheet: CalamineSheet, first: int) -> Iterator[Merged]:
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
-        yield Merged(top + 1, left, bottom + 1, right)
+        if left >= first:
+            yield Merged(top + 1, left - first, bottom + 1, right - first)
 
 
 def _rows(
@@ -226,17 +228,20 @@ def _rows(
 ) -> Iterator[Row]:
     if sheet.start is None:
         return
+    left = sheet.start[1]
     for number, cells in enumerate(sheet.iter_rows(), 1):
         texts = [cell_text(cell) for cell in cells]
         if shown:
             for column, cell in enumerate(cells):
-                unit = shown.get((number, column))
+                unit = shown.get((number, column + left))
                 texts[column] = with_unit(cell, unit) if unit else texts[column]
         yield (numbers[number - 1] if number <= len(numbers) else number), texts
 
 
 def with_unit(cell: object, unit: str) -> str:
-    """A number as its format shows it: 0.25 may be 25%."""
+    """A number as its format shows it: 0.25 may be 25%. An error stands for itself."""
+    if unit.startswith("#"):
+        return unit
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return cell_text(cell)
     return f"{cell_text(round(cell * 100.0, 10))}%" if unit == "%" else f"{cell_text(cell)} {unit}"

@@ -12,6 +12,7 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 from xml.etree.ElementTree import Element
@@ -42,7 +43,7 @@ class SheetFacts:
     last_column: int = 0
     hidden_rows: list[int] = field(default_factory=list)
     hidden_columns: list[int] = field(default_factory=list)
-    shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units that are to be written
+    shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units to be written, errors
     units: list[str] = field(default_factory=list)  # by column
 
     @property
@@ -68,7 +69,7 @@ def _facts(archive: Archive) -> Iterator[tuple[str, SheetFacts]]:
     for name, part in _sheets(archive, main):
         scan = _Scan(units)
         with archive.open(part) as member:
-            scan.read(iter(lambda member=member: member.read(_BLOCK), b""))
+            scan.read(iter(partial(member.read, _BLOCK), b""))
         yield name, scan.finish()
 
 
@@ -115,6 +116,8 @@ class _Scan:
 
     def __init__(self, units: list[str]) -> None:
         self._units = units
+        self._parser = expat.ParserCreate(namespace_separator="}")
+        self._errors: dict[tuple[int, int], str] = {}
         self._facts = SheetFacts()
         self._row = self._column = 0
         self._counts: dict[int, Counter[str]] = defaultdict(Counter)
@@ -122,7 +125,7 @@ class _Scan:
         self._known: dict[str, int] = {}
 
     def read(self, blocks: Iterator[bytes]) -> None:
-        parser = expat.ParserCreate(namespace_separator="}")
+        parser = self._parser
         parser.StartElementHandler = self._start
         parser.EntityDeclHandler = _refuse
         try:
@@ -146,12 +149,16 @@ class _Scan:
             for place, unit in self._marked.items()
             if unit == _PERCENT or not facts.units[place[1]]
         }
+        facts.shown.update(self._errors)
         return facts
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition("}")[2]
         if tag == "c":
             self._cell(attributes)
+        if tag in ("c", "v", "f"):  # the value of an error is its name
+            error = tag == "v" and (self._row, self._column) in self._errors
+            self._parser.CharacterDataHandler = self._text if error else None
         elif tag == "row":
             said = attributes.get("r", "")
             self._row = int(said) if said.isdecimal() else self._row + 1
@@ -164,6 +171,9 @@ class _Scan:
         elif tag == "col" and attributes.get("hidden") in ("1", "true"):
             first, last = (int(attributes.get(each, "1")) for each in ("min", "max"))
             self._facts.hidden_columns += range(first - 1, min(last, 16_384))
+
+    def _text(self, text: str) -> None:
+        self._errors[self._row, self._column] += text
 
     def _cell(self, attributes: dict[str, str]) -> None:
         said = attributes.get("r", "")
@@ -179,6 +189,8 @@ class _Scan:
         facts.cells += 1
         facts.last_row = max(facts.last_row, self._row)
         facts.last_column = max(facts.last_column, column)
+        if attributes.get("t") == "e":
+            self._errors[self._row, column] = ""
         style = attributes.get("s", "0")
         if self._units and attributes.get("t", "n") == "n" and style.isdecimal():
             unit = self._units[int(style)] if int(style) < len(self._units) else ""
@@ -221,6 +233,7 @@ def drawn_together(path: Path, facts: Mapping[str, SheetFacts], limits: Limits) 
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(data, "w") as new:
         for entry in old.infolist():
             new.writestr(entry.filename, written.get(entry.filename.lower()) or old.read(entry))
+    data.seek(0)
     return Drawn(data, numbers)
 
 

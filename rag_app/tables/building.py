@@ -69,10 +69,10 @@ def _stored(document_id: str, ordinal: int, cells: Cells, layout: Layout) -> Sto
     size = max(1, min(_LONGEST_BLOCK, _BLOCK // len(columns)))
     for first in range(0, len(layout.data), size):
         rows = layout.data[first : first + size]
-        values = pack_values(
-            writers, lambda place, rows=rows: [cells.text(row, columns[place]) for row in rows]
+        texts = ([cells.text(row, column) for row in rows] for column in columns)
+        blocks.append(
+            TableBlock(len(rows), pack_values(writers, texts), pack_places(*places.of(rows)))
         )
-        blocks.append(TableBlock(len(rows), values, pack_places(*places.of(rows))))
     described = [
         replace(c, has_text=writer.has_text) for c, writer in zip(described, writers, strict=True)
     ]
@@ -189,7 +189,7 @@ def sql_names(names: Iterable[str]) -> list[str]:
 
 
 def _safe(name: str) -> str:
-    letters = unicodedata.normalize("NFKC", name).casefold().replace("%", " percent ")
+    letters = unicodedata.normalize("NFKC", name).lower().replace("%", " percent ")
     plain = _WORDS.sub("_", letters).strip("_")[:_LONGEST_NAME].strip("_")
     if not plain or plain[0].isdecimal() or plain in _RESERVED:
         return f"c_{plain}".rstrip("_") if plain else "c"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,14 +74,14 @@ class ColumnWriter:
         return known
 
 
-def pack_values(writers: Sequence[ColumnWriter], texts_of: Callable[[int], Sequence[str]]) -> bytes:
-    """The values of a block; `texts_of` gives the texts of a column."""
+def pack_values(writers: Sequence[ColumnWriter], texts: Iterable[Sequence[str]]) -> bytes:
+    """The values of a block, from the texts of each of its columns."""
     import pyarrow as pa
     from pyarrow import parquet
 
     arrays: list[pa.Array] = []
-    for place, writer in enumerate(writers):
-        arrays += writer.arrays(texts_of(place))
+    for writer, of_column in zip(writers, texts, strict=True):
+        arrays += writer.arrays(of_column)
     table = pa.Table.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])
     sink = io.BytesIO()
     parquet.write_table(table, sink, compression="zstd", write_statistics=False, store_schema=False)

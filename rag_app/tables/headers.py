@@ -6,7 +6,7 @@ above it. Only where that cannot tell, the word for a total does."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -262,23 +262,24 @@ class _Sums:
 
         `sure`: nothing else speaks for it, so several measures have to agree, and all of them."""
         since = self.totals[-1] + 1 if self.totals else 0
-        spans = [(at - since, lambda sums, _: sums[at] - sums[since])]
+        # Rows that would be added up, and each sum as (from, the totals in it).
+        ways = [(at - since, (since, 0))]
         if self.totals:
-            spans.append((at - len(self.totals), lambda sums, said: sums[at] - said))
-            spans.append((len(self.totals), lambda _, said: said))
-        return any(self._agrees(at, add, sure) for count, add in spans if count > 1 + sure)
+            ways += [(at - len(self.totals), (0, -1)), (len(self.totals), (at, 1))]
+        return any(self._agrees(at, *way, sure) for count, way in ways if count > 1 + sure)
 
-    def _agrees(
-        self, at: int, add: Callable[[NDArray[np.float64], float], float], sure: bool
-    ) -> bool:
+    def _agrees(self, at: int, since: int, totals: int, sure: bool) -> bool:
+        """Whether most measures of a row are the sum of the rows `since`, so many times the totals
+        above added to it."""
         said = agrees = 0
         for values, sums, room in zip(self._values, self._sums, self._room, strict=True):
             value = float(values[at])
             if np.isnan(value) or value == 0:
                 continue
             said += 1
-            totals = float(np.nansum(values[self.totals])) if self.totals else 0.0
-            agrees += abs(float(add(sums, totals)) - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
+            added = float(sums[at] - sums[since])
+            added += totals * float(np.nansum(values[self.totals])) if self.totals else 0.0
+            agrees += abs(added - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
         return agrees == said > 1 if sure else agrees > 0 and agrees * 2 > said
 
 

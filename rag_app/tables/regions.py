@@ -135,7 +135,8 @@ def _goes_on(cells: Cells, above: Region, block: Region) -> bool:
         return False
     if _is_line(cells, block):
         return len(block.rows) == 1 or block.width <= above.width
-    before = shapes(cells, above.rows[-_LOOKED_AT:], list(above.columns))
+    body = above.rows[1:] or above.rows  # the first row may have the names
+    before = shapes(cells, body[-_LOOKED_AT:], list(above.columns))
     typed = [column for column, kind in before.items() if kind in ("n", "y")]
     first = {column: shape(cells.text(block.rows[0], column)) for column in above.columns}
     if typed:
