@@ -53,7 +53,7 @@ def typed_tables(document_id: str, reading: Reading) -> Iterator[StoredTable]:
         cells = Cells(grid, pages)
         for region in regions(cells):
             layout = lay_out(cells, region)
-            if layout.data and region.width > 1:
+            if region.width > 1 and len(layout.data) + len(layout.header) > 1 and layout.data:
                 yield _stored(document_id, ordinal, cells, layout)
                 ordinal += 1
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import islice
 
 from rag_app.tables.values import (
     Convention,
@@ -25,7 +26,9 @@ from rag_app.tables.values import (
 )
 from rag_app.types import CellValue, ColumnKind
 
-MOST_TEXTS = 20_000  # different ones of a column that are looked at
+MOST_TEXTS = 5_000  # different ones of a column that are looked at
+_FIRST_TEXTS = 200  # that tell whether it is worth it
+_HOPELESS = 0.3  # of these are values of any kind
 _FITS = 0.7  # of the cells that say something, for a column to be more than text
 _SAME_UNIT = 0.5  # of the numbers with a word behind them, for the word to be a unit
 _RARE = 0.02  # share of a unit that is rather a slip
@@ -136,7 +139,7 @@ def rules(columns: Iterable[Texts]) -> list[ColumnRule]:
 
     Where a column's own cells leave a doubt about its decimal mark or the order of its dates, the
     other columns settle it: a table is written in one country."""
-    texts = list(columns)
+    texts = [each if _may_be_values(each) else {} for each in columns]
     marks: Counter[str] = Counter()
     orders: Counter[DateOrder] = Counter()
     for each in texts:
@@ -154,6 +157,22 @@ def rules(columns: Iterable[Texts]) -> list[ColumnRule]:
         else DateOrder.DAY_FIRST,
     )
     return [rule_of(each, usual) for each in texts]
+
+
+def _may_be_values(texts: Texts) -> bool:
+    """Whether a column is more than text at first sight."""
+    usual = Convention()
+    first = [text for text in islice(texts, _FIRST_TEXTS) if not is_empty(text)]
+    values = sum(
+        bool(written_number(text) or rank(text) or date(text, usual) or _other(text, usual))
+        for text in first
+    )
+    return values >= _HOPELESS * len(first)
+
+
+def _other(text: str, usual: Convention) -> bool:
+    american = replace(usual, order=DateOrder.MONTH_FIRST)
+    return duration(text, usual) is not None or date(text, american) is not None
 
 
 def rule_of(texts: Texts, usual: Convention | None = None) -> ColumnRule:

@@ -28,6 +28,9 @@ def is_empty(text: str) -> bool:
     return text in _EMPTY
 
 
+_PLAIN = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
+
+
 class DateOrder(StrEnum):
     """In which order a date of three numbers is written."""
 
@@ -58,8 +61,7 @@ class WrittenNumber:
         """The number, None if it is not written with this decimal mark."""
         if not _grouped(decimal).fullmatch(self.figures):
             return None
-        plain = "".join("." if c == decimal else c for c in self.figures if c == decimal or _is(c))
-        number = Decimal(plain)
+        number = Decimal(self.figures.translate(_PLAIN[decimal]))
         return -number if self.negative else number
 
 
@@ -211,6 +213,7 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _LONGEST_MONTH = 10
+_LONGEST_DATE = 40
 
 
 def date(text: str, convention: Convention) -> dt.datetime | None:
@@ -256,6 +259,8 @@ def _day(line: str, convention: Convention) -> dt.datetime | None:
 
 def _named(line: str) -> dt.datetime | None:
     """A date with the name of its month; a day of the week may stand before it."""
+    if len(line) > _LONGEST_DATE or not any(map(_is, line)):
+        return None
     pieces = [each for each in _PIECES.findall(line) if each not in ",.-/"]
     words = [each for each in pieces if not each[0].isdigit()]
     numbers = [each for each in pieces if each[0].isdigit()]
