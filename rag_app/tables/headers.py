@@ -6,7 +6,7 @@ above it. Only where that cannot tell, the word for a total does."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_app.tables.cells import Cells
-from rag_app.tables.regions import Region, shape, shapes
+from rag_app.tables.regions import Region, shape
 from rag_app.tables.typing import ColumnRule, count_texts, rules
-from rag_app.tables.values import currency
+from rag_app.tables.values import currency, is_empty, year
 from rag_app.types import ColumnKind, RowRole
 
 _DEEPEST = 2  # rows that name the columns
 _LOOKED_AT = 200
 _LONGEST_NAME = 80  # characters
 _LONG_NOTE = 40
+_NUMBERED = 0.6  # of the steps from row to row, in a column that numbers them
 _LAST = 50  # rows at the end of a table in which a total is looked for if it is long
 _LONG = 20_000  # rows
 _TOTAL = re.compile(
@@ -94,52 +95,50 @@ def _depth(cells: Cells, region: Region, rows: Sequence[int], titles: int) -> in
         return min(said, _DEEPEST)
     if len(rows) < 2:
         return 0
-    below = shapes(cells, rows[2 : 2 + _LOOKED_AT] or rows[1:], list(region.columns))
-    typed = [column for column, kind in below.items() if kind in ("n", "y")]
-    if not typed:
+    sample = rows[2 : 2 + _LOOKED_AT] or rows[1:]
+    columns = list(region.columns)
+    typed = rules(count_texts(cells.text(row, column) for row in sample) for column in columns)
+    below = {c: r for c, r in zip(columns, typed, strict=True) if r.kind is not ColumnKind.TEXT}
+    if not below:
         return int(_names_texts(cells, region, rows))
     depth = 0
-    while depth < min(_DEEPEST, len(rows) - 1) and _names_values(
-        cells, region, rows[depth], typed, below, depth
-    ):
+    while depth < min(_DEEPEST, len(rows) - 1) and _names_values(cells, rows[depth], below, depth):
         depth += 1
     if depth == _DEEPEST and not _is_two_deep(cells, region, rows):
         return 1
     return depth
 
 
-def _names_values(
-    cells: Cells,
-    region: Region,
-    row: int,
-    typed: Sequence[int],
-    below: dict[int, str],
-    depth: int,
-) -> bool:
+def _names_values(cells: Cells, row: int, below: Mapping[int, ColumnRule], depth: int) -> bool:
     """Whether a row has names where the rows below have values. A year names a column, too."""
-    found = {column: shape(cells.text(row, column)) for column in region.columns}
-    if any(found[column] == "n" or found[column] == below[column] == "y" for column in typed):
-        return False
-    named = sum(found[column] in ("t", "y") for column in typed)
-    return named >= (len(typed) + 1) // 2 if depth else named > 0 or "t" in found.values()
+    named = 0
+    for column, rule in below.items():
+        text = cells.text(row, column)
+        names_a_year = year(text) is not None and rule.kind is not ColumnKind.YEAR
+        if not names_a_year and rule.typed(text).value is not None:
+            return False
+        named += not is_empty(text)
+    return named >= (len(below) + 1) // 2 if depth else named > 0 or bool(cells.texts(row)[0])
 
 
 def _is_two_deep(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
     """Whether the second row goes on naming: the first leaves gaps that the second fills."""
     top, below = ([cells.text(row, column) for column in region.columns] for row in rows[:2])
-    gaps = any(not a and b for a, b in zip(top, below, strict=True))
+    gaps = sum(not a and bool(b) for a, b in zip(top, below, strict=True))
     short = all(len(text) <= _LONGEST_NAME for text in below)
-    keys = any(not b for b in below)  # a row of data fills its first columns
-    return short and len(rows) > _DEEPEST and (gaps or keys)
+    spans = gaps > 1 or not below[0] or not top[0]  # a row of data fills its first column
+    return short and len(rows) > _DEEPEST and spans
 
 
 def _names_texts(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
     """Whether the first row of a table of texts names its columns: it says nothing twice."""
     first = [cells.text(rows[0], column) for column in region.columns]
     filled = [text for text in first if text]
-    if len(filled) * 3 < len(first) * 2 or len(set(filled)) < len(filled):
+    if len(filled) * 3 < len(first) * 2 or len(set(filled)) * 3 < len(filled) * 2:
         return False
-    if any(len(text) > _LONGEST_NAME or shape(text) != "t" for text in filled):
+    if any(len(text) > _LONGEST_NAME for text in filled):
+        return False
+    if 2 * sum(shape(text) == "t" for text in filled) < len(filled):
         return False
     return not any(
         text and text == cells.text(row, column)
@@ -249,6 +248,8 @@ class _Sums:
         for rule, column in zip(typed, columns, strict=True):
             if rule.kind.is_measure and rule.units != ("%",):
                 values = _floats(rule, (cells.text(row, column) for row in data), len(data))
+                if _counts_rows(values):
+                    continue
                 self._values.append(values)
                 self._sums.append(np.concatenate([[0.0], np.nancumsum(values)]))
                 self._room.append(0.5 * 10.0 ** -min(rule.places, 9))
@@ -283,6 +284,11 @@ class _Sums:
         return agrees == said > 1 if sure else agrees > 0 and agrees * 2 > said
 
 
+def _counts_rows(values: NDArray[np.float64]) -> bool:
+    """Whether a column numbers the rows: 1, 2, 3 are no measures, though 1 and 2 make 3."""
+    return len(values) > 2 and float(np.mean(np.diff(values) == 1)) > _NUMBERED
+
+
 def _floats(rule: ColumnRule, texts: Iterable[str], count: int) -> NDArray[np.float64]:
     @lru_cache(100_000)
     def number(text: str) -> float:
@@ -292,13 +298,17 @@ def _floats(rule: ColumnRule, texts: Iterable[str], count: int) -> NDArray[np.fl
     return np.fromiter(map(number, texts), dtype=np.float64, count=count)
 
 
+_IN_BRACKETS = re.compile(r"(?:\s\(|\[)\s*(?:in\s)?\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z")
+_UNIT = re.compile(r"[^\W\d_]{1,4}[²³23]?(?:/[^\W\d_]{1,4}[²³]?)?|%|°[CF]?")
+
+
 def unit_in_name(name: str) -> str:
     """The unit that the name of a column says: "Amount (EUR)", "Weight [kg]", "Price in €"."""
-    found = re.search(r"[(\[]\s*([^()\[\]]{1,12}?)\s*[)\]]\s*\Z", name)
-    if found:
-        inside = found[1].removeprefix("in ").strip()
-        return currency(inside) or inside
-    return next(filter(None, (currency(word.strip("()[],")) for word in name.split())), "")
+    money = next(filter(None, (currency(word.strip("()[],")) for word in name.split())), "")
+    found = _IN_BRACKETS.search(name)
+    if money or not found:
+        return money
+    return found[1] if _UNIT.fullmatch(found[1]) else ""
 
 
 def with_unit(rule: ColumnRule, unit: str) -> ColumnRule:

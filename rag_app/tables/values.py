@@ -124,6 +124,9 @@ def written_number(text: str) -> WrittenNumber | None:
         return None
     if after and not money and not _UNIT.fullmatch(after):
         return None
+    attached = line[found.end() :][:1].isupper() and len(after) == 1
+    if after and not money and (attached or month(after)):
+        return None  # "12A" is a name, "4 July" a day
     return WrittenNumber(found[0], negative, money or after, bool(money), remark)
 
 
