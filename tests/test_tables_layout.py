@@ -76,6 +76,18 @@ def test_a_row_that_happens_to_be_a_sum_is_data():
     assert found.rows == 4
 
 
+def test_numbers_of_rows_are_no_measures():
+    (found,) = tables(
+        "No. | Name | Place\n1 | Ann | Rome\n2 | Ben | Oslo\n3 | Cid | \n4 | Dee | Bonn"
+    )
+    assert found.rows == 4
+
+
+def test_names_may_begin_with_figures():
+    (found,) = tables("Place | 5 Hoops | 2011 rank\n1 | 19.8 | 4\n2 | 19.7 | 3\n3 | 18.2 | 9")
+    assert names(found) == ["Place", "5 Hoops", "2011 rank"]
+
+
 def test_lines_between_the_rows_are_notes():
     (found,) = tables("Item | Count | Price\nMetal\nBolt | 1 | 2\nNut | 2 | 3\nWood\nPeg | 3 | 4")
     assert found.rows == 3

@@ -7,13 +7,16 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from fakes import WordEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
+from rag_app.library import Library
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.tables.columnar import pack_places, unpack_places
@@ -86,6 +89,15 @@ def test_places_come_back_as_they_were(data, shape):
     found = unpack_places(pack_places(pages, starts, ends), shape[0])
     for one, other in zip((pages, starts, ends), found, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_a_document_that_is_added_has_its_tables(tmp_path):
+    settings = Settings.load(data_dir=tmp_path)
+    with Library(settings, embedder=WordEmbedder()) as library:
+        added = library.add("may.csv", SHEET)
+        library.wait([added.document.id], timeout=60)
+        (table,) = library._store.tables.of([added.document.id])
+        assert (table.title, table.rows) == ("Expenses of May", 4)
 
 
 def test_a_sum_says_which_rows_it_is_made_of_and_leaves_the_total_out(asked):
