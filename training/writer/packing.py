@@ -20,6 +20,7 @@ from torch import Tensor
 from rag_app.answering.chatml import Tokens
 from training.writer.contexts import Lesson
 
+
 _LENGTH, _REPLIES = 64, 64  # tokens of a pack, and of its replies, are multiples of these
 
 
