@@ -22,6 +22,9 @@
     │       ├── PageRefused  it does not give the page: not found, not without signing in …
     │       └── FetchStopped a person did not want to wait for it any longer
     ├── UnknownDocument
+    ├── QueryError           a query over tables has no result: it is wrong, or divides by zero
+    │   ├── QueryRefused     it is more than one SELECT of the tables that were opened
+    │   └── QueryStopped     it takes more time or memory than it may
     └── QuestionError        empty, too long, or nothing to ask yet
 
 `code` is stored with a failed document and is what programs test; the message is for people."""
@@ -172,6 +175,24 @@ class UnknownDocument(RagAppError):
     """No document of that id or name."""
 
     code = "unknown_document"
+
+
+class QueryError(RagAppError):
+    """A query over tables has no result."""
+
+    code = "query"
+
+
+class QueryRefused(QueryError):
+    """A query is something else than one SELECT of the tables that were opened."""
+
+    code = "query_refused"
+
+
+class QueryStopped(QueryError):
+    """A query takes more time or memory than it may."""
+
+    code = "query_stopped"
 
 
 class QuestionError(RagAppError):

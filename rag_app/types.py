@@ -5,8 +5,11 @@ Everything else imports this module and it imports nothing of ours, so that wher
 
 from __future__ import annotations
 
+import datetime as dt
+from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 
 
@@ -134,6 +137,141 @@ class Part:
     file: str  # what it is called in the folder it was unpacked to
 
 
+def _none() -> array[int]:
+    return array("I")
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Cells of a grid that are one: numbers of rows and columns, the last ones included."""
+
+    row: int
+    column: int
+    last_row: int
+    last_column: int
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it covers more than its first cell."""
+        return (self.row, self.column) != (self.last_row, self.last_column)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The raw cells of a table or a sheet, as they stand on pages; nothing is known of their sense.
+
+    Row `i` had the number `rows[i]` where it came from, counted from 1; empty rows are left out. It
+    has `counts[i]` cells, the first in column 0; those of all rows follow each other in `pages`,
+    `starts` and `ends`. A cell whose `start` is its `end` is empty."""
+
+    name: str = ""  # of the sheet, the caption, or the heading it stands under
+    rows: array[int] = field(default_factory=_none)
+    counts: array[int] = field(default_factory=_none)
+    pages: array[int] = field(default_factory=_none)
+    starts: array[int] = field(default_factory=_none)
+    ends: array[int] = field(default_factory=_none)
+    header_rows: int = 0  # that the document itself says name the columns; 0: it does not say
+    merged: tuple[Merged, ...] = ()
+    hidden_rows: tuple[int, ...] = ()  # by number
+    hidden_columns: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()  # by column, that formats of cells show and texts do not
+
+
+class ColumnKind(StrEnum):
+    """What the cells of a column say."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"  # exact to its places behind the decimal mark
+    YEAR = "year"
+    RANK = "rank"  # "1st", "2."
+    DATE = "date"
+    TIME = "time"  # a day and a time of it
+    DURATION = "duration"  # in seconds
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether it makes sense to add its values up."""
+        return self in (ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.DURATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A typed column of a table. Cells that do not fit its kind have no value, only their text."""
+
+    name: str  # as the document says it
+    sql_name: str  # unique in its table, and safe to be written in a query
+    kind: ColumnKind
+    unit: str = ""  # of all its values: "EUR", "%", "km"; empty: none, or several
+    units: tuple[str, ...] = ()  # where they differ: never to be added together
+    places: int = 0  # of numbers, behind the decimal mark
+    has_text: bool = False  # texts say more than values: they are in a column of their own
+
+    @property
+    def text_name(self) -> str:
+        """The column with the texts, where `has_text`."""
+        return f"{self.sql_name}_text"
+
+    @property
+    def unit_name(self) -> str:
+        """The column with the unit of each value, where there are several `units`."""
+        return f"{self.sql_name}_unit"
+
+
+class RowRole(StrEnum):
+    """Why a row of a table is none of its data."""
+
+    TITLE = "title"
+    HEADER = "header"
+    TOTAL = "total"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class SideRow:
+    """A row of a table that is none of its data: `page.text[start:end]` are its cells."""
+
+    role: RowRole
+    page: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows and typed columns found on pages; its data rows are counted from 0."""
+
+    document_id: str
+    ordinal: int  # in its document, from 0
+    name: str  # of the sheet, the caption, or the heading it stands under
+    title: str  # that stands in the table itself, above the columns
+    columns: tuple[Column, ...]
+    rows: int
+    first_page: int
+    last_page: int
+    side_rows: tuple[SideRow, ...] = ()
+    hidden_rows: tuple[int, ...] = ()  # data rows that the document does not show
+    hidden_columns: tuple[int, ...] = ()  # by their place in `columns`
+    columns_left_out: int = 0  # of a table that is too wide
+
+
+CellValue = str | int | float | Decimal | dt.date | dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: `page.text[start:end] == text`; `value` is None where it fits no type."""
+
+    row: int  # of the data, from 0
+    column: int
+    text: str
+    value: CellValue
+    page: int
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a reader made of one file."""
@@ -145,6 +283,7 @@ class Reading:
     parts: tuple[Part, ...] = ()  # of an archive or a message
     tables: int | None = None  # None: the reader tells none apart
     scans: tuple[int, ...] = ()  # pages that are pictures; their text is to be recognised
+    grids: tuple[Grid, ...] = ()  # the tables, where the reader tells their cells apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,21 +107,29 @@ def pptx(*slides: str, notes: Mapping[int, str] | None = None) -> bytes:
 
 def xlsx(**sheets: Iterable[Iterable[str | float]]) -> bytes:
     """A workbook of sheets by name, each given as its rows."""
+    return workbook(
+        {
+            name: f"<sheetData>{''.join(map(_row, enumerate(rows, 1)))}</sheetData>"
+            for name, rows in sheets.items()
+        }
+    )
+
+
+def workbook(sheets: Mapping[str, str], styles: str = "") -> bytes:
+    """A workbook of sheets by name, each given as what is inside its XML."""
     files: dict[str, str | bytes] = {}
     listed = ""
-    for number, (name, rows) in enumerate(sheets.items(), 1):
+    for number, (name, inside) in enumerate(sheets.items(), 1):
         listed += f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"/>'
-        files[f"xl/worksheets/sheet{number}.xml"] = (
-            f'<worksheet xmlns="{S}"><sheetData>'
-            f"{''.join(map(_row, enumerate(rows, 1)))}</sheetData>"
-            "</worksheet>"
-        )
+        files[f"xl/worksheets/sheet{number}.xml"] = f'<worksheet xmlns="{S}">{inside}</worksheet>'
     files["xl/workbook.xml"] = (
         f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets>{listed}</sheets></workbook>'
     )
-    files["xl/_rels/workbook.xml.rels"] = relations(
-        *(("worksheet", f"worksheets/sheet{n}.xml") for n in range(1, len(sheets) + 1))
-    )
+    targets = [("worksheet", f"worksheets/sheet{n}.xml") for n in range(1, len(sheets) + 1)]
+    if styles:
+        files["xl/styles.xml"] = f'<styleSheet xmlns="{S}">{styles}</styleSheet>'
+        targets.append(("styles", "styles.xml"))
+    files["xl/_rels/workbook.xml.rels"] = relations(*targets)
     return _office("xl/workbook.xml", "spreadsheetml.sheet", files)
 
 

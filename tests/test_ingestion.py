@@ -123,9 +123,9 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):
         def full(*_: object) -> None:
             raise sqlite3.OperationalError("database or disk is full")
 
-        def full_for_a_while(document_id: str, reading: Reading) -> None:
+        def full_for_a_while(document_id: str, reading: Reading, tables: object) -> None:
             left[0] -= 1
-            (full if left[0] >= 0 else real)(document_id, reading)
+            (full if left[0] >= 0 else real)(document_id, reading, tables)
 
         monkeypatch.setattr(store, "save_reading", full_for_a_while)
         monkeypatch.setattr(store, "set_failed", full)

@@ -85,10 +85,10 @@ def test_what_is_being_read_can_be_cancelled(library, monkeypatch):
     reading, go = threading.Event(), threading.Event()
     real = library._store.save_reading
 
-    def slow(document_id: str, found: Reading) -> None:
+    def slow(document_id: str, found: Reading, tables: object) -> None:
         reading.set()
         go.wait(30)
-        real(document_id, found)
+        real(document_id, found, tables)
 
     monkeypatch.setattr(library._store, "save_reading", slow)
     ids = add(library, "a.txt", "b.txt")

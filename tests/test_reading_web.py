@@ -7,7 +7,8 @@ from rag_app.errors import DamagedFile, NoText, UnsupportedFormat
 from rag_app.reading.epub import read_epub
 from rag_app.reading.limits import Limits
 from rag_app.reading.mail import read_mhtml
-from rag_app.reading.web import Cell, compact, read_html, spread
+from rag_app.reading.web import LaidOut as at
+from rag_app.reading.web import compact, read_html, spread
 
 
 @pytest.fixture
@@ -98,9 +99,25 @@ def test_a_page_without_words_has_no_text(read):
 
 def test_signs_are_put_to_their_numbers():
     rows = [
-        [Cell(), *spread("2025", 3), *spread("2024", 3)],
-        [Cell("Net loss"), Cell("$"), Cell("(1,200"), Cell(")"), Cell("$"), Cell("90"), Cell()],
-        [Cell("Share"), Cell(), Cell("12"), Cell("%"), Cell(), Cell("-"), Cell()],
+        [at(), *spread("2025", 3), *spread("2024", 3)],
+        [
+            at("Net loss"),
+            at("$"),
+            at("(1,200"),
+            at(")"),
+            at("$"),
+            at("90"),
+            at(),
+        ],
+        [
+            at("Share"),
+            at(),
+            at("12"),
+            at("%"),
+            at(),
+            at("-"),
+            at(),
+        ],
     ]
     assert compact(rows) == [
         ["", "2025", "2024"],
@@ -110,7 +127,11 @@ def test_signs_are_put_to_their_numbers():
 
 
 def test_columns_that_are_never_both_filled_stay_two():
-    rows = [[Cell("Debit"), Cell("Credit")], [Cell("5"), Cell()], [Cell(), Cell("7")]]
+    rows = [
+        [at("Debit"), at("Credit")],
+        [at("5"), at()],
+        [at(), at("7")],
+    ]
     assert compact(rows) == [["Debit", "Credit"], ["5", ""], ["", "7"]]
 
 

@@ -23,8 +23,10 @@ from rag_app.retrieval.chunking import chunk_pages, search_text
 from rag_app.retrieval.contextual_embedding import Placing
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Indexed, Store
+from rag_app.storage.tables import StoredTable
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
+from rag_app.tables.building import typed_tables
 from rag_app.text.languages import language_of
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
@@ -162,7 +164,7 @@ class Ingestion(JobQueue):
                 )
                 reading = self._parts.take_in(document, reading, limits, task.cancelled)
             self._store.queue.note_tables(document.id, reading.tables)
-            self._store.save_reading(document.id, reading)
+            self._store.save_reading(document.id, reading, self._tables(document, reading))
             if reading.parts:
                 self.wake()
         task.stage = STAGES[Status.READ]
@@ -181,6 +183,13 @@ class Ingestion(JobQueue):
         if self._vectors.ids(document.id):  # of an earlier reading, whose texts may differ
             self._vectors.delete(document.id)
         self._store.save_chunks(document.id, chunks, language_of(reading.pages))
+
+    def _tables(self, document: Document, reading: Reading) -> list[StoredTable]:
+        """The typed tables of a reading; one that cannot be typed is still text."""
+        tables: list[StoredTable] = []
+        with surviving(log, "could not type the tables of document %s", document.id):
+            tables += typed_tables(document.id, reading)
+        return tables
 
     def _embed(self, document: Document, task: RunningJob) -> None:
         indexed = self._store.indexed(document.id)

@@ -153,8 +153,8 @@ def _read(request: Header, path: Path, out: BinaryIO) -> None:
     read = reader(request["suffix"])
     limits = Limits(*request["limits"])
     reading = read(path, limits=limits, password=request["password"], on_page=on_page)
-    for header in pack(reading):
-        write_frame(out, header)
+    for header, body in pack(reading):
+        write_frame(out, header, body)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -18,7 +18,7 @@ from rag_app.reading.limits import Limits
 from rag_app.reading.markup import core_title, main_part, outermost, related, relations, tree
 from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.reading.web import add_html, decode_html
-from rag_app.types import Reading
+from rag_app.types import Merged, Reading
 
 # What a Word document says elsewhere about its paragraphs: which are headings, and their numbers.
 #
@@ -27,6 +27,7 @@ from rag_app.types import Reading
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PLACE = re.compile(r"%(\d)")
 _LEVELS = 9
+_MOST_COLUMNS = 63  # that Word allows
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
     (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
@@ -255,6 +256,7 @@ class _Body:
         self.sections = sections
         self.title = ""
         self.warnings: list[str] = []
+        self._caption = ""  # of the table that comes next
         self._styles: dict[str, Style] = {}
         self._numbers = Numbers()
         try:
@@ -268,7 +270,10 @@ class _Body:
     def add(self, element: Element) -> None:
         """Add a paragraph or a table."""
         if element.tag == "tbl":
-            self.sections.table(self._rows(element))
+            rows, header_rows, merged = _table(element)
+            caption, self._caption = self._caption, ""
+            grid = self.sections.grid(caption, header_rows=header_rows, merged=merged)
+            self.sections.table(rows, grid)
             return
         if element.tag == "altChunk":
             self._add_page(element.get("r:id", ""))
@@ -277,6 +282,7 @@ class _Body:
         text = paragraph_text(element)
         if not text.strip():
             return
+        self._caption = text.strip() if style_name.lower().startswith("caption") else ""
         mark = self._mark(properties, style)
         line = f"{mark} {text.strip()}" if mark else text
         level = outline_level(properties) or style.level
@@ -348,9 +354,46 @@ class _Body:
             return self._numbers.next(list_id, level)
         return self._numbers.next(style.list_id, level or style.list_level) if style.list_id else ""
 
-    def _rows(self, table: Element) -> Iterator[list[str]]:
-        for row in _inside(table, "tr"):
-            yield [paragraph_text(cell) for cell in _inside(row, "tc")]
+
+def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
+    """The rows of a table, how many of them name its columns, and which cells are one.
+
+    A cell that spans columns, or goes on from the row above, leaves the others empty."""
+    rows: list[list[str]] = []
+    header_rows = 0
+    areas: dict[tuple[int, int], Merged] = {}
+    going_on: dict[int, tuple[int, int]] = {}  # by column: the cell that the next row may go on
+    for number, row in enumerate(_inside(table, "tr"), 1):
+        cells: list[str] = []
+        for cell in _inside(row, "tc"):
+            column, span = len(cells), _columns(cell)
+            goes_on = _goes_on(cell)
+            place = going_on.get(column, (number, column)) if goes_on else (number, column)
+            area = areas.get(place, Merged(*place, number, column + span - 1))
+            areas[place] = replace(area, last_row=number)
+            going_on[column] = place
+            cells += ["" if goes_on else paragraph_text(cell), *[""] * (span - 1)]
+        rows.append(cells)
+        header_rows += header_rows == number - 1 and _is_header(row)
+    return rows, header_rows, [each for each in areas.values() if each.is_several]
+
+
+def _columns(cell: Element) -> int:
+    properties = cell.find("tcPr")
+    return min(_MOST_COLUMNS, max(1, _number(_value(properties, "gridSpan"), 1)))
+
+
+def _goes_on(cell: Element) -> bool:
+    """Whether a cell goes on from the row above."""
+    properties = cell.find("tcPr")
+    merge = None if properties is None else properties.find("vMerge")
+    return merge is not None and merge.get("val", "continue") != "restart"
+
+
+def _is_header(row: Element) -> bool:
+    properties = row.find("trPr")
+    said = None if properties is None else properties.find("tblHeader")
+    return said is not None and said.get("val", "true") not in ("0", "false", "off")
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:

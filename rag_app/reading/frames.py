@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
+from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import astuple
 from typing import IO, Any
 
-from rag_app.types import Box, Heading, Page, Part, Reading, Recognised, Word
+from rag_app.types import Box, Grid, Heading, Merged, Page, Part, Reading, Recognised, Word
 
 Header = dict[str, Any]
+Frame = tuple[Header, bytes]
 
 _LENGTHS = struct.Struct(">II")
 _BATCH = 1_000_000  # characters of pages in one frame
@@ -37,19 +41,20 @@ def read_frame(stream: IO[bytes]) -> tuple[Header, bytes] | None:
     return json.loads(header), body
 
 
-def pack(reading: Reading) -> Iterator[Header]:
-    """A reading as headers of frames, the last of which has "done"."""
+def pack(reading: Reading) -> Iterator[Frame]:
+    """A reading as frames, the last of which has "done"."""
     batch: list[Page] = []
     filled = 0
     for page in reading.pages:
         batch.append(page)
         filled += len(page.text)
         if filled >= _BATCH:
-            yield {"pages": _rows(batch)}
+            yield {"pages": _rows(batch)}, b""
             batch, filled = [], 0
-    yield {"pages": _rows(batch)}
+    yield {"pages": _rows(batch)}, b""
+    yield from map(_pack_grid, reading.grids)
     headings = [[h.page, h.start, h.level, h.text] for h in reading.headings]
-    yield {
+    last = {
         "done": True,
         "title": reading.title,
         "headings": headings,
@@ -58,18 +63,22 @@ def pack(reading: Reading) -> Iterator[Header]:
         "tables": reading.tables,
         "scans": list(reading.scans),
     }
+    yield last, b""
 
 
 def _rows(pages: Iterable[Page]) -> list[list[Any]]:
     return [[p.number, p.text, p.label, p.width, p.height] for p in pages]
 
 
-def unpack(headers: Iterable[Header]) -> Reading:
-    """The reading that `pack` made these headers of."""
+def unpack(frames: Iterable[Frame]) -> Reading:
+    """The reading that `pack` made these frames of."""
     pages: list[Page] = []
+    grids: list[Grid] = []
     last: Header = {}
-    for header in headers:
+    for header, body in frames:
         pages += [Page(*row) for row in header.get("pages", ())]
+        if "grid" in header:
+            grids.append(_unpack_grid(header, body))
         last = header
     headings = tuple(Heading(*row) for row in last["headings"])
     parts = tuple(Part(*row) for row in last["parts"])
@@ -81,6 +90,45 @@ def unpack(headers: Iterable[Header]) -> Reading:
         parts,
         last["tables"],
         tuple(last["scans"]),
+        tuple(grids),
+    )
+
+
+def _pack_grid(grid: Grid) -> Frame:
+    """A grid as a frame: the numbers of its cells are the body."""
+    columns = (grid.rows, grid.counts, grid.pages, grid.starts, grid.ends)
+    header = {
+        "grid": grid.name,
+        "lengths": [len(column) for column in columns],
+        "header_rows": grid.header_rows,
+        "merged": [astuple(each) for each in grid.merged],
+        "hidden_rows": grid.hidden_rows,
+        "hidden_columns": grid.hidden_columns,
+        "units": grid.units,
+    }
+    return header, zlib.compress(b"".join(column.tobytes() for column in columns), 1)
+
+
+def _unpack_grid(header: Header, body: bytes) -> Grid:
+    numbers = array("I")
+    numbers.frombytes(zlib.decompress(body))
+    columns, at = [], 0
+    for length in header["lengths"]:
+        columns.append(numbers[at : at + length])
+        at += length
+    rows, counts, pages, starts, ends = columns
+    return Grid(
+        header["grid"],
+        rows,
+        counts,
+        pages,
+        starts,
+        ends,
+        header["header_rows"],
+        tuple(Merged(*each) for each in header["merged"]),
+        tuple(header["hidden_rows"]),
+        tuple(header["hidden_columns"]),
+        tuple(header["units"]),
     )
 
 

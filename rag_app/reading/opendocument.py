@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -12,13 +12,15 @@ from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
 from rag_app.reading.pptx import LONGEST_SLIDE
 from rag_app.reading.sections import OnPage, PageBuilder
-from rag_app.types import Reading
+from rag_app.types import Merged, Reading
 
 _CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
 _META = "meta.xml"
 _TEXTS = frozenset(["h", "p", "list", "table", "frame", "custom-shape", "table-of-content"])
 _SKIP = frozenset(["tracked-changes", "annotation", "binary-data", "shape-index"])
+_CELLS = ("table-cell", "covered-table-cell")
+_SPANS = 10_000  # rows or columns that one cell may cover
 _SPACES = 100  # written as one element
 _FOOTERS = ("page-number", "date-time", "footer", "header")
 
@@ -101,7 +103,7 @@ def _add(element: Element, sections: PageBuilder) -> None:
         for line in _items(element):
             sections.paragraph(line, tight=True)
     elif element.tag == "table":
-        sections.table(_rows(element))
+        _add_table(element, sections)
     else:
         _add_inside(element, sections)
 
@@ -128,14 +130,38 @@ def _items(element: Element, depth: int = 0) -> Iterator[str]:
                     mark = ""
 
 
-def _rows(table: Element) -> Iterator[list[str]]:
-    """The rows of a table. What is said to repeat is read once: only empty cells repeat much."""
-    for row in _inside(table, "table-row"):
-        yield [
-            " ".join(_text(each) for each in cell.iter() if each.tag in ("p", "h"))
-            for cell in row
-            if cell.tag == "table-cell"
-        ]
+def _add_table(table: Element, sections: PageBuilder) -> None:
+    rows = list(_inside(table, "table-row"))
+    heads = {id(row) for each in table.iter("table-header-rows") for row in each}
+    header_rows = sum(id(row) in heads for row in rows)
+    grid = sections.grid(header_rows=header_rows, merged=_merged(rows))
+    sections.table(map(_texts_of, rows), grid)
+
+
+def _texts_of(row: Element) -> list[str]:
+    """The cells of a row. What is said to repeat is read once: only empty cells repeat much."""
+    return [
+        " ".join(_text(each) for each in cell.iter() if each.tag in ("p", "h"))
+        if cell.tag == "table-cell"
+        else ""
+        for cell in row
+        if cell.tag in _CELLS
+    ]
+
+
+def _merged(rows: Iterable[Element]) -> Iterator[Merged]:
+    for number, row in enumerate(rows, 1):
+        for column, cell in enumerate(each for each in row if each.tag in _CELLS):
+            down, across = (
+                min(_SPANS, int(said)) if said.isascii() and said.isdigit() else 1
+                for said in (
+                    cell.get("number-rows-spanned", "1"),
+                    cell.get("number-columns-spanned", "1"),
+                )
+            )
+            area = Merged(number, column, number + max(1, down) - 1, column + max(1, across) - 1)
+            if area.is_several:
+                yield area
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:
@@ -176,7 +202,7 @@ def _add_slide(slide: Element, sections: PageBuilder) -> None:
         if shape.get("class") in ("title", *_FOOTERS):
             continue
         for table in shape.iter("table"):
-            sections.table(_rows(table))
+            _add_table(table, sections)
         if shape.find(".//table") is None:
             sections.paragraph("\n".join(_lines(shape)))
     notes = [

@@ -27,6 +27,7 @@ from rag_app.errors import (
     error_class,
 )
 from rag_app.reading.frames import (
+    Frame,
     Header,
     read_frame,
     unpack,
@@ -38,8 +39,6 @@ from rag_app.reading.limits import Limits
 from rag_app.types import Box, PagePicture, Reading, Recognised
 
 # A child process that answers requests, as its parent sees it.
-
-Frame = tuple[Header, bytes]
 
 # The parent's own search path is handed on, so that the child finds the same packages, and this
 # package's own folder, which an editable install keeps off that path; without site (-S) it starts
@@ -224,14 +223,14 @@ class Sandbox:
         }
 
         def once() -> Reading:
-            headers: list[Header] = []
+            frames: list[Frame] = []
             with self._answers(request, self._limits.seconds, cancelled) as answers:
-                for header, _ in answers:
+                for header, body in answers:
                     if "progress" not in header:
-                        headers.append(header)
+                        frames.append((header, body))
                     elif on_page:
                         on_page(*header["progress"])
-            return unpack(headers)
+            return unpack(frames)
 
         return _twice(once)
 

@@ -6,12 +6,12 @@ A table that goes on over a cut has its first row repeated. Knows nothing of for
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.types import Heading, Page, Reading
+from rag_app.types import Grid, Heading, Merged, Page, Reading
 
 OnPage = Callable[[int, int], None]
 
@@ -25,6 +25,34 @@ _GAPS = re.compile(r"\n{3,}")
 _ENDS = re.compile(r"(?<=[.!?…。！？])\s|\n")
 
 
+_BETWEEN = " | "  # the cells of a row
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A row of a grid, and where its cells stand in the block that it is written as.
+
+    A row that was too long for one block goes on in others, which `continue` it."""
+
+    grid: Grid
+    number: int
+    cells: Sequence[tuple[int, int]]
+    continues: bool = False
+
+    def place(self, page: int, start: int) -> None:
+        """Note in the grid that the block begins at this offset of a page."""
+        grid = self.grid
+        if self.continues:
+            grid.counts[-1] += len(self.cells)
+        else:
+            grid.rows.append(self.number)
+            grid.counts.append(len(self.cells))
+        for first, last in self.cells:
+            grid.pages.append(page)
+            grid.starts.append(start + first)
+            grid.ends.append(start + last)
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     """A heading (`level` above 0), a paragraph, or (`tight`) an item of a list or a table."""
@@ -32,6 +60,7 @@ class _Block:
     text: str
     level: int = 0
     tight: bool = False
+    row: GridRow | None = None
 
 
 class PageBuilder:
@@ -48,6 +77,8 @@ class PageBuilder:
         self._label = ""
         self._left = limits.max_characters
         self._tables = 0
+        self._grids: list[Grid] = []
+        self._under = ""  # the last heading
 
     @property
     def pages(self) -> int:
@@ -65,6 +96,7 @@ class PageBuilder:
         if len(line) > _LONGEST_HEADING:
             self.paragraph(line)
         elif line:
+            self._under = line
             if self._size >= min(_LEAST, self._most // 2):
                 self._cut()
             self._add(_Block(line, level))
@@ -81,28 +113,70 @@ class PageBuilder:
         if rest:
             self._add(_Block(rest, tight=tight))
 
-    def table(self, rows: Iterable[Sequence[str]]) -> None:
+    def grid(
+        self,
+        name: str = "",
+        *,
+        header_rows: int = 0,
+        merged: Iterable[Merged] = (),
+        hidden_rows: Iterable[int] = (),
+        hidden_columns: Iterable[int] = (),
+        units: Iterable[str] = (),
+    ) -> Grid:
+        """Begin a grid; rows that are placed in it fill it when their page is complete."""
+        grid = Grid(
+            name or self._under,
+            header_rows=header_rows,
+            merged=tuple(merged),
+            hidden_rows=tuple(hidden_rows),
+            hidden_columns=tuple(hidden_columns),
+            units=tuple(units),
+        )
+        self._grids.append(grid)
+        return grid
+
+    def table(self, rows: Iterable[Sequence[str]], grid: Grid | None = None) -> None:
         """Add the rows of a table, the first of which names the columns."""
         header: _Block | None = None
         self._tables += 1
-        for cells in rows:
-            line = row_text(cells)
+        grid = grid or self.grid()
+        for number, cells in enumerate(rows, 1):
+            words = row_words(cells)
+            line = _BETWEEN.join(words)
             if not line:
                 continue
             if len(line) > self._most:
-                self.paragraph(line)
+                self._long_row(line, GridRow(grid, number, _spans(words)))
                 continue
-            block = _Block(line, tight=True)
+            block = _Block(line, tight=True, row=GridRow(grid, number, _spans(words)))
             if header and self._is_full(block):
                 self._cut()
                 self._add(header)
             self._add(block)
             if header is None:
-                header = block if len(line) <= self._most // 4 else _Block("", tight=True)
+                short = len(line) <= self._most // 4
+                header = _Block(line if short else "", tight=True)
 
-    def row(self, line: str) -> None:
+    def _long_row(self, line: str, row: GridRow) -> None:
+        """Add a row that is too long for a page, in pieces; a cell that is cut ends with one."""
+        at, rest = 0, list(row.cells)
+        continues = False
+        while at < len(line):
+            end = _gap(line[at:], self._most) + at if len(line) - at > self._most else len(line)
+            piece = line[at:end].rstrip()
+            cells = [
+                (max(0, first - at), max(0, first - at, min(last - at, len(piece))))
+                for first, last in rest
+                if first - at < len(piece) or end == len(line)
+            ]
+            if piece:
+                self._add(_Block(piece, row=GridRow(row.grid, row.number, cells, continues)))
+                rest, continues = rest[len(cells) :], True
+            at = end + len(line[end:]) - len(line[end:].lstrip())
+
+    def row(self, line: str, row: GridRow | None = None) -> None:
         """Add a row of a table that stands on this page whatever its size."""
-        self._add(_Block(line, tight=True))
+        self._add(_Block(line, tight=True, row=row))
 
     def new_page(self, label: str = "") -> None:
         """Whatever comes next stands on a new page; `label` is what the document calls it."""
@@ -124,6 +198,7 @@ class PageBuilder:
             tuple(self._headings),
             tuple(warnings),
             tables=self._tables or None,
+            grids=tuple(grid for grid in self._grids if grid.rows),
         )
 
     def _is_full(self, block: _Block) -> bool:
@@ -174,6 +249,8 @@ class PageBuilder:
                 start += len(joint)
             if block.level:
                 self._headings.append(Heading(number, start, block.level, block.text))
+            if block.row:
+                block.row.place(number, start)
             pieces.append(block.text)
             start += len(block.text)
         self._pages.append(Page(number, "".join(pieces), self._label))
@@ -188,10 +265,31 @@ def tidy(text: str) -> str:
 
 def row_text(cells: Sequence[str]) -> str:
     """A row as "a | b | c", empty if all of its cells are; empty cells at its end are left out."""
+    return _BETWEEN.join(row_words(cells))
+
+
+def row_words(cells: Sequence[str]) -> list[str]:
+    """The texts of a row's cells, each on one line, without the empty ones at its end."""
     words = [" ".join(cell.replace("\0", "").split()) for cell in cells]
     while words and not words[-1]:
         words.pop()
-    return " | ".join(words)
+    return words
+
+
+def placed(words: Sequence[str], grid: Grid, number: int) -> tuple[str, GridRow]:
+    """A row as `row_text` writes it, and where its cells are then."""
+    return _BETWEEN.join(words), GridRow(grid, number, _spans(words))
+
+
+def _spans(words: Sequence[str]) -> list[tuple[int, int]]:
+    return list(_each_span(words))
+
+
+def _each_span(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    at = 0
+    for word in words:
+        yield at, at + len(word)
+        at += len(word) + len(_BETWEEN)
 
 
 def _gap(text: str, most: int) -> int:

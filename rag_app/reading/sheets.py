@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
-import io
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 
 from python_calamine import (
@@ -23,8 +25,9 @@ from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import LOCKED
 from rag_app.reading.plain_text import load, with_headings
-from rag_app.reading.sections import SECTION, OnPage, PageBuilder, row_text
-from rag_app.types import Reading
+from rag_app.reading.sections import SECTION, OnPage, PageBuilder, placed, row_words
+from rag_app.reading.workbook import SheetFacts, drawn_together, sheet_facts
+from rag_app.types import Grid, Merged, Reading
 
 # Pages of long tables: as many rows as fill a page, under the row that names the columns.
 #
@@ -33,41 +36,56 @@ from rag_app.types import Reading
 Row = tuple[int, Sequence[str]]  # its number in the sheet, from 1, and its cells
 
 LOOKED_AT = 10  # rows in which the names of the columns are looked for
+_MANY = 1_000  # pages, after which they are twice as long, and again: a book has an end
 
 
-def row_pages(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[str]]]:
-    """(first row, last row, lines) of each page; the names of the columns begin every page.
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A row as it is written on a page; `repeated`: the names of the columns, said once more."""
+
+    number: int
+    words: list[str]
+    size: int
+    is_header: bool = False
+    repeated: bool = False
+
+
+def row_pages(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[PageRow]]]:
+    """(first row, last row, rows) of each page; the names of the columns begin every page.
 
     Rows without text are left out."""
-    header = ""
-    before: list[str] = []
-    page: list[str] = []
-    first = last = size = 0
-    for number, line in _with_header(rows):
-        if number < 0:  # the names of the columns
-            number, header = -number, line
-        if page and size + len(line) > SECTION and line != header:
+    header: PageRow | None = None
+    before: list[PageRow] = []
+    page: list[PageRow] = []
+    first = last = size = done = 0
+    for row in _with_header(rows):
+        header = row if row.is_header else header
+        most = SECTION << min(8, done // _MANY)
+        if page and size + row.size > most and row is not header:
             yield first, last, [*before, *page]
-            before, page, size = [header] if header else [], [], len(header)
-        first, last = first if page else number, number
-        page.append(line)
-        size += len(line) + 1
+            done += 1
+            before = [replace(header, repeated=True)] if header else []
+            page, size = [], header.size if header else 0
+        first, last = first if page else row.number, row.number
+        page.append(row)
+        size += row.size + 1
     if page:
         yield first, last, [*before, *page]
 
 
-def _with_header(rows: Iterable[Row]) -> Iterator[tuple[int, str]]:
-    """(number, line) of each row with text; the number of the one with the names is below 0."""
-    waiting: list[tuple[int, str, int]] = []
+def _with_header(rows: Iterable[Row]) -> Iterator[PageRow]:
+    """Each row with text; the one with the names of the columns is told from the others."""
+    waiting: list[PageRow] = []
     decided = False
     for number, cells in rows:
-        line = row_text(cells)
-        if not line:
+        words = row_words(cells)
+        if not words:
             continue
+        row = PageRow(number, words, sum(map(len, words)) + 3 * (len(words) - 1))
         if decided:
-            yield number, line
+            yield row
             continue
-        waiting.append((number, line, sum(1 for cell in cells if cell.strip())))
+        waiting.append(row)
         if len(waiting) == LOOKED_AT:
             yield from _decide(waiting)
             decided = True
@@ -75,15 +93,23 @@ def _with_header(rows: Iterable[Row]) -> Iterator[tuple[int, str]]:
         yield from _decide(waiting)
 
 
-def _decide(waiting: list[tuple[int, str, int]]) -> Iterator[tuple[int, str]]:
+def _decide(waiting: list[PageRow]) -> Iterator[PageRow]:
     """The first rows: the names stand in the first that has most of the columns filled."""
-    most = max((filled for _, _, filled in waiting), default=0)
+    filled = [sum(map(bool, row.words)) for row in waiting]
+    most = max(filled, default=0)
     found = False
-    for number, line, filled in waiting:
-        fits = names_columns(filled, most) and len(line) < SECTION / 3
+    for row, cells in zip(waiting, filled, strict=True):
+        fits = names_columns(cells, most) and row.size < SECTION / 3
         is_header = fits and not found
         found = found or is_header
-        yield (-number if is_header else number), line
+        yield replace(row, is_header=is_header)
+
+
+def add_rows(page: Iterable[PageRow], sections: PageBuilder, grid: Grid) -> None:
+    """Add the rows of one page; each stands in the grid once."""
+    for row in page:
+        line, place = placed(row.words, grid, row.number)
+        sections.row(line, None if row.repeated else place)
 
 
 def names_columns(filled: int, most: int) -> bool:
@@ -118,13 +144,17 @@ def read_sheets(
     if packed:
         with Archive(path, limits) as archive:
             archive.verify()
+    facts = sheet_facts(path, limits) if packed else {}
     sections = PageBuilder(limits, _PAGE)
     warnings: list[str] = []
-    with _panics_told(), _open(path) as book:
+    scattered = any(each.is_scattered for each in facts.values())
+    drawn = drawn_together(path, facts, limits) if scattered else None
+    with _panics_told(), _open(drawn.data if drawn else path) as book:
         names = [each.name for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
         for done, name in enumerate(names, 1):
             try:
-                _add_sheet(book.get_sheet_by_name(name), sections)
+                rows = drawn.rows.get(name, ()) if drawn else ()
+                _add_sheet(book.get_sheet_by_name(name), sections, facts.get(name), rows)
             except (CalamineError, ValueError) as error:
                 warnings.append(f"The sheet “{name}” is damaged and was left out ({error}).")
             if on_page:
@@ -150,9 +180,11 @@ def _is_zip(path: Path) -> bool:
         return file.read(2) == b"PK"
 
 
-def _open(path: Path) -> CalamineWorkbook:
+def _open(source: Path | BytesIO) -> CalamineWorkbook:
     try:
-        return CalamineWorkbook.from_path(path)
+        if isinstance(source, BytesIO):
+            return CalamineWorkbook.from_filelike(source)
+        return CalamineWorkbook.from_path(source)
     except PasswordError as error:
         raise PasswordNeeded(LOCKED) from error
     except (CalamineError, OSError, ValueError) as error:
@@ -161,19 +193,58 @@ def _open(path: Path) -> CalamineWorkbook:
         raise DamagedFile(_TORN) from error
 
 
-def _add_sheet(sheet: CalamineSheet, sections: PageBuilder) -> None:
-    for first, last, lines in row_pages(_rows(sheet)):
+def _add_sheet(
+    sheet: CalamineSheet,
+    sections: PageBuilder,
+    facts: SheetFacts | None,
+    numbers: Sequence[int] = (),
+) -> None:
+    """Add a sheet; `numbers` are the real ones of the rows of a sheet that was drawn together."""
+    facts = facts or SheetFacts()
+    left = sheet.start[1] if sheet.start else 0  # empty columns before the first are left out
+    apart = len(numbers) > 0  # its columns are not those of the facts
+    grid = sections.grid(
+        sheet.name,
+        merged=() if apart else _merged(sheet, left),
+        hidden_rows=facts.hidden_rows,
+        hidden_columns=() if apart else (each - left for each in facts.hidden_columns),
+        units=() if apart else facts.units[left:],
+    )
+    shown = {} if apart else facts.shown
+    for first, last, rows in row_pages(_rows(sheet, shown, numbers)):
         sections.new_page(f"{sheet.name}, {rows_label(first, last)}")
         sections.heading(sheet.name, 1)
-        for line in lines:
-            sections.row(line)
+        add_rows(rows, sections, grid)
 
 
-def _rows(sheet: CalamineSheet) -> Iterator[Row]:
+def _merged(sheet: CalamineSheet, first: int) -> Iterator[Merged]:
+    for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
+        if left >= first:
+            yield Merged(top + 1, left - first, bottom + 1, right - first)
+
+
+def _rows(
+    sheet: CalamineSheet, shown: Mapping[tuple[int, int], str], numbers: Sequence[int]
+) -> Iterator[Row]:
     if sheet.start is None:
         return
+    left = sheet.start[1]
     for number, cells in enumerate(sheet.iter_rows(), 1):
-        yield number, [cell_text(cell) for cell in cells]
+        texts = [cell_text(cell) for cell in cells]
+        if shown:
+            for column, cell in enumerate(cells):
+                unit = shown.get((number, column + left))
+                texts[column] = with_unit(cell, unit) if unit else texts[column]
+        yield (numbers[number - 1] if number <= len(numbers) else number), texts
+
+
+def with_unit(cell: object, unit: str) -> str:
+    """A number as its format shows it: 0.25 may be 25%. An error stands for itself."""
+    if unit.startswith("#"):
+        return unit
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return cell_text(cell)
+    return f"{cell_text(round(cell * 100.0, 10))}%" if unit == "%" else f"{cell_text(cell)} {unit}"
 
 
 def cell_text(cell: object) -> str:
@@ -193,6 +264,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 65_536  # characters looked at
 _DELIMITED_PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut again
 _LONGEST_CELL = 1_000_000
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def read_delimited(
@@ -209,10 +281,10 @@ def read_delimited(
         if not delimiter:
             return with_headings(text, (), warnings, on_page)
         sections = PageBuilder(limits, _DELIMITED_PAGE)
-        for first, last, lines in row_pages(_delimited_rows(text, delimiter)):
+        grid = sections.grid()
+        for first, last, rows in row_pages(_delimited_rows(text, delimiter)):
             sections.new_page(rows_label(first, last))
-            for line in lines:
-                sections.row(line)
+            add_rows(rows, sections, grid)
     except csv.Error as error:
         said = f"The table in this file is broken ({error}); it was read as plain text."
         return with_headings(text, (), (*warnings, said), on_page)
@@ -247,4 +319,5 @@ def _delimited_rows(text: str, delimiter: str) -> Iterator[Row]:
 
 def _reader(text: str, delimiter: str) -> Iterator[list[str]]:
     csv.field_size_limit(_LONGEST_CELL)
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    lines = (match[0] for match in _LINE.finditer(text))  # io.StringIO takes four times the room
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -16,7 +16,7 @@ from rag_app.errors import NoText
 from rag_app.reading.limits import Limits
 from rag_app.reading.plain_text import decode
 from rag_app.reading.sections import OnPage, PageBuilder
-from rag_app.types import Reading
+from rag_app.types import Merged, Reading
 
 # The elements of a web page: which are shown, which stand on lines of their own, one after the
 # other.
@@ -205,7 +205,7 @@ _AFTER = frozenset([")", "%", ")%", "%)", "x"])
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LaidOut:
     """What stands in one column of a row; `spans`: it spans others, too."""
 
     text: str = ""
@@ -217,52 +217,60 @@ class Cell:
         return not self.text
 
 
-def spread(text: str, columns: int) -> list[Cell]:
+def spread(text: str, columns: int) -> list[LaidOut]:
     """A cell that spans so many columns, as one cell for each."""
-    return [Cell(text, columns > 1), *[Cell()] * (columns - 1)]
+    return [LaidOut(text, columns > 1), *[LaidOut()] * (columns - 1)]
 
 
-def compact(rows: Sequence[Sequence[Cell]]) -> list[list[str]]:
+def compact(rows: Sequence[Sequence[LaidOut]]) -> list[list[str]]:
     """The rows without columns that hold nothing of their own."""
+    return compacted(rows)[0]
+
+
+def compacted(rows: Sequence[Sequence[LaidOut]]) -> tuple[list[list[str]], list[int]]:
+    """The rows without such columns, and for each column that there was: which one it is now."""
     joined = [
-        _join([Cell(" ".join(cell.text.split()), cell.spans) for cell in row]) for row in rows
+        _join([LaidOut(" ".join(cell.text.split()), cell.spans) for cell in row]) for row in rows
     ]
     width = min(_TABLES_WIDEST, max(map(len, joined), default=0))
     columns = [
-        [row[index] if index < len(row) else Cell() for row in joined] for index in range(width)
+        [row[index] if index < len(row) else LaidOut() for row in joined] for index in range(width)
     ]
-    kept: list[list[Cell]] = []
+    kept: list[list[LaidOut]] = []
+    now: list[int] = []
     for column in columns:
+        now.append(max(0, len(kept) - 1))
         if all(cell.is_empty for cell in column):
             continue
         if kept and _fit(kept[-1], column):
             kept[-1] = [b if a.is_empty else a for a, b in zip(kept[-1], column, strict=True)]
         else:
+            now[-1] = len(kept)
             kept.append(column)
-    return [[column[index].text for column in kept] for index in range(len(joined))]
+    return [[column[index].text for column in kept] for index in range(len(joined))], now
 
 
-def _fit(left: list[Cell], right: list[Cell]) -> bool:
+def _fit(left: list[LaidOut], right: list[LaidOut]) -> bool:
     """Whether two columns are one: headings that span both, and what they are about."""
     if any(not a.is_empty and not b.is_empty for a, b in zip(left, right, strict=True)):
         return False
     return all(cell.is_empty or cell.spans for cell in left)
 
 
-def _join(row: list[Cell]) -> list[Cell]:
+def _join(row: list[LaidOut]) -> list[LaidOut]:
     """The row with signs that have a cell of their own put to the numbers they belong to."""
     cells = list(row)
     for index, cell in enumerate(row):
         if cell.text in _BEFORE:
             after = next((at for at in range(index + 1, len(cells)) if cells[at].text), 0)
             if after and cells[after].text[0].isdigit() | (cells[after].text[0] in "(–—-"):
-                cells[after] = Cell(cell.text + cells[after].text)
-                cells[index] = Cell()
+                cells[after] = LaidOut(cell.text + cells[after].text)
+                cells[index] = LaidOut()
         elif cell.text in _AFTER:
             before = next((at for at in range(index - 1, -1, -1) if cells[at].text), -1)
             if before >= 0 and any(map(str.isdigit, cells[before].text)):
-                cells[before] = Cell(cells[before].text + cell.text)
-                cells[index] = Cell()
+                cells[before] = LaidOut(cells[before].text + cell.text)
+                cells[index] = LaidOut()
     return cells
 
 
@@ -281,6 +289,7 @@ _ONLY_TITLE = (
     f"{_HOW}"
 )
 _WIDEST = 50  # columns that one cell may span
+_TALLEST = 10_000  # rows
 
 
 def read_html(
@@ -366,7 +375,7 @@ class _HtmlWalker:
                 self._pieces.append("\n" if entering else "")
             elif tag == "table" and entering and node.mem_id not in self._layout:
                 self._flush()
-                self._sections.table(_rows(node))
+                _add_table(node, self._sections)
             elif tag == "main":
                 self._in_main += 1 if entering else -1
                 self._flush()
@@ -430,32 +439,96 @@ def _is_cell_before(node: LexborNode) -> bool:
     return before is not None
 
 
-def _rows(table: LexborNode) -> list[list[str]]:
-    """The cells of a table; a caption is a row of its own."""
-    rows: list[list[Cell]] = []
+class _TableRows:
+    """The cells of one table as a browser lays them out; a caption is a row of its own."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[LaidOut]] = []
+        self.caption = ""
+        self.merged: list[Merged] = []
+        self._named: list[bool] = []  # by row: all of its cells are headings
+        self._covered: dict[int, int] = {}  # by column: rows that a cell above still covers
+
+    @property
+    def header_rows(self) -> int:
+        """How many of the first rows name the columns."""
+        after = self.caption != ""
+        named = self._named[after:]
+        count = named.index(False) if False in named else 0
+        return count + after if count else 0
+
+    def open_row(self) -> None:
+        """Begin a row."""
+        self.rows.append([])
+        self._named.append(True)
+        self._fill()
+
+    def add_caption(self, text: str) -> None:
+        """Add the caption as a row."""
+        self.rows.append([LaidOut(text)])
+        self._named.append(False)
+        self.caption = self.caption or " ".join(text.split())
+
+    def add_cell(self, node: LexborNode, text: str) -> None:
+        """Add a cell, with the columns that it spans."""
+        if not self.rows:
+            self.open_row()
+        row, column = self.rows[-1], len(self.rows[-1])
+        across, down = _span(node, "colspan", _WIDEST), _span(node, "rowspan", _TALLEST)
+        row += spread(text, across)
+        self._named[-1] &= node.tag == "th"
+        if down > 1:
+            self._covered.update((column + each, down - 1) for each in range(across))
+        number = len(self.rows)
+        area = Merged(number, column, number + down - 1, column + across - 1)
+        if area.is_several:
+            self.merged.append(area)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Leave the columns empty that a cell of an earlier row covers."""
+        row = self.rows[-1]
+        while self._covered.get(len(row), 0) > 0:
+            self._covered[len(row)] -= 1
+            row.append(LaidOut())
+
+
+def _add_table(table: LexborNode, sections: PageBuilder) -> None:
+    """Add the rows of a table, and what cells of it are one."""
+    laid = _TableRows()
     pieces: list[str] = []
     for node, entering in walk(table, lambda each: each.tag not in UNSEEN and is_shown(each)):
         tag = node.tag or ""
         if tag == "-text":
             pieces.append(node.text_content or "")
         elif tag == "tr" and entering:
-            rows.append([])
+            laid.open_row()
         elif tag == "caption" and not entering:
-            rows.append([Cell("".join(pieces))])
+            laid.add_caption("".join(pieces))
             pieces = []
         elif tag in _CELLS:
             if not entering:
-                rows = rows or [[]]
-                rows[-1] += spread("".join(pieces), _span(node))
+                laid.add_cell(node, "".join(pieces))
             pieces = []
         elif tag in BLOCKS or tag == "br":
             pieces.append(" ")
-    return compact(rows)
+    rows, now = compacted(laid.rows)
+    merged = [
+        replace(area, column=now[area.column], last_column=now[min(area.last_column, len(now) - 1)])
+        for area in laid.merged
+        if area.column < len(now)
+    ]
+    grid = sections.grid(
+        laid.caption,
+        header_rows=laid.header_rows,
+        merged=(area for area in merged if area.is_several),
+    )
+    sections.table(rows, grid)
 
 
-def _span(cell: LexborNode) -> int:
-    said = cell.attributes.get("colspan") or "1"
-    return min(_WIDEST, max(1, int(said))) if said.isascii() and said.isdigit() else 1
+def _span(cell: LexborNode, name: str, most: int) -> int:
+    said = cell.attributes.get(name) or "1"
+    return min(most, max(1, int(said))) if said.isascii() and said.isdigit() else 1
 
 
 def _lines(pieces: list[str]) -> list[str]:

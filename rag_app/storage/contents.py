@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rag_app.errors import UnknownDocument
 from rag_app.storage.database import Database
 from rag_app.storage.scans import expect
+from rag_app.storage.tables import StoredTable, Tables, save_tables
 from rag_app.storage.words import RankedWords, searched
 from rag_app.types import Chunk, Heading, Page, Reading, Status
 
@@ -40,10 +41,13 @@ class Contents:
         self.database = database
         self._read, self._write = database.read, database.write
         self._ranked = RankedWords(database)
+        self.tables = Tables(database)
 
     # Pages
 
-    def save_reading(self, document_id: str, reading: Reading) -> None:
+    def save_reading(
+        self, document_id: str, reading: Reading, tables: Iterable[StoredTable] = ()
+    ) -> None:
         """Keep what a reader found, in place of anything kept before; the document is `read`."""
         with self._write() as db:
             for table in ("chunks", "pages", "headings"):
@@ -63,6 +67,7 @@ class Contents:
                 ),
             )
             expect(db, document_id, reading.scans)
+            save_tables(db, document_id, tables)
             db.execute(
                 "UPDATE documents SET status = ?, pages = ?, title = ?, warnings = ?, "
                 "error = NULL, error_code = NULL WHERE id = ?",

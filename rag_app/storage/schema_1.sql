@@ -117,6 +117,17 @@ CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
 CREATE INDEX document_by_status ON documents (status, added_at);
 CREATE INDEX document_by_replaced ON documents (replaces) WHERE replaces IS NOT NULL;
 
+-- Tables (tables.py): `about` is JSON. A block holds rows of a table from its row `first` on: their
+-- values by column, and where the cells stand on the pages, both compressed.
+CREATE TABLE tables (
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, ordinal INTEGER NOT NULL,
+  about TEXT NOT NULL, PRIMARY KEY (document_id, ordinal)) WITHOUT ROWID;
+CREATE TABLE table_blocks (
+  document_id TEXT NOT NULL, ordinal INTEGER NOT NULL, first INTEGER NOT NULL,
+  rows INTEGER NOT NULL, "values" BLOB NOT NULL, places BLOB NOT NULL,
+  PRIMARY KEY (document_id, ordinal, first),
+  FOREIGN KEY (document_id, ordinal) REFERENCES tables ON DELETE CASCADE);
+
 -- Which model's vectors answer (reindexing.py): what the setting said, and its fingerprint.
 CREATE TABLE answering_model (
   only INTEGER PRIMARY KEY CHECK (only = 1), choice TEXT NOT NULL, fingerprint TEXT NOT NULL);

@@ -1,0 +1,297 @@
+"""What an Excel workbook (.xlsx) says of its cells besides their values: which are hidden, which
+are percents or money, and whether they lie so far apart that the space between fills the memory.
+
+Knows nothing of pages."""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+from xml.etree.ElementTree import Element
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from rag_app.errors import DamagedFile
+from rag_app.reading.archive import Archive
+from rag_app.reading.limits import Limits
+from rag_app.reading.markup import main_part, outermost, related, relations, tree
+
+_BLOCK = 65_536
+_ROOMY = 2_000_000  # cells that a sheet may be wide, times tall, whatever is in it
+_SPARSE = 20  # times the cells that are there
+_MOST_HIDDEN = 100_000
+_MOSTLY = 0.7
+_PERCENT = "%"
+_BUILT_IN = {"9": _PERCENT, "10": _PERCENT}
+_QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]|\\(.)')
+
+
+@dataclass(slots=True)
+class SheetFacts:
+    """What was found out about one sheet; rows count from 1, columns from 0."""
+
+    cells: int = 0
+    last_row: int = 0
+    last_column: int = 0
+    hidden_rows: list[int] = field(default_factory=list)
+    hidden_columns: list[int] = field(default_factory=list)
+    shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units to be written, errors
+    units: list[str] = field(default_factory=list)  # by column
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether its cells lie so far apart that the sheet cannot be spread out."""
+        return self.last_row * (self.last_column + 1) > _ROOMY + _SPARSE * self.cells
+
+
+def sheet_facts(path: Path, limits: Limits) -> dict[str, SheetFacts]:
+    """The facts of each sheet by its name; of a workbook that says it in another way, none."""
+    try:
+        with Archive(path, limits) as archive:
+            return dict(_facts(archive))
+    except DamagedFile:
+        return {}
+
+
+def _facts(archive: Archive) -> Iterator[tuple[str, SheetFacts]]:
+    main = main_part(archive, "xl/workbook.xml")
+    if not main.endswith(".xml"):
+        return
+    units = _unit_of_styles(archive, main)
+    for name, part in _sheets(archive, main):
+        scan = _Scan(units)
+        with archive.open(part) as member:
+            scan.read(iter(partial(member.read, _BLOCK), b""))
+        yield name, scan.finish()
+
+
+def _sheets(archive: Archive, main: str) -> Iterator[tuple[str, str]]:
+    targets = {each.id: each.target for each in relations(archive, main)}
+    with archive.open(main) as member:
+        for each in outermost(member, frozenset(["sheet"])):
+            part = targets.get(each.get("r:id", ""), "")
+            if part in archive:
+                yield each.get("name", ""), part
+
+
+def _unit_of_styles(archive: Archive, main: str) -> list[str]:
+    """The unit that each style of cells shows."""
+    for part in related(archive, main, "styles"):
+        with archive.open(part) as member:
+            styles = tree(member)
+        codes = {
+            each.get("numFmtId", ""): each.get("formatCode", "") for each in styles.iter("numFmt")
+        }
+        formats = styles.find("cellXfs")
+        ids = [each.get("numFmtId", "") for each in (() if formats is None else formats)]
+        return [_BUILT_IN.get(each) or unit_of_format(codes.get(each, "")) for each in ids]
+    return []
+
+
+def unit_of_format(code: str) -> str:
+    """The unit that a format of numbers shows: "%", or the sign or code of a currency."""
+    positive = code.split(";", 1)[0]
+    if "%" in _QUOTED.sub("", positive):
+        return _PERCENT
+    said = ["".join(filter(None, found)).strip() for found in _QUOTED.findall(positive)]
+    said += [c for c in _QUOTED.sub("", positive) if unicodedata.category(c) == "Sc"]
+    return next((each for each in said if _is_money(each)), "")
+
+
+def _is_money(text: str) -> bool:
+    code = len(text) == 3 and text.isascii() and text.isalpha() and text.isupper()
+    return code or (0 < len(text) < 4 and unicodedata.category(text[-1]) == "Sc")
+
+
+class _Scan:
+    """Reads the marks of one sheet, not its values."""
+
+    def __init__(self, units: list[str]) -> None:
+        self._units = units
+        self._parser = expat.ParserCreate(namespace_separator="}")
+        self._errors: dict[tuple[int, int], str] = {}
+        self._facts = SheetFacts()
+        self._row = self._column = 0
+        self._counts: dict[int, Counter[str]] = defaultdict(Counter)
+        self._marked: dict[tuple[int, int], str] = {}
+        self._known: dict[str, int] = {}
+
+    def read(self, blocks: Iterator[bytes]) -> None:
+        parser = self._parser
+        parser.StartElementHandler = self._start
+        parser.EntityDeclHandler = _refuse
+        try:
+            for block in blocks:
+                parser.Parse(block, False)
+            parser.Parse(b"", True)
+        except (expat.ExpatError, ValueError, LookupError) as error:
+            raise DamagedFile("A sheet of this workbook is damaged.") from error
+
+    def finish(self) -> SheetFacts:
+        """What was found: units of a column by most of its cells, others cell by cell."""
+        facts = self._facts
+        facts.units = [""] * (max(self._counts, default=-1) + 1)
+        for column, counts in self._counts.items():
+            unit, count = counts.most_common(1)[0]
+            others = sum(1 for each in counts if each)
+            if unit != _PERCENT and others == 1 and count >= _MOSTLY * sum(counts.values()):
+                facts.units[column] = unit
+        facts.shown = {
+            place: unit
+            for place, unit in self._marked.items()
+            if unit == _PERCENT or not facts.units[place[1]]
+        }
+        facts.shown.update(self._errors)
+        return facts
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        tag = name.rpartition("}")[2]
+        if tag == "c":
+            self._cell(attributes)
+        if tag in ("c", "v", "f"):  # the value of an error is its name
+            error = tag == "v" and (self._row, self._column) in self._errors
+            self._parser.CharacterDataHandler = self._text if error else None
+        elif tag == "row":
+            said = attributes.get("r", "")
+            self._row = int(said) if said.isdecimal() else self._row + 1
+            self._column = -1
+            if (
+                attributes.get("hidden") in ("1", "true")
+                and len(self._facts.hidden_rows) < _MOST_HIDDEN
+            ):
+                self._facts.hidden_rows.append(self._row)
+        elif tag == "col" and attributes.get("hidden") in ("1", "true"):
+            first, last = (int(attributes.get(each, "1")) for each in ("min", "max"))
+            self._facts.hidden_columns += range(first - 1, min(last, 16_384))
+
+    def _text(self, text: str) -> None:
+        self._errors[self._row, self._column] += text
+
+    def _cell(self, attributes: dict[str, str]) -> None:
+        said = attributes.get("r", "")
+        letters = said.rstrip("0123456789")
+        if letters:
+            column = self._known.get(letters)
+            if column is None:
+                column = self._known[letters] = _column(letters)
+        else:
+            column = self._column + 1
+        self._column = column
+        facts = self._facts
+        facts.cells += 1
+        facts.last_row = max(facts.last_row, self._row)
+        facts.last_column = max(facts.last_column, column)
+        if attributes.get("t") == "e":
+            self._errors[self._row, column] = ""
+        style = attributes.get("s", "0")
+        if self._units and attributes.get("t", "n") == "n" and style.isdecimal():
+            unit = self._units[int(style)] if int(style) < len(self._units) else ""
+            self._counts[column][unit] += 1
+            if unit:
+                self._marked[self._row, column] = unit
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise DamagedFile("This workbook declares XML entities.")
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A workbook whose scattered sheets are drawn together, and where their cells really stand."""
+
+    data: io.BytesIO
+    rows: Mapping[str, list[int]]  # by sheet: the real numbers of its rows
+
+
+def drawn_together(path: Path, facts: Mapping[str, SheetFacts], limits: Limits) -> Drawn:
+    """The workbook with the empty rows and columns of its scattered sheets taken out.
+
+    One column stays empty where some were: what stands apart is still apart."""
+    numbers: dict[str, list[int]] = {}
+    written: dict[str, bytes] = {}
+    with Archive(path, limits) as archive:
+        main = main_part(archive, "xl/workbook.xml")
+        for name, part in _sheets(archive, main):
+            if facts[name].is_scattered:
+                written[part.lower()], numbers[name] = _rewritten(archive, part)
+    data = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(data, "w") as new:
+        for entry in old.infolist():
+            new.writestr(entry.filename, written.get(entry.filename.lower()) or old.read(entry))
+    data.seek(0)
+    return Drawn(data, numbers)
+
+
+def _rewritten(archive: Archive, part: str) -> tuple[bytes, list[int]]:
+    """A sheet without the empty rows and columns, and the real numbers of its rows."""
+    rows: list[int] = []
+    used: set[int] = set()
+    for pass_ in (0, 1):
+        columns = _closer(used)
+        lines: list[str] = []
+        with archive.open(part) as member:
+            for row in outermost(member, frozenset(["row"])):
+                cells = [each for each in row if each.tag == "c"]
+                if not cells:
+                    continue
+                said = row.get("r", "")
+                number = int(said) if said.isdecimal() else (rows[-1] + 1 if rows else 1)
+                if not pass_:
+                    used |= {_column(each.get("r", "A1").rstrip("0123456789")) for each in cells}
+                    continue
+                rows.append(number)
+                inside = "".join(_written(each, columns, len(rows)) for each in cells)
+                lines.append(f'<row r="{len(rows)}">{inside}</row>')
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    text = f'<worksheet xmlns="{space}"><sheetData>{"".join(lines)}</sheetData></worksheet>'
+    return text.encode(), rows
+
+
+def _closer(used: set[int]) -> dict[int, int]:
+    """The new places of columns: those that follow each other still do, others are one apart."""
+    places: dict[int, int] = {}
+    at, before = -1, -1
+    for column in sorted(used):
+        at += 1 if column == before + 1 else 2
+        places[column] = at
+        before = column
+    return places
+
+
+def _written(cell: Element, columns: Mapping[int, int], row: int) -> str:
+    column = columns[_column(cell.get("r", "A1").rstrip("0123456789"))]
+    kept = "".join(
+        f" {name}={quoteattr(cell.get(name, ''))}" for name in ("s", "t") if cell.get(name)
+    )
+    value = "".join(f"<v>{escape(each.text or '')}</v>" for each in cell if each.tag == "v")
+    inline = "".join(
+        f"<t>{escape(each.text or '')}</t>"
+        for part in cell
+        if part.tag == "is"
+        for each in part.iter("t")
+    )
+    inside = value + (f"<is>{inline}</is>" if inline else "")
+    return f'<c r="{_letters(column)}{row}"{kept}>{inside}</c>'
+
+
+def _letters(column: int) -> str:
+    letters, rest = "", column + 1
+    while rest:
+        rest, digit = divmod(rest - 1, 26)
+        letters = chr(ord("A") + digit) + letters
+    return letters

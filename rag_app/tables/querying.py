@@ -1,0 +1,416 @@
+"""Chosen tables in a database of their own, in memory, that is asked in SQL and cannot do anything
+else: one SELECT at a time, no files, no network, no settings, so much time and memory.
+
+A result says which rows of the tables it rests on. Knows nothing of questions."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rag_app.errors import QueryError, QueryRefused, QueryStopped
+from rag_app.storage.tables import Tables
+from rag_app.tables.building import ROW_ID, sql_names
+from rag_app.tables.columnar import block_values, unpack_places, unpack_values
+from rag_app.types import Cell, ColumnKind, Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+Node = dict[str, Any]  # of a query's tree
+PageText = Callable[[int], str]
+
+_TABLE_FUNCTIONS = frozenset(["unnest", "range", "generate_series"])
+_SOURCES = frozenset(
+    ["BASE_TABLE", "JOIN", "SUBQUERY", "EMPTY", "TABLE_FUNCTION", "EXPRESSION_LIST"]
+)
+_LONGEST_QUERY = 20_000  # characters
+_LONGEST_REASON = 300
+_SETTINGS = (
+    "enable_external_access = false",
+    "autoload_known_extensions = false",
+    "autoinstall_known_extensions = false",
+    "allow_community_extensions = false",
+    "ieee_floating_point_ops = false",
+    "max_temp_directory_size = '0B'",
+    "lock_configuration = true",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """How much one query may cost."""
+
+    seconds: float = 5.0
+    memory_mb: int = 1_024  # the tables themselves are in it
+    threads: int = 2
+    rows: int = 1_000  # of a result
+    used_rows: int = 500  # that are named for each row of a result, of each table
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTable:
+    """A table, and what it is called in queries."""
+
+    table: Table
+    sql_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsedRows:
+    """Rows of one table that a result rests on: how many, and the first of them, from 0."""
+
+    table: Table
+    count: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a query gives.
+
+    `used[i]` are the rows that the i-th row of the result was made of; where that cannot be told
+    row by row it is empty, and `read` says which rows went into all of it."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]  # DuckDB's
+    rows: tuple[tuple[Any, ...], ...]
+    used: tuple[tuple[UsedRows, ...], ...] = ()
+    read: tuple[UsedRows, ...] = ()
+    cut: bool = False  # there are more rows
+
+
+def named(tables: Sequence[Table]) -> list[OpenTable]:
+    """Tables with their names in queries: those of their sheets, captions or titles."""
+    names = sql_names(each.name or each.title or "data" for each in tables)
+    return [OpenTable(table, name) for table, name in zip(tables, names, strict=True)]
+
+
+def run(
+    sql: str, tables: Sequence[Table], store: Tables, limits: QueryLimits | None = None
+) -> Result:
+    """The result of one query over tables. Raises QueryError.
+
+    Who asks the same tables more than once opens them once, as a `TableDatabase`."""
+    with TableDatabase(tables, store, limits) as database:
+        return database.run(sql)
+
+
+class TableDatabase:
+    """Tables that are open to queries, until it is closed. Not for two threads at once."""
+
+    def __init__(
+        self, tables: Sequence[Table], store: Tables, limits: QueryLimits | None = None
+    ) -> None:
+        """Raises QueryStopped if the tables alone take more memory than there may be."""
+        import duckdb
+
+        self.tables = tuple(named(tables))
+        self._limits = limits or QueryLimits()
+        self._connection = duckdb.connect(
+            ":memory:",
+            config={
+                "threads": str(self._limits.threads),
+                "memory_limit": f"{self._limits.memory_mb}MB",
+                "python_enable_replacements": "false",
+            },
+        )
+        self._by_name = {each.sql_name: each for each in self.tables}
+        try:
+            with self._errors():
+                self._fill(store)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget the tables."""
+        self._connection.close()
+
+    def _fill(self, store: Tables) -> None:
+        for each in self.tables:
+            values = unpack_values(store.values(each.table), each.table.columns)
+            self._connection.register("_arrived", values)
+            self._connection.execute(f'CREATE TABLE "{each.sql_name}" AS SELECT * FROM _arrived')
+            self._connection.unregister("_arrived")
+        for setting in _SETTINGS:
+            self._connection.execute(f"SET {setting}")
+
+    def run(self, sql: str) -> Result:
+        """The result of one query, with the rows that it rests on. Raises QueryError."""
+        with self._errors(), self._in_time():
+            tree = self._tree(sql)
+            node = tree["statements"][0]["node"]
+            check(node, frozenset(self._by_name))
+            sources = self._sources(node)
+            if sources and not _is_distinct(node):
+                for query in self._with_rows(tree, sources):
+                    with suppress(*_binding_errors()):
+                        return self._row_by_row(query, sources)
+            return replace(self._fetch(sql), read=self._read_by(node))
+
+    def _tree(self, sql: str) -> Node:
+        if len(sql) > _LONGEST_QUERY:
+            raise QueryRefused("The query is too long to be run.")
+        text = self._value("SELECT json_serialize_sql(?)", sql.rstrip().rstrip(";"))
+        tree: Node = json.loads(text)
+        if tree["error"] and tree.get("error_type") == "parser":
+            raise QueryError(f"The query is no SQL: {_reason(tree['error_message'])}.")
+        if tree["error"] or len(tree["statements"]) != 1:
+            raise QueryRefused("Only one SELECT over the chosen tables can be run.")
+        return tree
+
+    def _value(self, sql: str, argument: str) -> str:
+        row = self._connection.execute(sql, [argument]).fetchone()
+        return str(row[0]) if row else ""
+
+    def _sources(self, node: Node) -> dict[str, OpenTable]:
+        """The tables that a SELECT reads, by the names it calls them; empty if it reads others."""
+        found: dict[str, OpenTable] = {}
+        waiting = [node.get("from_table") or {}]
+        if node.get("type") != "SELECT_NODE":
+            return {}
+        while waiting:
+            source = waiting.pop()
+            if source.get("type") == "JOIN":
+                waiting += [source["left"], source["right"]]
+                continue
+            table = self._by_name.get(_lower(source.get("table_name")))
+            if source.get("type") != "BASE_TABLE" or table is None:
+                return {}
+            found[source.get("alias") or source["table_name"]] = table
+        ours = {_lower(each["key"]) for each in node.get("cte_map", {}).get("map", [])}
+        return {} if ours & {_lower(name) for name in found} else found
+
+    def _with_rows(self, tree: Node, sources: dict[str, OpenTable]) -> Iterator[str]:
+        """The query with the numbers of the rows behind its columns: of one, or of a group."""
+        node = tree["statements"][0]["node"]
+        whole = (
+            node.get("group_expressions") or node.get("aggregate_handling") == "FORCE_AGGREGATES"
+        )
+        for expressions in ([] if whole else [_one_row(sources)], [self._many_rows(sources)]):
+            for each in expressions:
+                asked = deepcopy(tree)
+                added = self._tree(f"SELECT {each}")["statements"][0]["node"]["select_list"]
+                asked["statements"][0]["node"]["select_list"] += added
+                yield self._value("SELECT json_deserialize_sql(?)", json.dumps(asked))
+
+    def _many_rows(self, sources: dict[str, OpenTable]) -> str:
+        once = "DISTINCT " if len(sources) > 1 else ""
+        return ", ".join(
+            f"list_slice(list({once}{_row_id(name)}), 1, {self._limits.used_rows}), "
+            f"count({once}{_row_id(name)})"
+            for name in sources
+        )
+
+    def _row_by_row(self, query: str, sources: dict[str, OpenTable]) -> Result:
+        result = self._fetch(query)
+        width = len(result.columns) - 2 * len(sources)
+        used = tuple(
+            tuple(
+                _used(table, row[width + 2 * place], row[width + 2 * place + 1])
+                for place, table in enumerate(sources.values())
+            )
+            for row in result.rows
+        )
+        return replace(
+            result,
+            columns=result.columns[:width],
+            types=result.types[:width],
+            rows=tuple(row[:width] for row in result.rows),
+            used=used,
+        )
+
+    def _read_by(self, node: Node) -> tuple[UsedRows, ...]:
+        """The rows that every SELECT of a query reads which reads tables itself."""
+        found: dict[int, UsedRows] = {}
+        for each in _selects(node):
+            sources = self._sources(each)
+            if not sources:
+                continue
+            plain = self._tree(f"SELECT {self._many_rows(sources)}")
+            bare = plain["statements"][0]["node"]
+            for part in ("from_table", "where_clause"):
+                if part in each:
+                    bare[part] = each[part]
+            with suppress(*_binding_errors()):
+                query = self._value("SELECT json_deserialize_sql(?)", json.dumps(plain))
+                row = self._fetch(query).rows[0]
+                for place, table in enumerate(sources.values()):
+                    used = _used(table, row[2 * place], row[2 * place + 1])
+                    found[id(table)] = _most(found.get(id(table)), used)
+        return tuple(found.values())
+
+    def _fetch(self, query: str) -> Result:
+        asked = self._connection.execute(query)
+        described = asked.description or []
+        rows = asked.fetchmany(self._limits.rows + 1)
+        if any(isinstance(v, float) and not math.isfinite(v) for row in rows for v in row):
+            raise QueryError("The query divides by zero.")
+        return Result(
+            tuple(each[0] for each in described),
+            tuple(str(each[1]) for each in described),
+            tuple(map(tuple, rows[: self._limits.rows])),
+            cut=len(rows) > self._limits.rows,
+        )
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        timer = threading.Timer(self._limits.seconds, self._connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What DuckDB raises, as an error in one sentence."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.InterruptException as error:
+            raise QueryStopped(
+                f"The query takes more than the {self._limits.seconds:g} seconds it may."
+            ) from error
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            raise QueryStopped(
+                f"The query takes more than the {self._limits.memory_mb:,} MB of memory it may."
+            ) from error
+        except duckdb.PermissionException as error:
+            raise QueryRefused("A query may read the chosen tables and nothing else.") from error
+        except duckdb.Error as error:
+            if "division by zero" in str(error).lower():
+                raise QueryError("The query divides by zero.") from error
+            raise QueryError(f"The query cannot be run: {_reason(str(error))}.") from error
+
+
+def _binding_errors() -> tuple[type[duckdb.Error], ...]:
+    """What says that the numbers of rows cannot be asked for in this way."""
+    import duckdb
+
+    return (duckdb.BinderException, duckdb.NotImplementedException, duckdb.CatalogException)
+
+
+def check(node: Node, tables: frozenset[str]) -> None:
+    """Whether a query reads these tables and nothing else. Raises QueryRefused."""
+    known = tables | {_lower(each["key"]) for each in _dicts(node) if "key" in each}
+    for each in _dicts(node):
+        if isinstance(each.get("from_table"), dict):
+            _check_source(each["from_table"], known)
+    for each in _dicts(node):
+        if each.get("type") == "BASE_TABLE":
+            _check_source(each, known)
+        if each.get("type") == "TABLE_FUNCTION" and "function" in each:
+            _check_source(each, known)
+
+
+def _check_source(source: Node, known: frozenset[str]) -> None:
+    kind = source.get("type")
+    if kind not in _SOURCES:
+        raise QueryRefused("A query may read the chosen tables and nothing else.")
+    if kind == "BASE_TABLE":
+        apart = source.get("schema_name") or source.get("catalog_name")
+        if apart or _lower(source.get("table_name")) not in known:
+            raise QueryRefused(f"There is no table called “{source.get('table_name')}” here.")
+    name = source.get("function", {}).get("function_name")
+    if kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS:
+        raise QueryRefused(f"A query may not call {name}: it reads the chosen tables only.")
+
+
+def _dicts(node: Any) -> Iterator[Node]:
+    """Every part of a tree."""
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            yield each
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+
+
+def _selects(node: Node) -> Iterator[Node]:
+    return (each for each in _dicts(node) if each.get("type") == "SELECT_NODE")
+
+
+def _is_distinct(node: Node) -> bool:
+    kinds = [each.get("type") for each in node.get("modifiers", [])]
+    return "DISTINCT_MODIFIER" in kinds
+
+
+def _lower(name: object) -> str:
+    return str(name or "").lower()
+
+
+def _row_id(name: str) -> str:
+    quoted = name.replace('"', '""')
+    return f'"{quoted}".{ROW_ID}'
+
+
+def _one_row(sources: dict[str, OpenTable]) -> str:
+    return ", ".join(f"{_row_id(name)}, 1" for name in sources)
+
+
+def _used(table: OpenTable, rows: int | list[int] | None, count: int) -> UsedRows:
+    listed = [] if rows is None else [rows] if isinstance(rows, int) else rows
+    kept = tuple(sorted(row for row in listed if row is not None))
+    return UsedRows(table.table, count if kept else 0, kept)
+
+
+def _most(one: UsedRows | None, other: UsedRows) -> UsedRows:
+    """Both together; where rows are many, about as many as the larger has."""
+    if one is None:
+        return other
+    rows = tuple(sorted({*one.rows, *other.rows}))
+    return UsedRows(one.table, max(one.count, other.count, len(rows)), rows)
+
+
+def _reason(message: str) -> str:
+    """The first line of what DuckDB says, without the name of the error."""
+    first = message.strip().split("\n", 1)[0]
+    said = first.partition("Error: ")[2] or first
+    return said[:_LONGEST_REASON].rstrip(" .!")
+
+
+def cells(
+    store: Tables, table: Table, rows: Sequence[int], columns: Sequence[int], text_of: PageText
+) -> list[Cell]:
+    """The cells of some rows and columns, row by row; `text_of` gives the text of a page."""
+    wanted = sorted(set(rows))
+    found: list[Cell] = []
+    for first, block in store.blocks_with(table, wanted):
+        pages, starts, ends = unpack_places(block.places, block.rows)
+        values = {column: block_values(block.values, column) for column in columns}
+        for row in wanted:
+            at = row - first
+            if not 0 <= at < block.rows:
+                continue
+            for column in columns:
+                page, start, end = (int(each[at, column]) for each in (pages, starts, ends))
+                text = text_of(page)[start:end] if end > start else ""
+                value = values[column][at]
+                if table.columns[column].kind is ColumnKind.TEXT:
+                    value = text or None
+                found.append(Cell(row, column, text, value, page, start, end))
+    return found

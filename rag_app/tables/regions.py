@@ -1,0 +1,190 @@
+"""The tables on a grid: where one ends and the next begins, by empty rows and columns.
+
+A sheet is often several tables. An empty row inside a table parts nothing: what comes after it goes
+on if it looks like what came before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_app.tables.cells import Cells
+from rag_app.tables.values import Convention, date, duration, is_empty, rank, written_number, year
+
+_LOOKED_AT = 200  # rows that say what a column holds
+_MOSTLY = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a grid that is one table: its rows, in order, and its columns."""
+
+    rows: Sequence[int]
+    first_column: int
+    last_column: int
+
+    @property
+    def columns(self) -> range:
+        """The columns, the last one included."""
+        return range(self.first_column, self.last_column + 1)
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return self.last_column - self.first_column + 1
+
+
+def shape(text: str) -> str:
+    """What a cell may be: "n" a value, "y" a year, "t" a text, "" nothing."""
+    if is_empty(text):
+        return ""
+    if year(text):
+        return "y"
+    usual = Convention()
+    if written_number(text) or rank(text) or date(text, usual) or duration(text, usual):
+        return "n"
+    return "t"
+
+
+def shapes(cells: Cells, rows: Sequence[int], columns: Sequence[int]) -> dict[int, str]:
+    """What most cells of each column are, in the first of these rows; "" where they differ."""
+    found = {}
+    for column in columns:
+        counts = Counter(shape(cells.text(row, column)) for row in rows[:_LOOKED_AT])
+        filled = sum(counts.values()) - counts[""]
+        values = counts["n"] + counts["y"]
+        if filled and counts["y"] >= _MOSTLY * filled:
+            found[column] = "y"
+        elif filled and values >= _MOSTLY * filled:
+            found[column] = "n"
+        else:
+            found[column] = "t" if filled else ""
+    return found
+
+
+def regions(cells: Cells) -> list[Region]:
+    """The tables of a grid, from top to bottom and from left to right."""
+    found: list[Region] = []
+    for block in _joined(cells, list(_blocks(cells))):
+        found += _side_by_side(cells, block)
+    return found
+
+
+def _blocks(cells: Cells) -> Iterator[Region]:
+    """Rows that follow each other without an empty row between them."""
+    numbers = cells.grid.rows
+    rows: list[int] = []
+    for row, number in enumerate(numbers):
+        if rows and number > numbers[rows[-1]] + 1:
+            yield _region(cells, rows)
+            rows = []
+        rows.append(row)
+    if rows:
+        yield _region(cells, rows)
+
+
+def _region(cells: Cells, rows: list[int]) -> Region:
+    last = max(cells.width(row) for row in rows) - 1
+    first = last
+    for row in rows:
+        if first == 0:
+            break
+        for column, text in enumerate(cells.texts(row)[: first + 1]):
+            if text:
+                first = min(first, column)
+                break
+    return Region(rows, first, last)
+
+
+def _joined(cells: Cells, blocks: list[Region]) -> Iterator[Region]:
+    """Blocks that are one table, put together; single lines go to the block that they stand at."""
+    above: Region | None = None
+    for block in blocks:
+        if above is None:
+            above = block
+        elif _is_line(cells, above) or _goes_on(cells, above, block):
+            above = _together(above, block)
+        else:
+            yield above
+            above = block
+    if above is not None:
+        yield above
+
+
+def _together(above: Region, below: Region) -> Region:
+    return Region(
+        [*above.rows, *below.rows],
+        min(above.first_column, below.first_column),
+        max(above.last_column, below.last_column),
+    )
+
+
+def _is_line(cells: Cells, block: Region) -> bool:
+    """Whether a block is a title: one row, in which one cell is filled."""
+    return all(_filled(cells, row) <= 1 for row in block.rows) and len(block.rows) <= 3
+
+
+def _filled(cells: Cells, row: int) -> int:
+    return sum(map(bool, cells.texts(row)))
+
+
+def _goes_on(cells: Cells, above: Region, block: Region) -> bool:
+    """Whether a block has the columns of the one above, and begins with its data."""
+    if block.last_column > above.last_column or block.first_column < above.first_column:
+        return False
+    if _is_line(cells, block):
+        return len(block.rows) == 1 or block.width <= above.width
+    body = above.rows[1:] or above.rows  # the first row may have the names
+    before = shapes(cells, body[-_LOOKED_AT:], list(above.columns))
+    typed = [column for column, kind in before.items() if kind in ("n", "y")]
+    first = {column: shape(cells.text(block.rows[0], column)) for column in above.columns}
+    if typed:
+        return any(first[column] in ("n", "y") for column in typed)
+    names = {cells.text(above.rows[0], column) for column in above.columns} - {""}
+    again = {cells.text(block.rows[0], column) for column in above.columns} - {""}
+    return block.width == above.width and not names & again
+
+
+def _side_by_side(cells: Cells, block: Region) -> list[Region]:
+    """A block cut at empty columns, where what stands on each side is a table of its own."""
+    if len(block.rows) < 2 or block.width < 5:
+        return [block]
+    used = bytearray(block.last_column + 1)
+    for row in block.rows:
+        for column, text in enumerate(cells.texts(row)):
+            if text and not used[column]:
+                used[column] = 1
+        if all(used[block.first_column :]):
+            return [block]
+    parts = list(_runs(used, block))
+    body = block.rows[1:]
+    if len(parts) < 2 or not all(_stands_alone(cells, block.rows[0], body, part) for part in parts):
+        return [block]
+    return [
+        Region([r for r in block.rows if any(map(bool, _cut(cells, r, part)))], part[0], part[-1])
+        for part in parts
+    ]
+
+
+def _cut(cells: Cells, row: int, part: range) -> list[str]:
+    return cells.texts(row)[part[0] : part[-1] + 1]
+
+
+def _runs(used: bytearray, block: Region) -> Iterator[range]:
+    begin = None
+    for column in [*block.columns, block.last_column + 1]:
+        filled = column <= block.last_column and used[column]
+        if filled and begin is None:
+            begin = column
+        elif not filled and begin is not None:
+            yield range(begin, column)
+            begin = None
+
+
+def _stands_alone(cells: Cells, top: int, body: Sequence[int], part: range) -> bool:
+    """Whether a part has two columns, names above all of them, and a first column of texts."""
+    named = all(shape(text) == "t" for text in _cut(cells, top, part)) and len(
+        _cut(cells, top, part)
+    ) == len(part)
+    return len(part) > 1 and named and shapes(cells, body, [part[0]])[part[0]] == "t"

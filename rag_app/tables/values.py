@@ -1,0 +1,308 @@
+"""What a cell says: numbers, dates, durations and ranks, as people write them.
+
+A cell alone is often ambiguous ("1.234", "3/4/2021"); what is undecided is a `Convention`, which a
+column decides. Knows nothing of columns, tables or documents."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from functools import cache
+
+_LONGEST = 80  # characters of a cell that can be a value
+_DIGITS = 15  # more are the number of an account, and no float holds them
+
+# Marks that point to a note, and remarks: the value stands before them.
+_REMARK = re.compile(
+    r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]+|(?<=\d)[¹²³]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
+)
+_EMPTY = frozenset(["", "-", "–", "—", "−", "--", "---", "…", "..", "."])
+
+
+def is_empty(text: str) -> bool:
+    """Whether a cell says nothing: it has no text, or a dash."""
+    return text in _EMPTY
+
+
+_PLAIN = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
+
+
+class DateOrder(StrEnum):
+    """In which order a date of three numbers is written."""
+
+    DAY_FIRST = "dmy"
+    MONTH_FIRST = "mdy"
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """How the cells of a column are to be read where a cell alone leaves a doubt."""
+
+    decimal: str = "."
+    order: DateOrder = DateOrder.DAY_FIRST
+    short_is_hours: bool = True  # "5:30" is hours and minutes, not minutes and seconds
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenNumber:
+    """A number as it is written: its figures, with separators of any convention, and its unit."""
+
+    figures: str
+    negative: bool = False
+    unit: str = ""
+    money: bool = False
+    remark: bool = False  # more stands beside it
+
+    def value(self, decimal: str) -> Decimal | None:
+        """The number, None if it is not written with this decimal mark."""
+        if not _grouped(decimal).fullmatch(self.figures):
+            return None
+        number = Decimal(self.figures.translate(_PLAIN[decimal]))
+        return -number if self.negative else number
+
+
+def _is(character: str) -> bool:
+    return character.isascii() and character.isdigit()
+
+
+@cache
+def _grouped(decimal: str) -> re.Pattern[str]:
+    """Figures with this decimal mark: plain, by thousands, or by lakhs and crores."""
+    point = re.escape(decimal)
+    other = "." if decimal == "," else ","
+    groups = "|".join(rf"\d{{1,3}}(?:{each}\d{{3}})+" for each in (re.escape(other), "[ ']"))
+    lakhs = rf"\d{{1,2}}(?:{re.escape(other)}\d{{2}})+{re.escape(other)}\d{{3}}"
+    return re.compile(rf"(?:\d+|{groups}|{lakhs})(?:{point}\d+)?|{point}\d+", re.ASCII)
+
+
+_FIGURES = re.compile(r"[.,]?\d(?:[\d.,' ]*\d)?", re.ASCII)
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'", "−": "-", "–": "-"})
+_UNIT = re.compile(r"[^\W\d_][^\d|;:!?()\[\]]{0,15}|[%‰°\"″′']\w{0,2}", re.UNICODE)
+_CURRENCIES = """
+    AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW
+    MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD UYU VND
+    ZAR
+"""
+_CODES = frozenset(_CURRENCIES.split())
+_SIGNS = {"€": "EUR", "£": "GBP", "US$": "USD", "zł": "PLN", "Kč": "CZK", "₹": "INR", "₽": "RUB"}
+
+
+def currency(text: str) -> str:
+    """The currency that a sign or a code means, empty if it is none."""
+    if text in _SIGNS:
+        return _SIGNS[text]
+    sign = len(text) in (1, 2, 3) and unicodedata.category(text[-1]) == "Sc"
+    return text if text in _CODES or (sign and (text[:-1].isupper() or not text[:-1])) else ""
+
+
+def without_remark(text: str) -> str:
+    """A cell without the marks of notes and the remarks at its end."""
+    return _REMARK.sub("", text)
+
+
+def written_number(text: str) -> WrittenNumber | None:
+    """The number that a cell holds, None if it holds none, or more than one."""
+    if len(text) > _LONGEST or not any(map(_is, text)):
+        return None
+    bare = without_remark(text)
+    remark = bare != text
+    line = bare.translate(_SPACES).strip()
+    found = _FIGURES.search(line)
+    if not found or sum(map(_is, found[0])) > _DIGITS:
+        return None
+    before, after = line[: found.start()], line[found.end() :]
+    signed = _signs(before, after)
+    if signed is None:
+        return None
+    before, after, negative = signed
+    money = currency(before) or currency(after)
+    if (before and not currency(before)) or (before and after and after != "%"):
+        return None
+    if after and not money and not _UNIT.fullmatch(after):
+        return None
+    attached = line[found.end() :][:1].isupper() and len(after) == 1
+    if after and not money and (attached or month(after)):
+        return None  # "12A" is a name, "4 July" a day
+    return WrittenNumber(found[0], negative, money or after, bool(money), remark)
+
+
+def _signs(before: str, after: str) -> tuple[str, str, bool] | None:
+    """What stands around the figures without signs, and whether those say less than nothing."""
+    brackets = "(" in before and ")" in after
+    if brackets:
+        before, after = before.replace("(", "", 1), after.replace(")", "", 1)
+    behind = after.startswith("-") and (after[1:2] in ("", " ") or bool(currency(after[1:])))
+    minus = before.count("-") + behind + brackets
+    before = before.replace("-", "", 1).replace("+", "", 1)
+    after = after[1:] if behind else after
+    if minus > 1 or set("()-+") & set(before + after.lstrip()[:1]):
+        return None
+    return before.strip(), after.strip(), bool(minus)
+
+
+_RANK = re.compile(r"[#=]?\s*(\d{1,6})(?:st|nd|rd|th|er|re|e|ème|te|ter|[.ºª°])=?", re.ASCII | re.I)
+
+
+def rank(text: str) -> int | None:
+    """The number of "1st", "2.", "3e"."""
+    found = _RANK.fullmatch(without_remark(text))
+    return int(found[1]) if found else None
+
+
+_CLOCK = re.compile(r"([+-]?)\s*(\d{1,4}):(\d{2})(?::(\d{2}))?(?:[.,](\d{1,6}))?", re.ASCII)
+_MARKED = re.compile(
+    r"([+-]?)\s*(?:(\d+)\s*d)?\s*(?:(\d+)\s*h)?\s*(?:(\d+)\s*(?:min|m|['′]))?"
+    r"\s*(?:(\d+(?:[.,]\d+)?)\s*(?:sec|s|\"|″|''|′′))?",
+    re.ASCII,
+)
+
+
+def duration(text: str, convention: Convention) -> Decimal | None:
+    """Seconds of "1:02:03", "4:12.5", "5h 29'", "3 min 20 s"."""
+    line = without_remark(text).translate(_SPACES).replace("’", "'").strip()
+    clock = _CLOCK.fullmatch(line)
+    if clock:
+        return _clock(clock, convention)
+    marked = _MARKED.fullmatch(line)
+    if not marked or sum(part is not None for part in marked.groups()[1:]) < 2:
+        return None  # a single one is a number with a unit
+    days, hours, minutes = (int(part or 0) for part in marked.groups()[1:4])
+    seconds = Decimal((marked[5] or "0").replace(",", "."))
+    total = 86_400 * days + 3_600 * hours + 60 * minutes + seconds
+    return -total if marked[1] == "-" else total
+
+
+def _clock(found: re.Match[str], convention: Convention) -> Decimal | None:
+    first, second = int(found[2]), int(found[3])
+    if second > 59 or int(found[4] or 0) > 59:
+        return None
+    if found[4] is not None:
+        total = Decimal(3_600 * first + 60 * second + int(found[4]))
+    elif convention.short_is_hours and found[5] is None:
+        total = Decimal(3_600 * first + 60 * second)
+    else:
+        total = Decimal(60 * first + second)
+    total += Decimal(f"0.{found[5] or 0}")
+    return -total if found[1] == "-" else total
+
+
+def is_clock(text: str) -> tuple[bool, bool]:
+    """Whether it is written with a colon, and whether it can only be minutes and seconds."""
+    found = _CLOCK.fullmatch(without_remark(text).strip())
+    short = found is not None and found[4] is None
+    return found is not None, bool(found and short and (found[5] or int(found[2]) > 23))
+
+
+_TIME = re.compile(
+    r"[T\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:\s*([ap])\.?m\.?|Z)?\Z", re.I
+)
+_THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
+_PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan gen ene янв", "feb fév fev фев", "mar mär mrt мар", "apr avr abr апр",
+            "may mai maj mag mei мая май", "jun giu juin июн", "jul lug juil июл",
+            "aug aoû ago авг", "sep set сен", "oct okt ott out окт", "nov ноя",
+            "dec dez dic déc дек",
+        ),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_LONGEST_MONTH = 10
+_LONGEST_DATE = 40
+
+
+def date(text: str, convention: Convention) -> dt.datetime | None:
+    """The day that a cell names, with its time if it says one."""
+    if len(text) > _LONGEST:
+        return None
+    line = without_remark(text).strip()
+    time = _TIME.search(line)
+    day = _day(line[: time.start()] if time else line, convention)
+    if day is None:
+        return None
+    return _at(day, time) if time else day
+
+
+def has_time(text: str) -> bool:
+    """Whether a date says a time of the day, too."""
+    return _TIME.search(without_remark(text).strip()) is not None
+
+
+def _at(day: dt.datetime, time: re.Match[str]) -> dt.datetime | None:
+    hour, half = int(time[1]), (time[4] or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    try:
+        return day.replace(hour=hour, minute=int(time[2]), second=int(time[3] or 0))
+    except ValueError:
+        return None
+
+
+def _day(line: str, convention: Convention) -> dt.datetime | None:
+    found = _THREE.fullmatch(line.rstrip("."))
+    if found:
+        first, second, third = found[1], found[3], found[4]
+        if len(first) == 4:
+            return _made(first, second, third)
+        if len(first) == 3 or len(third) not in (2, 4):
+            return None
+        if convention.order is DateOrder.MONTH_FIRST:
+            return _made(third, first, second)
+        return _made(third, second, first)
+    return _named(line)
+
+
+def _named(line: str) -> dt.datetime | None:
+    """A date with the name of its month; a day of the week may stand before it."""
+    if len(line) > _LONGEST_DATE or not any(map(_is, line)):
+        return None
+    pieces = [each for each in _PIECES.findall(line) if each not in ",.-/"]
+    words = [each for each in pieces if not each[0].isdigit()]
+    numbers = [each for each in pieces if each[0].isdigit()]
+    months = [m for m in map(month, words) if m]
+    others = [each for each in words if not month(each) and each.lower() not in _OF_DATES]
+    if len(months) != 1 or not 1 <= len(numbers) <= 2:
+        return None
+    if len(others) > (1 if not pieces[0][0].isdigit() else 0):
+        return None
+    if len(numbers) == 1:
+        return _made(numbers[0], str(months[0]), "1") if len(numbers[0]) == 4 else None
+    first, second = numbers
+    year, day = (first, second) if len(first) == 4 else (second, first)
+    return _made(year, str(months[0]), day) if len(year) in (2, 4) else None
+
+
+_OF_DATES = frozenset(["st", "nd", "rd", "th", "de", "of"])
+
+
+def month(word: str) -> int:
+    """The number of a month by its name or its beginning, 0 if it is none."""
+    low = word.lower()
+    if len(low) > _LONGEST_MONTH:
+        return 0
+    return _MONTHS.get(low[:4]) or _MONTHS.get(low[:3], 0)
+
+
+def _made(year: str, month_: str, day: str) -> dt.datetime | None:
+    number = int(year)
+    if len(year) == 2:
+        number += 1900 if number > 69 else 2000
+    try:
+        return dt.datetime(number, int(month_), int(day))
+    except ValueError:
+        return None
+
+
+def year(text: str) -> int | None:
+    """The year that four figures alone may name."""
+    if len(text) != 4 or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text) if 1_000 <= int(text) < 2_200 else None

@@ -1,0 +1,146 @@
+"""Where tables stand on a sheet, and what their rows are for."""
+
+from __future__ import annotations
+
+from rag_app.reading.limits import Limits
+from rag_app.reading.sections import PageBuilder
+from rag_app.tables.building import sql_names, typed_tables
+from rag_app.tables.headers import unit_in_name
+from rag_app.types import ColumnKind, Merged, RowRole, Table
+
+
+def tables(text: str, merged: tuple[Merged, ...] = ()) -> list[Table]:
+    """The tables of a sheet, a line a row, its cells between bars; an empty line an empty row."""
+    sections = PageBuilder(Limits())
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.strip("\n").split("\n")]
+    sections.table(rows, sections.grid("Sheet", merged=merged))
+    return [stored.table for stored in typed_tables("d" * 64, sections.reading())]
+
+
+def names(table: Table) -> list[str]:
+    return [column.name for column in table.columns]
+
+
+def roles(table: Table) -> list[tuple[RowRole, str]]:
+    return [(row.role, row.text) for row in table.side_rows]
+
+
+def test_a_title_above_the_names_is_the_title():
+    (found,) = tables("Expenses of May\nWho | Paid\nAnn | 5\nBen | 7")
+    assert (found.title, names(found), found.rows) == ("Expenses of May", ["Who", "Paid"], 2)
+
+
+def test_names_may_stand_in_two_rows():
+    (found,) = tables(
+        "Item | 2020 |  | 2021 | \n | Q1 | Q2 | Q1 | Q2\nBolt | 1 | 2 | 3 | 4\nNut | 5 | 6 | 7 | 8"
+    )
+    assert names(found) == ["Item", "2020 Q1", "2020 Q2", "2021 Q1", "2021 Q2"]
+    assert found.rows == 2
+
+
+def test_years_above_numbers_are_names():
+    (found,) = tables("Line | 2019 | 2020\nSales | 1,500 | 1,700\nCosts | 900 | 950\nStaff | 3 | 4")
+    assert names(found) == ["Line", "2019", "2020"]
+
+
+def test_a_table_without_names_loses_no_row():
+    (found,) = tables("Ann | 5\nBen | 7\nCid | 9")
+    assert (names(found), found.rows) == (["Column 1", "Column 2"], 3)
+
+
+def test_a_sheet_of_text_only_is_a_table_of_texts():
+    (found,) = tables("Name | Role\nAnn | cook\nBen | waiter\nCid | cook")
+    assert (names(found), found.rows) == (["Name", "Role"], 3)
+    assert {column.kind for column in found.columns} == {ColumnKind.TEXT}
+
+
+def test_a_totals_row_is_told_by_its_sum_whatever_it_is_called():
+    (found,) = tables(
+        "Who | Team | Paid | Hours\nAnn | A | 5 | 1\nBen | B | 7 | 2\nAltogether |  | 12 | 3"
+    )
+    assert found.rows == 2
+    assert roles(found)[-1] == (RowRole.TOTAL, "Altogether |  | 12 | 3")
+
+
+def test_subtotals_and_the_total_of_all_are_no_data():
+    (found,) = tables(
+        "Who | Team | Paid\nAnn | A | 5\nBen | A | 7\nTotal |  | 12\n"
+        "Cid | B | 1\nDee | B | 2\nTotal |  | 3\nTotal |  | 15"
+    )
+    assert found.rows == 4
+    assert [role for role, _ in roles(found)].count(RowRole.TOTAL) == 3
+
+
+def test_a_row_that_happens_to_be_a_sum_is_data():
+    (found,) = tables("Item | Count\nBolt | 1\nNut | 2\nScrew | 3\nGear | 6")
+    assert found.rows == 4
+
+
+def test_numbers_of_rows_are_no_measures():
+    (found,) = tables(
+        "No. | Name | Place\n1 | Ann | Rome\n2 | Ben | Oslo\n3 | Cid | \n4 | Dee | Bonn"
+    )
+    assert found.rows == 4
+
+
+def test_names_may_begin_with_figures():
+    (found,) = tables("Place | 5 Hoops | 2011 rank\n1 | 19.8 | 4\n2 | 19.7 | 3\n3 | 18.2 | 9")
+    assert names(found) == ["Place", "5 Hoops", "2011 rank"]
+
+
+def test_lines_between_the_rows_are_notes():
+    (found,) = tables("Item | Count | Price\nMetal\nBolt | 1 | 2\nNut | 2 | 3\nWood\nPeg | 3 | 4")
+    assert found.rows == 3
+    assert [text for role, text in roles(found) if role is RowRole.NOTE] == ["Metal", "Wood"]
+
+
+def test_two_tables_below_each_other_are_two():
+    first, second = tables("Who | Paid\nAnn | 5\nBen | 7\n\nItem | Weight\nBolt | 2\nNut | 3")
+    assert (names(first), names(second)) == (["Who", "Paid"], ["Item", "Weight"])
+    assert (first.ordinal, second.ordinal) == (0, 1)
+
+
+def test_an_empty_row_inside_a_table_parts_nothing():
+    (found,) = tables("Who | Paid\nAnn | 5\n\nBen | 7\n\nCid | 8")
+    assert found.rows == 3
+
+
+def test_two_tables_beside_each_other_are_two():
+    first, second = tables(
+        "Who | Paid |  | Item | Count\nAnn | 5 |  | Bolt | 3\nBen | 7 |  | Nut | 4"
+    )
+    assert (names(first), names(second)) == (["Who", "Paid"], ["Item", "Count"])
+
+
+def test_a_merged_cell_is_the_value_of_all_its_rows():
+    sections = PageBuilder(Limits())
+    rows = [["Region", "Year"], ["North", "2020"], ["", "2021"], ["South", "2021"]]
+    sections.table(rows, sections.grid("S", merged=[Merged(2, 0, 3, 0)]))
+    (found,) = typed_tables("d" * 64, sections.reading())
+    assert found.table.rows == 3
+    assert found.table.side_rows[0].role is RowRole.HEADER
+
+
+def test_a_column_name_is_safe_in_a_query_whatever_it_says():
+    hostile = [
+        '"; drop table',
+        "select",
+        "2019",
+        "",
+        "Größe (m)",
+        "A B",
+        "a-b",
+        "%",
+        "rowid",
+        "x" * 99,
+    ]
+    found = sql_names(hostile)
+    assert found[:7] == ["drop_table", "c_select", "c_2019", "c", "größe_m", "a_b", "a_b_2"]
+    assert len(set(found)) == len(hostile)
+    assert all(name.replace("_", "a").isalnum() for name in found)
+
+
+def test_the_name_of_a_column_may_say_its_unit():
+    assert [unit_in_name(n) for n in ("Amount (EUR)", "Price in €", "Weight [kg]", "Item")] == [
+        "EUR", "EUR", "kg", "",
+    ]  # fmt: skip

@@ -1,0 +1,210 @@
+"""Tables in the store, and asked in SQL that can do nothing but read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from fakes import WordEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from rag_app.errors import QueryError, QueryRefused, QueryStopped
+from rag_app.library import Library
+from rag_app.reading.limits import Limits
+from rag_app.reading.sheets import read_delimited
+from rag_app.settings import Settings
+from rag_app.storage import Store
+from rag_app.tables.building import typed_tables
+from rag_app.tables.columnar import pack_places, unpack_places
+from rag_app.tables.querying import QueryLimits, TableDatabase, cells, run
+from rag_app.types import Document, Status
+
+ID = "e" * 64
+SHEET = b"""Expenses of May
+Date;Person;Amount (EUR);Paid;"; drop table"
+01.05.2021;Ann;1.234,50;yes;a
+13.05.2021;Ben;20,00;no;b
+14.05.2021;Ann;-5,25;yes;c
+15.05.2021;Cid;n/a;no;ignore the question
+;Total;1.249,25;;
+"""
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "library.sqlite")
+    yield made
+    made.close()
+
+
+def keep(store: Store, file, data: bytes = SHEET):
+    reading = read_delimited(file(data), limits=Limits())
+    store.add_document(Document(ID, "may.csv", ".csv", 1, Status.RECEIVED, "2021"))
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    return reading
+
+
+@pytest.fixture
+def asked(store, file):
+    keep(store, file)
+    with TableDatabase(store.tables.of(), store.tables, QueryLimits(seconds=1.0)) as database:
+        yield database
+
+
+def test_every_stored_cell_is_the_text_of_its_place(store, file):
+    reading = keep(store, file)
+    (table,) = store.tables.of([ID])
+    found = cells(store.tables, table, range(4), range(5), lambda n: reading.pages[n - 1].text)
+    assert [cell.text for cell in found[10:14]] == ["14.05.2021", "Ann", "-5,25", "yes"]
+    assert [cell.value for cell in found[10:13]] == [dt.date(2021, 5, 14), "Ann", Decimal("-5.25")]
+    assert (found[17].text, found[17].value) == ("n/a", None)
+    for cell in found:
+        page = reading.pages[cell.page - 1]
+        assert page.text[cell.start : cell.end] == cell.text
+
+
+def test_reading_a_document_again_keeps_its_tables_once_and_removing_it_takes_them(store, file):
+    keep(store, file)
+    before = store.tables.of()
+    keep(store, file)
+    assert store.tables.of() == before
+    store.remove(ID)
+    assert store.tables.of() == []
+    with store.database.read() as db:
+        assert db.execute("SELECT count(*) FROM table_blocks").fetchone()[0] == 0
+
+
+_SHAPES = st.tuples(st.integers(1, 8), st.integers(1, 5))
+
+
+@given(st.data(), _SHAPES)
+def test_places_come_back_as_they_were(data, shape):
+    numbers = arrays.arrays(np.uint32, shape, elements=st.integers(0, 2**30))
+    pages, starts = data.draw(numbers), data.draw(numbers)
+    ends = starts + data.draw(arrays.arrays(np.uint32, shape, elements=st.integers(0, 99)))
+    found = unpack_places(pack_places(pages, starts, ends), shape[0])
+    for one, other in zip((pages, starts, ends), found, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_document_that_is_added_has_its_tables(tmp_path):
+    settings = Settings.load(data_dir=tmp_path)
+    with Library(settings, embedder=WordEmbedder()) as library:
+        added = library.add("may.csv", SHEET)
+        library.wait([added.document.id], timeout=60)
+        (table,) = library._store.tables.of([added.document.id])
+        assert (table.title, table.rows) == ("Expenses of May", 4)
+
+
+def test_a_sum_says_which_rows_it_is_made_of_and_leaves_the_total_out(asked):
+    result = asked.run("SELECT sum(amount_eur) FROM expenses_of_may WHERE paid = 'yes'")
+    assert result.rows == ((Decimal("1229.25"),),)
+    assert [(used.count, used.rows) for used in result.used[0]] == [(2, (0, 2))]
+
+
+def test_groups_say_their_own_rows(asked):
+    result = asked.run(
+        "SELECT person, count(*) AS n FROM expenses_of_may GROUP BY ALL ORDER BY n DESC, person"
+    )
+    assert result.columns == ("person", "n")
+    assert result.rows == (("Ann", 2), ("Ben", 1), ("Cid", 1))
+    assert [used[0].rows for used in result.used] == [(0, 2), (1,), (3,)]
+
+
+def test_plain_rows_lead_back_to_their_cells_and_the_number_of_the_row_is_hidden(asked):
+    result = asked.run("SELECT * FROM expenses_of_may ORDER BY date DESC LIMIT 1")
+    assert result.columns == (
+        "date",
+        "person",
+        "amount_eur",
+        "amount_eur_text",
+        "paid",
+        "drop_table",
+    )
+    assert result.rows[0][2:4] == (None, "n/a")
+    assert result.used[0][0].rows == (3,)
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        ("SELECT DISTINCT person FROM expenses_of_may WHERE paid = 'no'", (1, 3)),
+        (
+            "WITH a AS (SELECT * FROM expenses_of_may WHERE person = 'Ann') SELECT count(*) FROM a",
+            (0, 2),
+        ),
+        ("SELECT 1 FROM expenses_of_may WHERE paid='no' UNION SELECT 2", (1, 3)),
+    ],
+)
+def test_where_rows_cannot_be_told_apart_it_says_which_were_read(asked, sql, read):
+    assert [used.rows for used in asked.run(sql).read] == [read]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE expenses_of_may",
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT (SELECT max(content) FROM read_text('/etc/passwd'))",
+        "SELECT * FROM expenses_of_may WHERE person IN (SELECT content FROM read_text('x'))",
+        "SELECT * FROM duckdb_settings()",
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM query('select 1')",
+        "COPY expenses_of_may TO 'x.csv'",
+        "ATTACH 'x.db'",
+        "SET threads = 8",
+        "PRAGMA database_list",
+        "INSTALL httpfs",
+        "DESCRIBE expenses_of_may",
+        "SELECT '" + "x" * 30_000 + "'",
+    ],
+)
+def test_a_query_reads_the_chosen_tables_and_nothing_else(asked, sql):
+    with pytest.raises(QueryRefused):
+        asked.run(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r",
+        "SELECT count(*) FROM range(100000000000) a, range(1000) b",
+    ],
+)
+def test_a_query_that_loops_is_stopped_and_the_next_one_runs(asked, sql):
+    with pytest.raises(QueryStopped, match="1 seconds"):
+        asked.run(sql)
+    assert asked.run("SELECT count(*) FROM expenses_of_may").rows == ((4,),)
+
+
+def test_division_by_zero_is_said(asked):
+    for sql in ("SELECT amount_eur / 0 FROM expenses_of_may", "SELECT 5 % 0"):
+        with pytest.raises(QueryError, match="divides by zero"):
+            asked.run(sql)
+
+
+@pytest.mark.parametrize("sql", ["SELEC", "SELECT nosuch FROM expenses_of_may", "SELECT sum('a')"])
+def test_a_wrong_query_says_why_in_one_line(asked, sql):
+    with pytest.raises(QueryError) as raised:
+        asked.run(sql)
+    assert "\n" not in str(raised.value)
+
+
+def test_mixed_currencies_have_a_column_that_tells_them_apart(store, file):
+    keep(store, file, b"Item;Price\nBolt;5 USD\nNut;6 EUR\nPeg;7 EUR\nCog;8 USD\nPin;1 EUR\n")
+    (table,) = store.tables.of()
+    assert (table.columns[1].unit, table.columns[1].units) == ("", ("EUR", "USD"))
+    sql = "SELECT price_unit, sum(price) FROM data GROUP BY 1 ORDER BY 1"
+    assert run(sql, [table], store.tables).rows == (("EUR", 14), ("USD", 13))
+
+
+def test_a_result_is_cut_at_the_limit_and_says_so(store, file):
+    keep(store, file, b"n;m\n" + b"".join(b"%d;%d\n" % (n, n * n) for n in range(300)))
+    result = run("SELECT n FROM data", store.tables.of(), store.tables, QueryLimits(rows=10))
+    assert (len(result.rows), result.cut, len(result.used)) == (10, True, 10)

@@ -1,0 +1,231 @@
+"""Readers give the grid of every table; the place of each cell is its text on the page."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offices import docx, opendocument, paragraph, pptx, table, workbook, xlsx
+
+from rag_app.reading.docx import read_docx
+from rag_app.reading.frames import pack, unpack
+from rag_app.reading.limits import Limits
+from rag_app.reading.opendocument import read_odt
+from rag_app.reading.pptx import read_pptx
+from rag_app.reading.sections import PageBuilder, row_words
+from rag_app.reading.sheets import read_delimited, read_sheets
+from rag_app.reading.web import read_html
+from rag_app.reading.workbook import unit_of_format
+from rag_app.tables.building import typed_tables
+from rag_app.tables.cells import Cells
+from rag_app.types import ColumnKind, Merged, Reading
+
+LIMITS = Limits()
+
+
+def grids(reading: Reading) -> list[list[list[str]]]:
+    pages = {page.number: page.text for page in reading.pages}
+    return [
+        [cells.texts(row) for row in range(len(cells))]
+        for cells in (Cells(grid, pages) for grid in reading.grids)
+    ]
+
+
+def tables(reading: Reading):
+    return [stored.table for stored in typed_tables("d" * 64, reading)]
+
+
+_CELL = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
+_ROWS = st.lists(st.lists(_CELL, max_size=6), max_size=60)
+
+
+@given(_ROWS)
+def test_every_cell_of_a_table_stands_where_the_grid_says(rows):
+    sections = PageBuilder(LIMITS, most=200)
+    sections.paragraph("Before.")
+    sections.table(rows)
+    written = [row_words(row) for row in rows if any(row_words(row))]
+    reading = sections.reading()
+    found = grids(reading)
+    cut = any(len(" | ".join(words)) > 200 for words in written)
+    if not cut:
+        assert (found[0] if found else []) == written
+    elif found:
+        for row, words in zip(found[0], written, strict=True):
+            assert len(row) == len(words)
+            assert all(said.startswith(cell) for cell, said in zip(row, words, strict=True))
+
+
+@given(st.lists(st.lists(st.text("ab 1", max_size=700), max_size=4), max_size=30))
+def test_the_names_of_columns_that_a_page_repeats_are_one_row_of_the_grid(rows):
+    from rag_app.reading.sheets import add_rows, row_pages
+
+    sections = PageBuilder(LIMITS, 1_000_000)
+    sections.row("first")
+    grid = sections.grid("Sheet")
+    for _, _, page in row_pages(list(enumerate(rows, 1))):
+        sections.new_page()
+        add_rows(page, sections, grid)
+    reading = sections.reading()
+    written = [row_words(row) for row in rows if row_words(row)]
+    assert (grids(reading)[0] if reading.grids else []) == written
+
+
+def test_a_grid_crosses_to_the_parent_as_it_was(file):
+    reading = read_sheets(file(xlsx(Stock=[["Item", "Count"], ["Bolt", 3]])), limits=LIMITS)
+    assert unpack(pack(reading)) == reading
+    assert grids(reading) == [[["Item", "Count"], ["Bolt", "3"]]]
+    assert reading.grids[0].name == "Stock"
+
+
+def test_the_rows_of_a_csv_keep_their_numbers(file):
+    reading = read_delimited(file(b"a;b\n\n1;2\n\n\n3;4\n"), limits=LIMITS)
+    assert list(reading.grids[0].rows) == [1, 3, 6]
+    assert grids(reading) == [[["a", "b"], ["1", "2"], ["3", "4"]]]
+
+
+def test_a_web_table_knows_its_header_its_caption_and_what_spans_rows(file):
+    page = (
+        "<h1>Report</h1><table><caption>Sales by region</caption>"
+        "<tr><th>Region</th><th>Year</th><th>Sales</th></tr>"
+        "<tr><td rowspan=2>North</td><td>2020</td><td>5</td></tr>"
+        "<tr><td>2021</td><td>7</td></tr><tr><td>South</td><td>2020</td><td>9</td></tr></table>"
+    )
+    reading = read_html(file(page.encode()), limits=LIMITS)
+    grid = reading.grids[0]
+    assert (grid.name, grid.header_rows, grid.merged) == (
+        "Sales by region",
+        2,
+        (Merged(3, 0, 4, 0),),
+    )
+    assert grids(reading)[0][3] == ["", "2021", "7"]
+    (found,) = typed_tables("d" * 64, reading)
+    assert [c.name for c in found.table.columns] == ["Region", "Year", "Sales"]
+    assert (found.table.name, found.table.rows) == ("Sales by region", 3)
+
+
+def test_a_word_table_has_its_caption_and_its_merged_cells(file):
+    body = paragraph("Costs in May", "Caption") + (
+        "<w:tbl><w:tr><w:trPr><w:tblHeader/></w:trPr>"
+        "<w:tc><w:p><w:r><w:t>Team</w:t></w:r></w:p></w:tc>"
+        '<w:tc><w:tcPr><w:gridSpan w:val="2"/></w:tcPr>'
+        "<w:p><w:r><w:t>Cost</w:t></w:r></w:p></w:tc></w:tr>"
+        '<w:tr><w:tc><w:tcPr><w:vMerge w:val="restart"/></w:tcPr>'
+        "<w:p><w:r><w:t>Design</w:t></w:r></w:p></w:tc>"
+        "<w:tc><w:p><w:r><w:t>5</w:t></w:r></w:p></w:tc>"
+        "<w:tc><w:p><w:r><w:t>6</w:t></w:r></w:p></w:tc></w:tr>"
+        "<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr><w:p/></w:tc>"
+        "<w:tc><w:p><w:r><w:t>7</w:t></w:r></w:p></w:tc>"
+        "<w:tc><w:p><w:r><w:t>8</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
+    )
+    reading = read_docx(file(docx(body)), limits=LIMITS)
+    grid = reading.grids[0]
+    assert grid.name == "Costs in May"
+    assert grid.header_rows == 1
+    assert set(grid.merged) == {Merged(1, 1, 1, 2), Merged(2, 0, 3, 0)}
+    assert grids(reading)[0] == [["Team", "Cost"], ["Design", "5", "6"], ["", "7", "8"]]
+
+
+def test_tables_of_slides_and_of_opendocument_are_grids_too(file):
+    def row(*cells: str) -> str:
+        inside = "".join(
+            f"<table:table-cell><text:p>{each}</text:p></table:table-cell>" for each in cells
+        )
+        return f"<table:table-row>{inside}</table:table-row>"
+
+    rows = row("Item", "Price") + row("Bolt", "2")
+    body = f"<text:h>Prices</text:h><table:table>{rows}</table:table>"
+    reading = read_odt(file(opendocument("text", body)), limits=LIMITS)
+    assert grids(reading) == [[["Item", "Price"], ["Bolt", "2"]]]
+    assert reading.grids[0].name == "Prices"
+    cells = "".join(f"<a:tc><a:p><a:r><a:t>{c}</a:t></a:r></a:p></a:tc>" for c in ("a", "b"))
+    frame = f"<p:graphicFrame><a:tbl><a:tr>{cells}</a:tr></a:tbl></p:graphicFrame>"
+    assert grids(read_pptx(file(pptx(frame)), limits=LIMITS)) == [[["a", "b"]]]
+    assert grids(read_docx(file(docx(table(["x", "y"]))), limits=LIMITS)) == [[["x", "y"]]]
+
+
+_STYLES = (
+    '<numFmts><numFmt numFmtId="170" formatCode="#,##0.00\\ &quot;€&quot;"/></numFmts>'
+    '<cellXfs><xf numFmtId="0"/><xf numFmtId="9"/><xf numFmtId="170"/></cellXfs>'
+)
+
+
+def _cell(place: str, value: object, style: int = 0, kind: str = "n") -> str:
+    inside = f"<is><t>{value}</t></is>" if kind == "inlineStr" else f"<v>{value}</v>"
+    return f'<c r="{place}" s="{style}" t="{kind}">{inside}</c>'
+
+
+def test_formats_of_cells_say_percents_and_money_and_hidden_rows_are_kept_and_said(file):
+    named = [
+        _cell(f"{c}3", n, kind="inlineStr")
+        for c, n in (("B", "Who"), ("C", "Share"), ("D", "Paid"))
+    ]
+    rows = "".join(
+        f'<row r="{n}"{hidden}>{_cell(f"B{n}", who, kind="inlineStr")}{_cell(f"C{n}", share, 1)}'
+        f"{_cell(f'D{n}', paid, 2)}</row>"
+        for n, who, share, paid, hidden in (
+            (4, "Ann", 0.25, 10.5, ""), (5, "Ben", 0.07, 3, ' hidden="1"'), (6, "Cid", 0.5, 4, ""),
+        )
+    )  # fmt: skip
+    sheet = f'<sheetData><row r="3">{"".join(named)}</row>{rows}</sheetData>'
+    reading = read_sheets(file(workbook({"May": sheet}, _STYLES)), limits=LIMITS)
+    assert "Ann | 25% | 10.5" in reading.pages[0].text
+    (found,) = tables(reading)
+    assert [(c.name, c.kind, c.unit) for c in found.columns] == [
+        ("Who", ColumnKind.TEXT, ""),
+        ("Share", ColumnKind.INTEGER, "%"),
+        ("Paid", ColumnKind.NUMBER, "EUR"),
+    ]
+    assert found.hidden_rows == (1,)
+    assert found.rows == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "unit"),
+    [
+        ("0.0%", "%"),
+        ('#,##0.00 "€"', "€"),
+        ("[$USD] #,##0", "USD"),
+        ("[$£-809]#,##0;[Red]-[$£-809]#,##0", "£"),
+        ("$#,##0_)", "$"),
+        ('0.0 "kg"', ""),
+        ("yyyy-mm-dd", ""),
+        ("General", ""),
+    ],
+)
+def test_a_format_of_numbers_shows_a_unit(code, unit):
+    assert unit_of_format(code) == unit
+
+
+def test_two_far_cells_are_read_as_two_cells(file):
+    sheet = (
+        f'<sheetData><row r="1">{_cell("A1", 1)}</row>'
+        f'<row r="1048576">{_cell("XFD1048576", 2)}</row></sheetData>'
+    )
+    reading = read_sheets(file(workbook({"Far": sheet})), limits=LIMITS)
+    assert [page.label for page in reading.pages] == ["Far, rows 1–1048576"]
+    assert list(reading.grids[0].rows) == [1, 1_048_576]
+    assert [cell for row in grids(reading)[0] for cell in row if cell] == ["1", "2"]
+    assert tables(reading) == []
+
+
+def test_a_sheet_of_16384_columns_is_a_table_that_says_what_it_leaves_out(file):
+    rows = [[f"n{i}" for i in range(16_384)], [str(i) for i in range(16_384)]]
+    text = "\n".join(";".join(row) for row in rows)
+    reading = read_delimited(file(text.encode()), limits=LIMITS)
+    (found,) = tables(reading)
+    assert (len(found.columns), found.columns_left_out) == (2_000, 14_384)
+
+
+def test_the_error_of_a_formula_is_text_beside_the_numbers(file):
+    rows = "".join(
+        f'<row r="{n}">{_cell(f"A{n}", f"Item {n}", kind="inlineStr")}{value}</row>'
+        for n, value in (
+            (1, _cell("B1", "Price", kind="inlineStr")), (2, _cell("B2", 1.5)), (3, _cell("B3", 2)),
+            (4, _cell("B4", "#DIV/0!", kind="e")), (5, _cell("B5", 4)),
+        )
+    )  # fmt: skip
+    reading = read_sheets(file(workbook({"S": f"<sheetData>{rows}</sheetData>"})), limits=LIMITS)
+    (found,) = tables(reading)
+    assert found.columns[1].kind is ColumnKind.NUMBER
+    assert found.columns[1].has_text

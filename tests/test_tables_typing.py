@@ -1,0 +1,140 @@
+"""Cells as values: what a column is, is decided by what fits all its cells."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.tables.typing import ColumnRule, count_texts, rule_of, rules
+from rag_app.tables.values import Convention, DateOrder, date, written_number
+from rag_app.types import ColumnKind
+
+
+def typed(*texts: str) -> tuple[ColumnRule, list[object]]:
+    (rule,) = rules([count_texts(texts)])
+    return rule, [rule.typed(text).value for text in texts]
+
+
+def _english(number: Decimal) -> str:
+    return f"{number:,f}"
+
+
+def _continental(number: Decimal) -> str:
+    return f"{number:,f}".translate(str.maketrans(",.", ".,"))
+
+
+def _bracketed(number: Decimal) -> str:
+    return f"({-number:,f})" if number < 0 else f"{number:,f}"
+
+
+def _trailing(number: Decimal) -> str:
+    return f"{-number:,f}-" if number < 0 else f"{number:,f}"
+
+
+_WRITERS = (
+    (_english, "."),
+    (_continental, ","),
+    (_bracketed, "."),
+    (_trailing, "."),
+    (lambda n: _english(n).replace(",", "\u202f"), "."),
+    (lambda n: _english(n).replace(",", "’"), "."),
+    (lambda n: f"$ {_english(n)}", "."),
+    (lambda n: f"{_continental(n)} €", ","),
+    (lambda n: f"{_english(n)} km²", "."),
+    (lambda n: f"{_english(n)}%", "."),
+    (lambda n: f"{_english(n)} [a]", "."),
+)
+
+
+@given(
+    st.decimals(-(10**11), 10**11, places=2),
+    st.sampled_from(_WRITERS),
+)
+def test_typing_a_written_number_gives_it_back(number, writer):
+    write, mark = writer
+    found = written_number(write(number))
+    assert found is not None
+    assert found.value(mark) == number
+
+
+@given(st.lists(st.decimals(-(10**9), 10**9, places=2), min_size=1, max_size=30))
+def test_a_column_of_written_numbers_is_read_in_its_own_convention(numbers):
+    for write in (_english, _continental):
+        assert typed(*[write(n) for n in numbers])[1] == numbers
+
+
+@given(st.text(max_size=40))
+def test_any_cell_can_be_read(text):
+    rule, (value,) = typed(text)
+    assert value is not None or rule.kind is not ColumnKind.TEXT or not text
+
+
+@given(st.dates(dt.date(1970, 1, 1), dt.date(2069, 12, 31)))
+def test_a_date_is_read_however_it_is_written(day):
+    noon = dt.datetime(day.year, day.month, day.day)
+    usual, american = Convention(), Convention(order=DateOrder.MONTH_FIRST)
+    for pattern in ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%y", "%d %B %Y", "%B %d, %Y", "%a, %d-%b-%Y"):
+        assert date(day.strftime(pattern), usual) == noon
+    assert date(day.strftime("%m/%d/%Y"), american) == noon
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "values"),
+    [
+        (["1.234", "2.500,5"], ColumnKind.NUMBER, [Decimal(1234), Decimal("2500.5")]),
+        (["1,234", "2,500.5"], ColumnKind.NUMBER, [Decimal(1234), Decimal("2500.5")]),
+        (["12,34,567", "89"], ColumnKind.INTEGER, [1_234_567, 89]),
+        (["13/04/2021", "03/04/2021"], ColumnKind.DATE,
+         [dt.date(2021, 4, 13), dt.date(2021, 4, 3)]),
+        (["04/13/2021", "03/04/2021"], ColumnKind.DATE,
+         [dt.date(2021, 4, 13), dt.date(2021, 3, 4)]),
+        (["2021-05-01 09:30", "2021-05-02"], ColumnKind.TIME,
+         [dt.datetime(2021, 5, 1, 9, 30), dt.datetime(2021, 5, 2)]),
+        (["1st", "2nd", "10th"], ColumnKind.RANK, [1, 2, 10]),
+        (["1999", "2004"], ColumnKind.YEAR, [1999, 2004]),
+        (["1:02:03", "59:10"], ColumnKind.DURATION, [3723.0, 3550.0]),
+        (["08:15", "12:30"], ColumnKind.DURATION, [29_700.0, 45_000.0]),
+        (["5h 29' 10\"", "+ 1' 12\""], ColumnKind.DURATION, [19_750.0, 72.0]),
+        (["007", "012"], ColumnKind.TEXT, ["007", "012"]),
+        (["10–20", "5–7"], ColumnKind.TEXT, ["10–20", "5–7"]),
+        (["12A", "3B", "4C"], ColumnKind.TEXT, ["12A", "3B", "4C"]),
+        (["12 apples", "3 pears", "4 plums"], ColumnKind.TEXT, ["12 apples", "3 pears", "4 plums"]),
+        (["+49 30 1234567", "+1 555 010 999"], ColumnKind.TEXT,
+         ["+49 30 1234567", "+1 555 010 999"]),
+        (["4", "–", "", "n/a", "5", "7", "8"], ColumnKind.INTEGER, [4, None, None, None, 5, 7, 8]),
+    ],
+)  # fmt: skip
+def test_a_column_is_what_nearly_all_its_cells_are(texts, kind, values):
+    rule, found = typed(*texts)
+    assert (rule.kind, found) == (kind, values)
+
+
+def test_dates_that_are_none_stay_text_beside_the_dates():
+    rule, values = typed("31.02.2021", "01.02.2021", "02.03.2021", "05.03.2021")
+    assert rule.kind is ColumnKind.DATE
+    assert values[0] is None
+    assert not rule.typed("31.02.2021").plain
+
+
+def test_currencies_that_differ_are_all_said_the_most_frequent_first():
+    rule, values = typed("$5", "€ 6.50", "7 EUR", "£ 8")
+    assert rule.units == ("EUR", "$", "GBP")
+    assert values == [5, Decimal("6.5"), 7, 8]
+    assert [rule.typed(text).unit for text in ("$5", "7 EUR")] == ["$", "EUR"]
+
+
+def test_what_one_column_leaves_open_the_others_settle():
+    doubtful, sure = rules(map(count_texts, (["1.234", "5.678"], ["2,5", "3,75"])))
+    assert (doubtful.kind, doubtful.typed("1.234").value) == (ColumnKind.INTEGER, 1_234)
+    assert sure.typed("2,5").value == Decimal("2.5")
+    assert rule_of(count_texts(["1.234", "5.678"])).typed("1.234").value == Decimal("1.234")
+
+
+def test_a_remark_stays_beside_the_number():
+    rule, values = typed("1,234[a]", "2,345*", "15 (est.)", "7")
+    assert values == [1_234, 2_345, 15, 7]
+    assert [rule.typed(text).plain for text in ("15 (est.)", "7")] == [False, True]
