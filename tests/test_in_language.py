@@ -65,7 +65,7 @@ def test_a_model_is_told_the_language_and_the_search_is_not(library):
         script.words = ["Die Fähre kostet vier Euro."]
         answer = ask(library, "What does the ferry cost?", "German", f"openai:m@{url}")
         assert answer.text.startswith("Die Fähre kostet vier Euro.")
-        assert script.prompt.count("Write the answer in German.") == 1
+        assert script.prompt.count("Answer in German,") == 1
         assert answer.question == "What does the ferry cost?"
         assert answer.rewritten_query == ""
 
@@ -74,7 +74,7 @@ def test_what_the_question_wishes_for_goes_before_the_setting(library):
     with scripted_server() as (url, script):
         asked = "Answer in French: what does the ferry cost?"
         answer = ask(library, asked, "German", f"openai:m@{url}")
-        assert "in French." in script.prompt and "German" not in script.prompt
+        assert "Answer in French," in script.prompt and "German" not in script.prompt
         assert answer.question == asked
 
 
