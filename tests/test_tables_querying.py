@@ -101,14 +101,14 @@ def test_a_document_that_is_added_has_its_tables(tmp_path):
 
 
 def test_a_sum_says_which_rows_it_is_made_of_and_leaves_the_total_out(asked):
-    result = asked.run("SELECT sum(amount_eur) FROM expenses_of_may WHERE paid = 'yes'")
+    result = asked.run("SELECT sum(amount_eur) FROM t1 WHERE paid = 'yes'")
     assert result.rows == ((Decimal("1229.25"),),)
     assert [(used.count, used.rows) for used in result.used[0]] == [(2, (0, 2))]
 
 
 def test_groups_say_their_own_rows(asked):
     result = asked.run(
-        "SELECT person, count(*) AS n FROM expenses_of_may GROUP BY ALL ORDER BY n DESC, person"
+        "SELECT person, count(*) AS n FROM t1 GROUP BY ALL ORDER BY n DESC, person"
     )
     assert result.columns == ("person", "n")
     assert result.rows == (("Ann", 2), ("Ben", 1), ("Cid", 1))
@@ -116,7 +116,7 @@ def test_groups_say_their_own_rows(asked):
 
 
 def test_plain_rows_lead_back_to_their_cells_and_the_number_of_the_row_is_hidden(asked):
-    result = asked.run("SELECT * FROM expenses_of_may ORDER BY date DESC LIMIT 1")
+    result = asked.run("SELECT * FROM t1 ORDER BY date DESC LIMIT 1")
     assert result.columns == (
         "date",
         "person",
@@ -132,12 +132,12 @@ def test_plain_rows_lead_back_to_their_cells_and_the_number_of_the_row_is_hidden
 @pytest.mark.parametrize(
     ("sql", "read"),
     [
-        ("SELECT DISTINCT person FROM expenses_of_may WHERE paid = 'no'", (1, 3)),
+        ("SELECT DISTINCT person FROM t1 WHERE paid = 'no'", (1, 3)),
         (
-            "WITH a AS (SELECT * FROM expenses_of_may WHERE person = 'Ann') SELECT count(*) FROM a",
+            "WITH a AS (SELECT * FROM t1 WHERE person = 'Ann') SELECT count(*) FROM a",
             (0, 2),
         ),
-        ("SELECT 1 FROM expenses_of_may WHERE paid='no' UNION SELECT 2", (1, 3)),
+        ("SELECT 1 FROM t1 WHERE paid='no' UNION SELECT 2", (1, 3)),
     ],
 )
 def test_where_rows_cannot_be_told_apart_it_says_which_were_read(asked, sql, read):
@@ -147,21 +147,21 @@ def test_where_rows_cannot_be_told_apart_it_says_which_were_read(asked, sql, rea
 @pytest.mark.parametrize(
     "sql",
     [
-        "DROP TABLE expenses_of_may",
+        "DROP TABLE t1",
         "SELECT 1; SELECT 2",
         "SELECT * FROM '/etc/passwd'",
         "SELECT * FROM read_csv('/etc/passwd')",
         "SELECT (SELECT max(content) FROM read_text('/etc/passwd'))",
-        "SELECT * FROM expenses_of_may WHERE person IN (SELECT content FROM read_text('x'))",
+        "SELECT * FROM t1 WHERE person IN (SELECT content FROM read_text('x'))",
         "SELECT * FROM duckdb_settings()",
         "SELECT * FROM information_schema.tables",
         "SELECT * FROM query('select 1')",
-        "COPY expenses_of_may TO 'x.csv'",
+        "COPY t1 TO 'x.csv'",
         "ATTACH 'x.db'",
         "SET threads = 8",
         "PRAGMA database_list",
         "INSTALL httpfs",
-        "DESCRIBE expenses_of_may",
+        "DESCRIBE t1",
         "SELECT '" + "x" * 30_000 + "'",
     ],
 )
@@ -180,16 +180,16 @@ def test_a_query_reads_the_chosen_tables_and_nothing_else(asked, sql):
 def test_a_query_that_loops_is_stopped_and_the_next_one_runs(asked, sql):
     with pytest.raises(QueryStopped, match="1 seconds"):
         asked.run(sql)
-    assert asked.run("SELECT count(*) FROM expenses_of_may").rows == ((4,),)
+    assert asked.run("SELECT count(*) FROM t1").rows == ((4,),)
 
 
 def test_division_by_zero_is_said(asked):
-    for sql in ("SELECT amount_eur / 0 FROM expenses_of_may", "SELECT 5 % 0"):
+    for sql in ("SELECT amount_eur / 0 FROM t1", "SELECT 5 % 0"):
         with pytest.raises(QueryError, match="divides by zero"):
             asked.run(sql)
 
 
-@pytest.mark.parametrize("sql", ["SELEC", "SELECT nosuch FROM expenses_of_may", "SELECT sum('a')"])
+@pytest.mark.parametrize("sql", ["SELEC", "SELECT nosuch FROM t1", "SELECT sum('a')"])
 def test_a_wrong_query_says_why_in_one_line(asked, sql):
     with pytest.raises(QueryError) as raised:
         asked.run(sql)
@@ -200,11 +200,11 @@ def test_mixed_currencies_have_a_column_that_tells_them_apart(store, file):
     keep(store, file, b"Item;Price\nBolt;5 USD\nNut;6 EUR\nPeg;7 EUR\nCog;8 USD\nPin;1 EUR\n")
     (table,) = store.tables.of()
     assert (table.columns[1].unit, table.columns[1].units) == ("", ("EUR", "USD"))
-    sql = "SELECT price_unit, sum(price) FROM data GROUP BY 1 ORDER BY 1"
+    sql = "SELECT price_unit, sum(price) FROM t1 GROUP BY 1 ORDER BY 1"
     assert run(sql, [table], store.tables).rows == (("EUR", 14), ("USD", 13))
 
 
 def test_a_result_is_cut_at_the_limit_and_says_so(store, file):
     keep(store, file, b"n;m\n" + b"".join(b"%d;%d\n" % (n, n * n) for n in range(300)))
-    result = run("SELECT n FROM data", store.tables.of(), store.tables, QueryLimits(rows=10))
+    result = run("SELECT n FROM t1", store.tables.of(), store.tables, QueryLimits(rows=10))
     assert (len(result.rows), result.cut, len(result.used)) == (10, True, 10)

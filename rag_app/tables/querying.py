@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
 from rag_app.storage.tables import Tables
-from rag_app.tables.building import ROW_ID, sql_names
+from rag_app.tables.building import ROW_ID
 from rag_app.tables.columnar import block_values, unpack_places, unpack_values
 from rag_app.types import Cell, ColumnKind, Table
 
@@ -88,9 +88,10 @@ class Result:
 
 
 def named(tables: Sequence[Table]) -> list[OpenTable]:
-    """Tables with their names in queries: those of their sheets, captions or titles."""
-    names = sql_names(each.name or each.title or "data" for each in tables)
-    return [OpenTable(table, name) for table, name in zip(tables, names, strict=True)]
+    """Tables with their names in queries: t1, t2, …; what they are called is said beside them.
+
+    A name of few letters is written rightly by a small language model."""
+    return [OpenTable(table, f"t{number}") for number, table in enumerate(tables, start=1)]
 
 
 def run(
