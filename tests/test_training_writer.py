@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_app.answering.prompts import Status
-from training.writer import contexts, train
+from training.writer import contexts, queries, train
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -125,3 +125,9 @@ def test_a_sentence_is_kept_only_if_it_holds_its_span_and_nothing_new():
     assert not is_faithful("The ferry costs five euros.", wanted, text)
     assert not is_faithful("The ferry to Ulm costs four euros.", wanted, text)
     assert not is_faithful("What does the ferry cost? four euros", wanted, text)
+
+
+def test_written_queries_run_on_their_sheets_as_the_app_reads_them():
+    written = list(queries.written())
+    assert len(written) >= 60
+    assert [fault for sheets in written[::8] for fault in queries.faults(sheets)] == []
