@@ -107,9 +107,7 @@ def test_a_sum_says_which_rows_it_is_made_of_and_leaves_the_total_out(asked):
 
 
 def test_groups_say_their_own_rows(asked):
-    result = asked.run(
-        "SELECT person, count(*) AS n FROM t1 GROUP BY ALL ORDER BY n DESC, person"
-    )
+    result = asked.run("SELECT person, count(*) AS n FROM t1 GROUP BY ALL ORDER BY n DESC, person")
     assert result.columns == ("person", "n")
     assert result.rows == (("Ann", 2), ("Ben", 1), ("Cid", 1))
     assert [used[0].rows for used in result.used] == [(0, 2), (1,), (3,)]
