@@ -6,30 +6,12 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from rag_app.answering.chat_generator import Grounding
-from rag_app.answering.extraction import SpanEvidence
 from rag_app.answering.generation import Writer
 from rag_app.answering.quotes import QuoteGenerator
-from rag_app.answering.span_model import PassageSpans, ScoredSpan, SpanAnswer, Vote
 from rag_app.answering.untaught_generator import UntaughtGenerator
 from rag_app.errors import ChatModelError
-from rag_app.types import Chunk, Passage
 from tests.fakes import WordEmbedder
-
-FERRY = "The ferry costs four euros. Bicycles travel free of charge on the ferry."
-PASSAGE = Passage(Chunk("d", 1, 0, 50, 50 + len(FERRY), FERRY), "guide.txt", 1.0)
-QUESTION = "What does the ferry cost?"
-
-
-class SureReader:
-    """A reader that is as sure as it is told to be."""
-
-    def __init__(self, odds: float) -> None:
-        self._odds = odds
-
-    def evidence(self, question, passages):
-        at = FERRY.index("four")
-        seen = PassageSpans((ScoredSpan(at, at + 4, self._odds),), 0.0)
-        return SpanEvidence((seen,), (SpanAnswer((Vote(0, at, at + 4, 0.0),), self._odds),))
+from tests.ferries import FERRY, PASSAGE, QUESTION, SureReader
 
 
 class Judge:

@@ -289,10 +289,7 @@ def documents_in_other_language(question: str, documents: Sequence[Document], en
 
     Else empty: kindred languages are taken for each other in a few words. `english`: the model
     that finds by meaning knows no other language."""
-    weights: dict[str, int] = {}
-    for document in documents:
-        if document.language in NAMES:
-            weights[document.language] = weights.get(document.language, 0) + document.chunks
+    weights = _languages(documents)
     in_english = is_english(question)
     if in_english and len(question.split()) < _FEWEST:  # so little is taken for English
         return ""
@@ -306,12 +303,18 @@ def documents_in_other_language(question: str, documents: Sequence[Document], en
     return APART.format(what, " and ".join(named), named[0], tries)
 
 
-def language_to_search_in(question: str, documents: Sequence[Document]) -> str:
-    """The language of most documents by its English name; empty if the question is in it."""
+def _languages(documents: Sequence[Document]) -> dict[str, int]:
+    """How much of the documents is in each language that is known."""
     weights: dict[str, int] = {}
     for document in documents:
         if document.language in NAMES:
             weights[document.language] = weights.get(document.language, 0) + document.chunks
+    return weights
+
+
+def language_to_search_in(question: str, documents: Sequence[Document]) -> str:
+    """The language of most documents by its English name; empty if the question is in it."""
+    weights = _languages(documents)
     asked = language_of_question(question)
     most = max(weights, key=lambda code: weights[code], default=asked)
     return "" if most == asked or len(question.split()) < _FEWEST else NAMES[most]

@@ -14,7 +14,6 @@ from decimal import Decimal, DecimalException
 
 from rag_app.answering.figures import numbers
 
-OPEN = "<<"
 _SUM = re.compile(r"<<([^<>]*)>>")
 _UNFINISHED = re.compile(r"<(?:<[^<>]*>?)?\Z")
 _SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {

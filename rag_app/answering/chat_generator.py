@@ -121,11 +121,36 @@ class ChatGenerator:
             return
         asked = self._begun(question, passages, language, searched)
         yield from self._composed(
-            self.writer.write(lambda room: self._asked(asked, room), cancelled),
-            lambda raw: sayable(shown(raw), asked.known),
-            lambda raw, notes: self._judged(asked, finished(raw), notes),
+            self._replies(asked, cancelled),
+            lambda raw: self._sayable(asked, raw),
+            lambda raw, notes: self._judged(asked, raw, notes),
             lambda: self._safety.generate(question, passages, cancelled),
             cancelled,
+        )
+
+    # What other ways of asking a chat model do otherwise
+
+    def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
+        """What is written, as far as it is. Raises ChatModelError."""
+        return self.writer.write(lambda room: self._asked(asked, room), cancelled)
+
+    def _sayable(self, asked: Writing, raw: str) -> str:
+        """As much of a reply so far as may be shown."""
+        return sayable(shown(raw), asked.known)
+
+    def _judged(self, asked: Writing, raw: str, notes: tuple[Note, ...]) -> Draft:
+        """The draft, or an abstention that carries the closest sentence.
+
+        The share of it that is supported stands for the chance that it is right."""
+        kept = without_invented(finished(raw), asked.known)
+        if says_not_found(finished(raw)) or not any(c.isalnum() for c in kept):
+            return nothing(asked, 0.0, notes)
+        return self._supported(asked, kept, notes, asked.question)
+
+    def _supported(self, asked: Writing, text: str, notes: tuple[Note, ...], told: str) -> Draft:
+        """The text with its sources among the excerpts; figures that were `told` need none."""
+        return self._matched(
+            text, notes, lambda: support_in(text, asked.excerpts, self._embedder, told)
         )
 
     def _begun(
@@ -228,19 +253,6 @@ class ChatGenerator:
         found: list[float] = near.tolist()
         return found
 
-    # How sure the answer is
-
-    def _judged(self, asked: Writing, text: str, notes: tuple[Note, ...]) -> Draft:
-        """The draft, or an abstention that carries the closest sentence.
-
-        The share of it that is supported stands for the chance that it is right."""
-        kept = "".join(p for p in pieces_of(text) if not invented(claim_of(p), asked.known)).strip()
-        if says_not_found(text) or not any(c.isalnum() for c in kept):
-            return nothing(asked, 0.0, notes)
-        return self._matched(
-            kept, notes, lambda: support_in(kept, asked.excerpts, self._embedder, asked.question)
-        )
-
     def _matched(
         self, text: str, notes: tuple[Note, ...], judge: Callable[[], list[Supported]]
     ) -> Draft:
@@ -274,6 +286,11 @@ def nothing(asked: Writing, chance: float, notes: tuple[Note, ...]) -> Draft:
     """An abstention that carries the closest sentence."""
     [best, *_] = [*closest(asked.excerpts), (None, "")]
     return Draft((), (), chance, abstained=True, notes=notes, closest=best[0])
+
+
+def without_invented(text: str, known: Set[str]) -> str:
+    """A text without the sentences that hold a number that is not known."""
+    return "".join(p for p in pieces_of(text) if not invented(claim_of(p), known)).strip()
 
 
 def sayable(text: str, known: Set[str]) -> str:

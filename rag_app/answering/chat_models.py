@@ -304,9 +304,9 @@ class ChatModelCatalogue:
 
     def writers(self) -> list[str]:
         """The language models that can come with the app and fit this computer, as choices."""
-        fit = [key for key, model in CATALOGUE.items() if has_room(model)]
-        here = [key for key, model in CATALOGUE.items() if is_ready(model, self._terms.writers)]
-        return [f"{WRITER}:{key}" for key in CATALOGUE if key in {*fit, *here}]
+        cache = self._terms.writers
+        found = [k for k, m in CATALOGUE.items() if is_ready(m, cache) or has_room(m)]
+        return [f"{WRITER}:{key}" for key in found]
 
     @property
     def fetching(self) -> Fetch | None:

@@ -84,9 +84,8 @@ QUESTION = "Question: "
 
 def grounded_messages(question: str, excerpts: Sequence[Excerpt], language: str) -> list[Message]:
     """What makes a model answer a question from excerpts, in a language by its English name."""
-    tongue = language or "the language of the question"
     data, mark = marked([(one.title, one.shown) for one in excerpts])
-    asked = f"[{mark}] {QUESTION}{one_line(question)}\n{ANSWER_IN.format(tongue)}\n{_OR_NOT}"
+    asked = f"[{mark}] {QUESTION}{one_line(question)}\n{ANSWER_IN.format(language)}\n{_OR_NOT}"
     return [("system", GROUNDED), ("human", data + asked)]
 
 

@@ -196,12 +196,11 @@ class Questioner:
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
         context = AskContext(
             asked.said,
-            Task.QUESTION,
-            whole if whole != asked.said else "",
-            searched,
-            by.name,
-            lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
-            self._locate,
+            rewritten_query=whole if whole != asked.said else "",
+            translated_query=searched,
+            generator=by.name,
+            remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
+            locate=self._locate,
         )
         return chain.ask(context, asked.retriever, by, asked.stop.is_set)
 
@@ -252,11 +251,14 @@ class Questioner:
         context = AskContext(
             asked.said,
             task.kind,
-            task.wish if task.wish != asked.said else "",
-            "",
-            asked.by.name,
-            lambda draft: (*draft.notes, *_taken(task, documents, draft), *asked.coverage()),
-            self._locate,
+            rewritten_query=task.wish if task.wish != asked.said else "",
+            generator=asked.by.name,
+            remarks=lambda draft: (
+                *draft.notes,
+                *_taken(task, documents, draft),
+                *asked.coverage(),
+            ),
+            locate=self._locate,
         )
         return chain.carry_out(
             context,

@@ -12,42 +12,23 @@ from dataclasses import replace
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.arithmetic import Computed, computed
-from rag_app.answering.attribution import claim_of, pieces_of, support_in
-from rag_app.answering.chat_generator import ChatGenerator, Writing, nothing, sayable
-from rag_app.answering.figures import invented
-from rag_app.answering.generation import Cancelled, Piece, TokenBudget, shown
+from rag_app.answering.chat_generator import (
+    ChatGenerator,
+    Writing,
+    nothing,
+    sayable,
+    without_invented,
+)
+from rag_app.answering.generation import Cancelled, TokenBudget, shown
 from rag_app.answering.prompts import Message, Status, said_as, taught_messages, understood
 from rag_app.text.languages import is_english
-from rag_app.types import Basis, Draft, Note, NoteKind, Passage
+from rag_app.types import Basis, Draft, Note, NoteKind
 
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
 
 class TaughtGenerator(ChatGenerator):
     """The app's own writer as a generator."""
-
-    def generate(
-        self,
-        question: str,
-        passages: Sequence[Passage],
-        cancelled: Cancelled,
-        language: str = "",
-        searched: str = "",
-    ) -> Iterator[Piece]:
-        """Yield pieces as they are written, then the draft with its sources.
-
-        `language` and `searched`: as for any chat model."""
-        if not passages:
-            yield Piece(draft=Draft((), (), 0.0, abstained=True))
-            return
-        asked = self._begun(question, passages, language, searched)
-        yield from self._composed(
-            self._replies(asked, cancelled),
-            lambda raw: self._sayable(asked, raw),
-            lambda raw, notes: self._judged(asked, raw, notes),
-            lambda: self._safety.generate(question, passages, cancelled),
-            cancelled,
-        )
 
     def _messages(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
         self._gather(asked, room, taught_messages(asked.question, (), asked.language))
@@ -111,14 +92,11 @@ class TaughtGenerator(ChatGenerator):
             return nothing(asked, asked.chance, notes)
         done = self._worked_out(asked, text)
         allowed = asked.known | done.figures
-        pieces = pieces_of(done.text)
-        kept = "".join(p for p in pieces if not invented(claim_of(p), allowed)).strip()
+        kept = without_invented(done.text, allowed)
         if done.wrong or not any(c.isalnum() for c in kept):
             return nothing(asked, asked.chance, notes)
         told = " ".join([asked.question, *done.figures])
-        draft = self._matched(
-            kept, notes, lambda: support_in(kept, asked.excerpts, self._embedder, told)
-        )
+        draft = self._supported(asked, kept, notes, told)
         asked.signals = replace(asked.signals, supported=draft.confidence)
         if self._grounding.watch:
             self._grounding.watch(asked.signals)

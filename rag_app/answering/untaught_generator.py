@@ -5,31 +5,24 @@ exactly that; the excerpts are read once for all three."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
-from rag_app.answering.attribution import claim_of, pieces_of, support_in
-from rag_app.answering.chat_generator import ChatGenerator, Grounding, Writing, nothing, sayable
+from rag_app.answering.chat_generator import ChatGenerator, Grounding, Writing, nothing
 from rag_app.answering.evidence import LEFT_OUT, Excerpt, closest
-from rag_app.answering.figures import invented
 from rag_app.answering.generation import (
-    Cancelled,
     Generator,
-    Piece,
     TokenBudget,
     Writer,
-    finished,
-    says_not_found,
-    shown,
 )
 from rag_app.answering.prompts import ANSWER_IN, GROUNDED, QUESTION, Message, marked
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line
-from rag_app.types import Draft, Note, Passage
+from rag_app.types import Draft, Note
 
 Certainty = Callable[[Sequence[Message]], float]
 """Messages that ask for Yes or No to the chance of Yes. Raises ChatModelError."""
@@ -118,29 +111,6 @@ class UntaughtGenerator(ChatGenerator):
         super().__init__(writer, embedder, safety, grounding)
         self._certainty = certainty
 
-    def generate(
-        self,
-        question: str,
-        passages: Sequence[Passage],
-        cancelled: Cancelled,
-        language: str = "",
-        searched: str = "",
-    ) -> Iterator[Piece]:
-        """Yield pieces as they are written, then the draft with its sources.
-
-        `language` and `searched`: as for any chat model."""
-        if not passages:
-            yield Piece(draft=Draft((), (), 0.0, abstained=True))
-            return
-        asked = self._begun(question, passages, language, searched)
-        yield from self._composed(
-            self.writer.write(lambda room: self._asked(asked, room), cancelled),
-            lambda raw: sayable(shown(raw), asked.known) if asked.shows else "",
-            lambda raw, notes: self._judged(asked, finished(raw), notes),
-            lambda: self._safety.generate(question, passages, cancelled),
-            cancelled,
-        )
-
     def _asked(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
         said = ANSWER_IN.format(asked.language)
         self._gather(asked, room, _after_examples(asked.question, (), said))
@@ -156,14 +126,15 @@ class UntaughtGenerator(ChatGenerator):
             asked.signals = Signals(evidence.score, evidence.lead, asked.near, says_yes)
         asked.shows = abstention.before(asked.signals) >= self._grounding.caution
 
-    def _judged(self, asked: Writing, text: str, notes: tuple[Note, ...]) -> Draft:
+    def _sayable(self, asked: Writing, raw: str) -> str:
+        return super()._sayable(asked, raw) if asked.shows else ""
+
+    def _judged(self, asked: Writing, raw: str, notes: tuple[Note, ...]) -> Draft:
         """The draft, or an abstention that carries the closest sentence."""
-        kept = "".join(p for p in pieces_of(text) if not invented(claim_of(p), asked.known)).strip()
-        if says_not_found(text) or not any(c.isalnum() for c in kept):
-            return nothing(asked, 0.0, notes)
-        draft = self._matched(
-            kept, notes, lambda: support_in(kept, asked.excerpts, self._embedder, asked.question)
-        )
+        draft = super()._judged(asked, raw, notes)
+        if draft.abstained:
+            return draft
+        kept = "".join(draft.sentences)
         last = _CONFIRM.format(one_line(kept))
         try:
             confirms = self._certainty(_after_examples(asked.question, asked.excerpts, last))

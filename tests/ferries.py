@@ -1,0 +1,23 @@
+"""A passage, and a reader that is as sure of its answer as it is told to be."""
+
+from __future__ import annotations
+
+from rag_app.answering.extraction import SpanEvidence
+from rag_app.answering.span_model import PassageSpans, ScoredSpan, SpanAnswer, Vote
+from rag_app.types import Chunk, Passage
+
+FERRY = "The ferry costs four euros. Bicycles travel free of charge on the ferry."
+PASSAGE = Passage(Chunk("d", 1, 0, 50, 50 + len(FERRY), FERRY), "guide.txt", 1.0)
+QUESTION = "What does the ferry cost?"
+
+
+class SureReader:
+    """A reader that is as sure as it is told to be."""
+
+    def __init__(self, odds: float) -> None:
+        self._odds = odds
+
+    def evidence(self, question, passages):
+        at = FERRY.index("four")
+        seen = PassageSpans((ScoredSpan(at, at + 4, self._odds),), 0.0)
+        return SpanEvidence((seen,), (SpanAnswer((Vote(0, at, at + 4, 0.0),), self._odds),))
