@@ -387,6 +387,41 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsUsed:
+    """Rows of one table that a computed answer rests on: the first of `count`, and of each the
+    cells of some columns; what a cell says stands in its `text`, its `value` is left out."""
+
+    document_id: str
+    name: str  # of the document
+    table: str  # what the document calls it; empty: nothing
+    columns: tuple[str, ...]
+    count: int
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a query does to a column to get a figure: "sum" of "Amount" in "EUR"."""
+
+    function: str  # sum, avg, count, min, max
+    column: str = ""  # empty: whole rows
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """A query over tables, what came of it as it is shown, and the rows that it rests on."""
+
+    sql: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    used: tuple[RowsUsed, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    numeric: tuple[bool, ...] = ()  # which columns hold figures
+    cut: bool = False  # there are more rows than `rows`
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """What a generator says, and the spans that support it.
 
@@ -402,6 +437,7 @@ class Draft:
     notes: tuple[Note, ...] = ()
     closest: Span | None = None  # of an abstention: the sentence that comes nearest
     shares: tuple[float, ...] = ()  # p(z|x,y) of each passage, where the generator knows it
+    computation: Computation | None = None  # it was computed from tables; cites their cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,6 +481,7 @@ class Answer:
     rewritten_query: str = ""  # what was really searched for; empty: the question as it was typed
     notes: tuple[Note, ...] = ()
     closest: Citation | None = None  # of an abstention: the sentence that comes nearest
+    computation: Computation | None = None  # of an answer that was computed from tables
 
     @property
     def query(self) -> str:

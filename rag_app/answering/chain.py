@@ -22,6 +22,7 @@ from rag_app.types import (
     Answer,
     Basis,
     Citation,
+    Computation,
     Delta,
     Draft,
     Event,
@@ -91,6 +92,19 @@ def _citation(
     return None
 
 
+_CELLS = 24  # of a computed answer that are cited
+
+
+def cite_cells(computed: Computation) -> tuple[Citation, ...]:
+    """The cells that a computed answer rests on, from 1: the first of them."""
+    cells = [(used, cell) for used in computed.used for row in used.rows for cell in row]
+    found = [(used, cell) for used, cell in cells if cell.text]
+    return tuple(
+        Citation(number, used.document_id, used.name, cell.page, cell.start, cell.end, cell.text)
+        for number, (used, cell) in enumerate(found[:_CELLS], start=1)
+    )
+
+
 NOT_FOUND = "I could not find an answer to this in your documents."
 APP = "app"
 """The generator of what the app says of itself, about no document."""
@@ -133,6 +147,9 @@ def finalize(
 
     The only place where an answer is put together."""
     text, citations = cite(draft, passages)
+    if draft.computation:
+        citations = cite_cells(draft.computation)
+        text += " [1]" if citations else ""
     abstained = draft.abstained or not text
     near = _citation(draft.closest, 1, passages, ()) if abstained and draft.closest else None
     return Answer(
@@ -150,6 +167,7 @@ def finalize(
         rewritten_query=context.rewritten_query,
         notes=context.remarks(draft),
         closest=context.locate(near) if near else None,
+        computation=None if abstained else draft.computation,
     )
 
 

@@ -31,6 +31,10 @@ _SAID = {Status.ANSWERED: "Answer: ", Status.PARTLY: "Partly: ", Status.ABSENT: 
 _ALONE = "Write the last question so that it can be understood alone."
 _TRANSLATE = "Translate the question into {0}. Write the translation only."
 _TAUGHT = "Answer from the passages, or say None."
+_QUERY = "Write a SQL query that answers the question from the tables, or say None."
+_SQL, _SAY = "SQL: ", "Say: "
+_INTRODUCE = "Say what this document is: title, kind, two sentences, three questions."
+_ENTITLE = "Name a conversation that begins with this question."
 
 
 def taught_messages(
@@ -54,6 +58,40 @@ def rewriting_messages(question: str, turns: Sequence[tuple[str, str]]) -> list[
 def translation_messages(question: str, language: str) -> list[Message]:
     """What a model is asked for a question in another language, by its English name."""
     return [("system", _TRANSLATE.format(language)), ("human", one_line(question))]
+
+
+def query_messages(
+    question: str, tables: str, named: Sequence[str], language: str
+) -> list[Message]:
+    """What a taught writer is asked for a query over tables; `named`: values that the question
+    names, as conditions. It replies as `query_said_as` has it."""
+    data, mark = marked([("Tables", tables)])
+    values = f"Values: {'; '.join(one_line(one) for one in named)}\n" if named else ""
+    asked = f"[{mark}] {QUESTION}{one_line(question)}\n{values}Answer in {language}."
+    return [("system", _QUERY), ("human", data + asked)]
+
+
+def query_said_as(sql: str, say: str) -> str:
+    """A reply of a taught writer to a question about tables; both empty: they do not say it."""
+    return f"{_SQL}{sql}\n{_SAY}{say}" if sql else _SAID[Status.ABSENT]
+
+
+def understood_query(reply: str) -> tuple[str, str] | None:
+    """SQL and how its result is to be said; None: the tables do not say it."""
+    sql, _, say = reply.partition(f"\n{_SAY}")
+    return (sql.removeprefix(_SQL).strip(), one_line(say)) if sql.startswith(_SQL) else None
+
+
+def introduction_messages(name: str, text: str) -> list[Message]:
+    """What a taught writer is asked of a document that has just arrived: its title, its kind, two
+    sentences and three questions, a line each."""
+    data, _ = marked([(name, text)])
+    return [("system", _INTRODUCE), ("human", data.rstrip())]
+
+
+def titling_messages(question: str) -> list[Message]:
+    """What a taught writer is asked for the title of a conversation that begins so."""
+    return [("system", _ENTITLE), ("human", one_line(question))]
 
 
 def said_as(status: Status, answer: str) -> str:

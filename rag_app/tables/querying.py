@@ -19,12 +19,19 @@ from rag_app.errors import QueryError, QueryRefused, QueryStopped
 from rag_app.storage.tables import Tables
 from rag_app.tables.building import ROW_ID
 from rag_app.tables.columnar import block_values, unpack_places, unpack_values
-from rag_app.types import Cell, ColumnKind, Table
+from rag_app.tables.explaining import (
+    Node,
+    TextCondition,
+    columns,
+    nodes,
+    operations,
+    text_conditions,
+)
+from rag_app.types import Cell, Column, ColumnKind, Operation, Table
 
 if TYPE_CHECKING:
     import duckdb
 
-Node = dict[str, Any]  # of a query's tree
 PageText = Callable[[int], str]
 
 _TABLE_FUNCTIONS = frozenset(["unnest", "range", "generate_series"])
@@ -85,6 +92,9 @@ class Result:
     used: tuple[tuple[UsedRows, ...], ...] = ()
     read: tuple[UsedRows, ...] = ()
     cut: bool = False  # there are more rows
+    named: frozenset[str] = frozenset()  # columns that the query speaks of, as it calls them
+    operations: tuple[Operation, ...] = ()
+    conditions: tuple[TextCondition, ...] = ()
 
 
 def named(tables: Sequence[Table]) -> list[OpenTable]:
@@ -161,12 +171,30 @@ class TableDatabase:
             tree = self._tree(sql)
             node = tree["statements"][0]["node"]
             check(node, frozenset(self._by_name))
-            sources = self._sources(node)
-            if sources and not _is_distinct(node):
-                for query in self._with_rows(tree, sources):
-                    with suppress(*_binding_errors()):
-                        return self._row_by_row(query, sources)
-            return replace(self._fetch(sql), read=self._read_by(node))
+            return replace(
+                self._result(sql, tree, node),
+                named=columns(node),
+                operations=operations(node, self._columns),
+                conditions=tuple(text_conditions(node)),
+            )
+
+    def _result(self, sql: str, tree: Node, node: Node) -> Result:
+        sources = self._sources(node)
+        if sources and not _is_distinct(node):
+            for query in self._with_rows(tree, sources):
+                with suppress(*_binding_errors()):
+                    return self._row_by_row(query, sources)
+        return replace(self._fetch(sql), read=self._read_by(node))
+
+    @property
+    def _columns(self) -> dict[str, Column]:
+        """The columns of all tables by their names in queries."""
+        return {c.sql_name: c for each in reversed(self.tables) for c in each.table.columns}
+
+    def fetch(self, sql: str) -> Result:
+        """The result of a query of our own, without the rows behind it. Raises QueryError."""
+        with self._errors(), self._in_time():
+            return self._fetch(sql)
 
     def _tree(self, sql: str) -> Node:
         if len(sql) > _LONGEST_QUERY:
@@ -315,11 +343,11 @@ def _binding_errors() -> tuple[type[duckdb.Error], ...]:
 
 def check(node: Node, tables: frozenset[str]) -> None:
     """Whether a query reads these tables and nothing else. Raises QueryRefused."""
-    known = tables | {_lower(each["key"]) for each in _dicts(node) if "key" in each}
-    for each in _dicts(node):
+    known = tables | {_lower(each["key"]) for each in nodes(node) if "key" in each}
+    for each in nodes(node):
         if isinstance(each.get("from_table"), dict):
             _check_source(each["from_table"], known)
-    for each in _dicts(node):
+    for each in nodes(node):
         if each.get("type") == "BASE_TABLE":
             _check_source(each, known)
         if each.get("type") == "TABLE_FUNCTION" and "function" in each:
@@ -339,20 +367,8 @@ def _check_source(source: Node, known: frozenset[str]) -> None:
         raise QueryRefused(f"A query may not call {name}: it reads the chosen tables only.")
 
 
-def _dicts(node: Any) -> Iterator[Node]:
-    """Every part of a tree."""
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            yield each
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-
-
 def _selects(node: Node) -> Iterator[Node]:
-    return (each for each in _dicts(node) if each.get("type") == "SELECT_NODE")
+    return (each for each in nodes(node) if each.get("type") == "SELECT_NODE")
 
 
 def _is_distinct(node: Node) -> bool:

@@ -14,9 +14,11 @@ from typing import Any
 from rag_app.answering.prompts import (
     Message,
     Status,
+    introduction_messages,
     rewriting_messages,
     said_as,
     taught_messages,
+    titling_messages,
     translation_messages,
 )
 
@@ -87,13 +89,32 @@ def written() -> Iterator[Context]:
 
 def translations() -> list[Lesson]:
     """Questions to be searched in another language."""
-    rows = [
-        json.loads(line)
-        for line in (HERE.parent / "translations.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
     return [
-        Lesson(translation_messages(row["question"], row["to"]), row["translation"]) for row in rows
+        Lesson(translation_messages(row["question"], row["to"]), row["translation"])
+        for row in _rows("translations.jsonl")
     ]
+
+
+def introductions() -> list[Lesson]:
+    """Documents and what is said of them when they have arrived."""
+    return [
+        Lesson(
+            introduction_messages(row["name"], row["text"]),
+            "\n".join([row["title"], row["kind"], row["about"], *row["questions"]]),
+        )
+        for row in _rows("introductions.jsonl")
+    ]
+
+
+def titles() -> list[Lesson]:
+    """First questions of conversations, and what these are called."""
+    begun = [row["conversation"] for row in _rows("introductions.jsonl")]
+    return [Lesson(titling_messages(one["question"]), one["title"]) for one in begun]
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    lines = (HERE.parent / name).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def write(path: Path, contexts: Iterable[Context]) -> None:

@@ -16,15 +16,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_app.answering.prompts import query_messages, query_said_as
 from rag_app.errors import RagAppError
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
+from rag_app.tables.describing import describe
 from rag_app.tables.querying import QueryLimits, TableDatabase
 from rag_app.types import Document, Status
+from training.writer.contexts import Lesson
 
 HERE = Path(__file__).resolve().parent / "queries"
+_TABLE = re.compile(r"\bt(\d+)\b")
 _HOLE = re.compile(r"\{(\w+)\}")
 
 
@@ -67,7 +71,7 @@ def opened(sheets: Sheets) -> Iterator[TableDatabase]:
         store = Store(Path(folder) / "library.sqlite")
         for number, (name, text) in enumerate(sheets.files):
             key = f"{number:064x}"
-            path = Path(folder) / name
+            path = Path(folder) / f"{number} {name}"
             path.write_text(text, encoding="utf-8")
             reading = read_delimited(path, limits=Limits())
             store.add_document(Document(key, name, path.suffix, 1, Status.RECEIVED, "2026"))
@@ -75,6 +79,30 @@ def opened(sheets: Sheets) -> Iterator[TableDatabase]:
         with TableDatabase(store.tables.of(None), store.tables, QueryLimits()) as database:
             yield database
         store.close()
+
+
+def lessons(sheets: Sheets, before: Sheets | None = None) -> list[Lesson]:
+    """The questions about some sheets, as they are taught; `before`: others that stand there too,
+    because a search shows more than is needed."""
+    first = before.files if before else ()
+    together = Sheets((*first, *sheets.files), sheets.queries)
+    with opened(together) as database:
+        keys = [f"{number:064x}" for number in range(len(together.files))]
+        names = dict(zip(keys, (name for name, _ in together.files), strict=True))
+        moved = sum(one.table.document_id in keys[: len(first)] for one in database.tables)
+        tables = describe(database, names)
+        return [
+            Lesson(
+                query_messages(one.question, tables.text, tables.named(one.question), one.language),
+                query_said_as(_renamed(one.sql, moved), one.say),
+            )
+            for one in sheets.queries
+        ]
+
+
+def _renamed(sql: str, moved: int) -> str:
+    """SQL whose tables stand so many places later."""
+    return _TABLE.sub(lambda match: f"t{int(match[1]) + moved}", sql)
 
 
 def faults(sheets: Sheets) -> Iterator[str]:

@@ -23,7 +23,16 @@ from safetensors.torch import save_file
 from torch.nn import functional
 
 from rag_app.answering.chatml import tokens_of
-from training.writer.contexts import Context, read, translations, written
+from training.writer import queries
+from training.writer.contexts import (
+    Context,
+    Lesson,
+    introductions,
+    read,
+    titles,
+    translations,
+    written,
+)
 from training.writer.packing import Pack, pack
 
 RANK, SCALE = 16, 32  # of the adapter; what it adds is scaled by SCALE / RANK
@@ -130,10 +139,19 @@ class Run:
             contexts += taught(read(path))
         groups = [one.lessons for one in contexts]
         talks = [talk.lesson for one in contexts for talk in one.follow_ups]
-        for some in (talks, translations()):
+        for some in (talks, translations(), titles()):
             groups += [some[at : at + TALKS] for at in range(0, len(some), TALKS)]
+        groups += [[one] for one in introductions()]
+        groups += self._queries()
         packs = [p for one in groups for p in pack(one, tokens, FIRST_WEIGHT, MOST_TOKENS)]
         return [one.padded() for one in packs]
+
+    def _queries(self) -> list[list[Lesson]]:
+        """Of every sheet alone, and behind another."""
+        sheets = [one for number, one in enumerate(queries.written()) if not is_held(number)]
+        others = [*sheets[1:], *sheets[:1]]
+        alone = [queries.lessons(one) for one in sheets]
+        return [*alone, *map(queries.lessons, sheets, others)]
 
     def _order(self, epoch: int) -> list[int]:
         order = list(range(len(self.packs)))

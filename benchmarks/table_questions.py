@@ -1,0 +1,269 @@
+"""Questions that are computed from tables: how many are right, wrong, and withheld.
+
+    python -m benchmarks.table_questions WRITER rows.jsonl --sheets dev
+    python -m benchmarks.table_questions WRITER rows.jsonl --wikitables FOLDER --most 200
+    python -m benchmarks.table_questions --report rows.jsonl
+
+WRITER is the folder of the writer's weights; FOLDER holds questions.jsonl.gz and tables.tar.gz of
+WikiTableQuestions (Pasupat and Liang 2015). Questions on sheets are asked of all twelve in one
+library; those of WikiTableQuestions of the one table they are about, of tables whose number ends in
+7 (nothing is taught from these). Nothing is withheld while rows are collected."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import random
+import re
+import sys
+import tarfile
+import tempfile
+import time
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rag_app.answering.generation import Writer
+from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.table_answers import TableAnswers, Tried
+from rag_app.errors import ChatModelError
+from rag_app.library import Library
+from rag_app.reading.limits import Limits
+from rag_app.reading.sheets import read_delimited
+from rag_app.settings import Settings, quiet_dependencies
+from rag_app.storage import Store
+from rag_app.tables.building import typed_tables
+from rag_app.types import Document, Draft, Passage, Status
+
+SHEETS = Path(__file__).resolve().parent / "office_sheets"
+CAUTIONS = (0.0, 0.3, 0.5, 0.7, 0.9)
+READ = 8  # passages of a question
+_NUMBER = re.compile(r"-?\d[\d.,\u00a0\u202f ]*\d|-?\d")
+
+Row = dict[str, Any]
+
+
+class Asker:
+    """Asks one question of tables and writes down what came of it."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        model = OpenVinoChatModel(folder=str(folder), most_tokens=160)
+        model.load()
+        writer = Writer(
+            "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
+        )
+        self._seen: Tried | None = None
+        self._answers = TableAnswers(store, writer, 0.0, self._watch)
+
+    def _watch(self, tried: Tried | None) -> None:
+        self._seen = tried
+
+    def ask(
+        self, question: str, passages: Sequence[Passage], documents: Sequence[Document], lang: str
+    ) -> tuple[Draft | None, Row]:
+        """The draft, and what is kept of it."""
+        began = time.perf_counter()
+        self._seen = None
+        draft = self._answers.answer(question, passages, documents, lang, lambda: False)
+        row: Row = {"seconds": time.perf_counter() - began, "answer": ""}
+        if draft and draft.computation:
+            row |= {
+                "answer": "".join(draft.sentences),
+                "sql": draft.computation.sql,
+                "result": draft.computation.rows,
+                "says_yes": draft.confidence,
+            }
+        return draft, row
+
+
+def of_sheets(folder: Path, part: str, done: set[str]) -> Iterator[Row]:
+    """The rows of our own questions."""
+    asked = [json.loads(line) for line in (SHEETS / "questions.jsonl").read_text().splitlines()]
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Library(Settings.load(data_dir=Path(place))) as library,
+    ):
+        files = sorted((SHEETS / "documents").iterdir())
+        added = [library.add(file.name, file.read_bytes()) for file in files]
+        library.wait([one.document.id for one in added])
+        with closing(Store(Path(place) / "library.sqlite3")) as store:
+            asker = Asker(folder, store)
+            for one in asked:
+                if one["part"] != part or one["id"] in done:
+                    continue
+                passages = library.search(one["question"], READ)
+                _, row = asker.ask(one["question"], passages, library.documents(), one["language"])
+                judged = judge(one, row["answer"])
+                yield (
+                    {"id": one["id"], "kind": one["kind"], "q": one["question"]}
+                    | row
+                    | {
+                        "gold": one["values"],
+                        "verdict": judged,
+                    }
+                )
+
+
+def judge(one: Row, answer: str) -> str:
+    """right, wrong or silent; for what nothing answers, silence is right."""
+    if not answer:
+        return "right" if one["kind"] == "none" else "silent"
+    if one["kind"] == "none":
+        return "wrong"
+    good = all(holds(answer, value, one["tolerance"]) for value in one["values"])
+    bad = any(holds(answer, value, one["tolerance"]) for value in one["must_not"])
+    return "right" if good and not bad else "wrong"
+
+
+def holds(answer: str, value: str, tolerance: float) -> bool:
+    """Whether an answer says a value: a figure within a tolerance, a date in any writing, a text."""
+    wanted = figures(value)
+    if wanted and re.fullmatch(r"[-\d.,]+", value):
+        return any(abs(abs(a) - abs(wanted[0])) <= tolerance for a in figures(answer))
+    if found := re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", value):
+        year, month, day = map(int, found.groups())
+        return {year, day} <= {int(n) for n in re.findall(r"\d+", answer)}
+    return plain(value) in plain(answer)
+
+
+def figures(text: str) -> list[float]:
+    """All numbers of a text, in each way that it can be read."""
+    found: list[float] = []
+    for match in _NUMBER.findall(text):
+        bare = re.sub(r"[\u00a0\u202f ]", "", match)
+        for read in (bare.replace(",", ""), bare.replace(".", "").replace(",", ".")):
+            try:
+                found.append(float(read))
+            except ValueError:
+                continue
+    return found
+
+
+def plain(text: str) -> str:
+    """Folded, without marks and capitals."""
+    bare = unicodedata.normalize("NFKD", text.lower())
+    return re.sub(r"[^a-z0-9]+", " ", "".join(c for c in bare if not unicodedata.combining(c)))
+
+
+def of_wikitables(folder: Path, data: Path, most: int, done: set[str]) -> Iterator[Row]:
+    """The rows of WikiTableQuestions on tables that are held."""
+    with gzip.open(data / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
+        asked = [json.loads(line) for line in lines]
+    asked = [one for one in asked if re.search(r"7\.csv$", one["documents"][0])]
+    asked = random.Random(5).sample(asked, min(most, len(asked)))
+    with tarfile.open(data / "tables.tar.gz") as tar:
+        texts = {Path(m.name).name: m for m in tar.getmembers() if m.isfile()}
+        with (
+            tempfile.TemporaryDirectory() as place,
+            closing(Store(Path(place) / "t.sqlite")) as store,
+        ):
+            asker = Asker(folder, store)
+            for one in asked:
+                if one["id"] in done:
+                    continue
+                name = one["documents"][0]
+                held = tar.extractfile(texts[name])
+                document = kept(store, name, held.read() if held else b"", Path(place))
+                _, row = asker.ask(one["question"], (), [document], "English")
+                out = [cell for r in row.get("result", ()) for cell in r]
+                good = same(out, one["answers"])
+                verdict = ("right" if good else "wrong") if row["answer"] else "silent"
+                yield (
+                    {"id": one["id"], "kind": "wikitables", "q": one["question"]}
+                    | row
+                    | {
+                        "gold": one["answers"],
+                        "verdict": verdict,
+                    }
+                )
+
+
+def kept(store: Store, name: str, content: bytes, folder: Path) -> Document:
+    """A table in the store as the app keeps it."""
+    key = hashlib.sha256(content).hexdigest()
+    document = Document(key, name, ".csv", len(content), Status.READY, "2026")
+    if store.documents([key]):
+        return document
+    path = folder / name
+    path.write_bytes(content)
+    reading = read_delimited(path, limits=Limits())
+    store.add_document(document)
+    store.save_reading(key, reading, typed_tables(key, reading))
+    return document
+
+
+def same(out: Sequence[str], gold: Sequence[str]) -> bool:
+    """Whether values are the wanted ones, as sets of numbers and folded texts."""
+    return {_value(one) for one in out} == {_value(one) for one in gold}
+
+
+def _value(text: str) -> str:
+    bare = plain(text).strip()
+    try:
+        return f"{float(text.replace(',', '').strip()):g}"
+    except ValueError:
+        pass
+    if found := re.fullmatch(r"(\d{1,2}) (\w+) (\d{4})|(\w+) (\d{1,2}) (\d{4})", bare):
+        return " ".join(sorted(one for one in found.groups() if one))
+    return bare
+
+
+def report(rows: Sequence[Row]) -> None:
+    """Shares by caution, and verdicts by kind."""
+    for caution in CAUTIONS:
+        said = Counter(
+            one["verdict"]
+            if one.get("says_yes", 1.0) >= caution
+            else ("right" if one["kind"] == "none" else "silent")
+            for one in rows
+        )
+        total = len(rows)
+        shares = ", ".join(f"{name} {said[name] / total:.2f}" for name in ("right", "wrong"))
+        print(f"caution {caution}: {shares} of {total}")
+    for kind in sorted({one["kind"] for one in rows}):
+        print(kind, dict(Counter(one["verdict"] for one in rows if one["kind"] == kind)))
+    times = sorted(one["seconds"] for one in rows)
+    print(f"seconds: median {times[len(times) // 2]:.1f}, longest {times[-1]:.1f}")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Ask and report; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("writer", type=Path, nargs="?")
+    parser.add_argument("rows", type=Path, nargs="?")
+    parser.add_argument("--sheets", choices=("dev", "aside"))
+    parser.add_argument("--wikitables", type=Path)
+    parser.add_argument("--most", type=int, default=200)
+    parser.add_argument("--report", type=Path)
+    options = parser.parse_args(argv)
+    if options.report:
+        report(_kept_rows(options.report))
+        return 0
+    quiet_dependencies()
+    done = {one["id"] for one in _kept_rows(options.rows)}
+    asked = (
+        of_sheets(options.writer, options.sheets, done)
+        if options.sheets
+        else of_wikitables(options.writer, options.wikitables, options.most, done)
+    )
+    with options.rows.open("a", encoding="utf-8") as out:
+        for row in asked:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            out.flush()
+    report(_kept_rows(options.rows))
+    return 0
+
+
+def _kept_rows(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

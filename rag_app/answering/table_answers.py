@@ -1,0 +1,228 @@
+"""Answers that are computed: the writer says which query, code runs it, the figure is the query's.
+
+Tables are chosen by what was found and by what they are called. What comes of a query is said by
+the sentence that the writer wrote around it, and carries the rows that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rag_app.answering.chat_generator import language_of
+from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, pieces
+from rag_app.answering.prompts import (
+    query_messages,
+    query_said_as,
+    understood_query,
+)
+from rag_app.errors import ChatModelError, QueryError
+from rag_app.storage import Store
+from rag_app.tables.computing import computation, mentioned, rows_used, sentence
+from rag_app.tables.describing import Described, alike, describe
+from rag_app.tables.querying import QueryLimits, Result, TableDatabase
+from rag_app.text.scripts import compared
+from rag_app.types import Basis, Document, Draft, Passage, Table
+
+MOST_TABLES = 3
+_NEAR_BEST = 0.4  # of the best table's score that another must have to be shown too
+_SHEETS = frozenset([".csv", ".tsv", ".xlsx", ".xls", ".ods", ".xlsm"])
+_NOTHING = query_said_as("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A query that ran, its sentence, and how sure the writer was that there is one."""
+
+    sql: str
+    say: str
+    result: Result
+    says_yes: float
+
+
+class TableAnswers:
+    """Computes over the tables of a library by queries of a writer."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        caution: float,
+        watch: Callable[[Tried | None], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._caution = caution
+        self._watch = watch
+
+    def answer(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        documents: Sequence[Document],
+        language: str,
+        cancelled: Cancelled,
+    ) -> Draft | None:
+        """The draft with its computation; None: no query answers the question."""
+        names = {document.id: document.name for document in documents}
+        tables = self.chosen(question, passages, names)
+        if not tables:
+            return None
+        language = language or language_of(question)
+        with TableDatabase(tables, self._store.tables, QueryLimits()) as database:
+            described = describe(database, names)
+            tried = self._tried(question, database, described, language, cancelled)
+        if self._watch:
+            self._watch(tried)
+        if tried is None or tried.says_yes < self._caution:
+            return None
+        return self._draft(tried, names, language)
+
+    def chosen(
+        self, question: str, passages: Sequence[Passage], names: dict[str, str]
+    ) -> list[Table]:
+        """The tables that a question is likely about, the likeliest first."""
+        scored = [
+            (_found(table, passages) + _called(table, names, question), table)
+            for table in self._store.tables.of(list(names))
+        ]
+        scored.sort(key=lambda one: -one[0])
+        return [
+            table for score, table in scored[:MOST_TABLES] if score >= _NEAR_BEST * scored[0][0]
+        ]
+
+    def _tried(
+        self,
+        question: str,
+        database: TableDatabase,
+        described: Described,
+        language: str,
+        cancelled: Cancelled,
+    ) -> Tried | None:
+        messages = query_messages(question, described.text, described.named(question), language)
+        heard: list[float] = []
+        reply = ""
+        try:
+            for reply in self._writer.write_on("", lambda _: messages, heard.append, cancelled):
+                if reply.startswith(_NOTHING):
+                    return None
+        except ChatModelError:
+            return None
+        understood = understood_query(reply)
+        if understood is None or cancelled():
+            return None
+        sql, say = understood
+        try:
+            result = database.run(sql)
+            mended = _with_known_texts(sql, result, described)
+            if mended != sql:
+                sql, result = mended, database.run(mended)
+        except QueryError:
+            return None
+        if not _says_something(result) or _unknown_texts(result, described):
+            return None
+        return Tried(sql, say, result, heard[0] if heard else 1.0)
+
+    def _draft(self, tried: Tried, names: dict[str, str], language: str) -> Draft:
+        result = tried.result
+
+        def text_of(document: str, page: int) -> str:
+            return self._store.page(document, page).text
+
+        used = rows_used(
+            result,
+            names,
+            lambda table: mentioned(table, list(result.named)),
+            self._store.tables,
+            text_of,
+        )
+        return Draft(
+            sentences=(sentence(tried.say, result, language),),
+            evidence=((),),
+            confidence=tried.says_yes,
+            basis=Basis.COMPUTED,
+            computation=computation(tried.sql, result, result.operations, used, language),
+        )
+
+
+def _found(table: Table, passages: Sequence[Passage]) -> float:
+    """How much of what was found lies on a table's pages, the first passages most."""
+    return sum(
+        1 / (2 + rank)
+        for rank, passage in enumerate(passages)
+        if passage.chunk.document_id == table.document_id
+        and table.first_page <= passage.chunk.page <= table.last_page
+    )
+
+
+def _called(table: Table, names: dict[str, str], question: str) -> float:
+    """The share of a question's words that a table is called by, or its columns."""
+    asked = [word for word in dict.fromkeys(compared(question)) if len(word) > 2]
+    told = [names.get(table.document_id, ""), table.name, table.title]
+    told += [column.name for column in table.columns]
+    words = list(dict.fromkeys(word for text in told for word in compared(text)))
+    return len(alike(words, asked)) / len(asked) if asked else 0.0
+
+
+def _says_something(result: Result) -> bool:
+    """Whether anything came out: rows, and not empty ones."""
+    return any(value is not None for row in result.rows for value in row)
+
+
+def _with_known_texts(sql: str, result: Result, described: Described) -> str:
+    """A query whose texts, where no row has them, are the nearest that a row has."""
+    for condition in result.conditions:
+        near = described.nearest(condition)
+        if near is not None and near != condition.text:
+            old, new = (text.replace("'", "''") for text in (condition.text, near))
+            sql = sql.replace(f"'{old}'", f"'{new}'")
+    return sql
+
+
+def _unknown_texts(result: Result, described: Described) -> bool:
+    """Whether rows were chosen by a text that no row has."""
+    return any(described.nearest(condition) is None for condition in result.conditions)
+
+
+def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
+    """Whether most of what was found stands in sheets."""
+    sheets = {one.id for one in documents if one.suffix.lower() in _SHEETS}
+    inside = sum(p.score for p in passages if p.chunk.document_id in sheets)
+    return 2 * inside >= sum(p.score for p in passages) > 0
+
+
+class WithTables:
+    """A generator that first looks whether tables answer."""
+
+    def __init__(
+        self,
+        by: Generator,
+        tables: TableAnswers,
+        documents: Sequence[Document],
+        language: str,
+        computes: bool,
+    ) -> None:
+        self._by, self._tables = by, tables
+        self._documents, self._language = documents, language
+        self._computes = computes
+
+    @property
+    def name(self) -> str:
+        """Of the one that answers from passages."""
+        return self._by.name
+
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+        self._by.warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
+        if self._computes or wants(passages, self._documents):
+            draft = self._tables.answer(
+                question, passages, self._documents, self._language, cancelled
+            )
+            if draft is not None:
+                yield from pieces(replace(draft, generator=self.name))
+                return
+        yield from self._by.generate(question, passages, cancelled)

@@ -1,0 +1,177 @@
+"""What came of a query, as people read it: values in the writing of their language, the sentence
+around them, the cells that they rest on. Pure but for the store that holds the cells."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from rag_app.storage.tables import Tables
+from rag_app.tables.querying import PageText, Result, UsedRows, cells
+from rag_app.types import Cell, Column, Computation, Operation, RowsUsed, Table
+
+SHOWN_ROWS = 50  # of a result
+USED_ROWS = 12  # that are shown of each table
+SAID_ROWS = 12  # of a result, in a sentence
+_SEPARATED = 10_000  # from here on thousands are set apart: 2024 is a year more often than not
+_PLACES = 2  # behind the decimal mark of what is not exact
+_HOLE = re.compile(r"\{(\w+)\}")
+_ROWS = "rows"
+_COMMA = frozenset(
+    {"German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish", "Danish"}
+)
+_DATES: Mapping[str, str] = {"English": "%-d %B %Y", "German": "%d.%m.%Y", "Spanish": "%d/%m/%Y"}
+_NUMBERS = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "NUMERIC")
+
+TextOfPage = Callable[[str, int], str]  # document, page
+
+
+def said(value: Any, language: str) -> str:
+    """A value of a result, as a person writes it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dt.datetime):
+        return f"{said(value.date(), language)} {value:%H:%M}"
+    if isinstance(value, dt.date):
+        return value.strftime(_DATES.get(language, "%Y-%m-%d"))
+    if isinstance(value, int | float | Decimal):
+        return _number(value, language in _COMMA)
+    if isinstance(value, list | tuple):
+        return ", ".join(said(one, language) for one in value)
+    return " ".join(str(value).split())
+
+
+def _number(value: float | Decimal, comma: bool) -> str:
+    exact = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if isinstance(value, float):
+        small = 0 < abs(exact) < 1
+        exact = Decimal(f"{exact:.3g}") if small else round(exact, _PLACES)
+    whole = exact == exact.to_integral_value()
+    if whole:
+        exact = exact.quantize(Decimal(1))
+    written = f"{exact:,f}" if abs(exact) >= _SEPARATED else f"{exact:f}"
+    return written.translate(str.maketrans(",.", ".,")) if comma else written
+
+
+def sentence(template: str, result: Result, language: str) -> str:
+    """A template with what came out: {0} is the first column, {rows} all rows.
+
+    Of several rows a column is said as a list, and a column that is not there makes the template
+    useless: then the values alone are said."""
+    holes = _HOLE.findall(template)
+    known = all(one == _ROWS or (one.isdigit() and int(one) < len(result.columns)) for one in holes)
+    if not template or not holes or not known:
+        return _listed(result, language)
+
+    def filled(hole: re.Match[str]) -> str:
+        if hole[1] == _ROWS:
+            return _listed(result, language)
+        column = [said(row[int(hole[1])], language) for row in result.rows[:SAID_ROWS]]
+        return ", ".join(dict.fromkeys(column)) + _more(result)
+
+    numbers = {one for one in holes if one != _ROWS}
+    if len(result.rows) > 1 and len(numbers) > 1:
+        return _listed(result, language)  # which of them belong together must be seen
+    return _HOLE.sub(filled, template)
+
+
+def _listed(result: Result, language: str) -> str:
+    rows = [", ".join(said(v, language) for v in row) for row in result.rows[:SAID_ROWS]]
+    apart = "; " if len(result.columns) > 1 else ", "
+    return apart.join(rows) + _more(result)
+
+
+def _more(result: Result) -> str:
+    return ", …" if len(result.rows) > SAID_ROWS or result.cut else ""
+
+
+def computation(
+    sql: str,
+    result: Result,
+    operations: Sequence[Operation],
+    used: Sequence[RowsUsed],
+    language: str,
+) -> Computation:
+    """A result as it is kept and shown."""
+    return Computation(
+        sql,
+        result.columns,
+        tuple(tuple(said(v, language) for v in row) for row in result.rows[:SHOWN_ROWS]),
+        tuple(used),
+        tuple(operations),
+        tuple(kind.upper().split("(")[0].endswith(_NUMBERS) for kind in result.types),
+        cut=result.cut or len(result.rows) > SHOWN_ROWS,
+    )
+
+
+def rows_used(
+    result: Result,
+    names: Mapping[str, str],
+    columns: Callable[[Table], Sequence[int]],
+    store: Tables,
+    text_of: TextOfPage,
+) -> list[RowsUsed]:
+    """The rows behind a result, table by table; `names`: of documents, by id; `columns`: those of
+    a table that matter."""
+    found: dict[int, RowsUsed] = {}
+    for one in _together(result):
+        shown = list(columns(one.table))
+        rows = one.rows[:USED_ROWS]
+        there = cells(store, one.table, rows, shown, _of(text_of, one.table.document_id))
+        by_row: dict[int, list[Cell]] = {}
+        for cell in there:
+            by_row.setdefault(cell.row, []).append(replace(cell, value=None))
+        found[id(one.table)] = RowsUsed(
+            one.table.document_id,
+            names.get(one.table.document_id, ""),
+            one.table.name or one.table.title,
+            tuple(one.table.columns[at].name for at in shown),
+            one.count,
+            tuple(tuple(row) for row in by_row.values()),
+        )
+    return list(found.values())
+
+
+def _of(text_of: TextOfPage, document_id: str) -> PageText:
+    return lambda page: text_of(document_id, page)
+
+
+def _together(result: Result) -> list[UsedRows]:
+    """The rows behind all rows of a result, by table; a row that several rest on counts once."""
+    rows: dict[int, dict[int, None]] = {}
+    counts: dict[int, int] = {}
+    tables: dict[int, Table] = {}
+    for one in (*(used for row in result.used for used in row), *result.read):
+        key = id(one.table)
+        tables[key] = one.table
+        rows.setdefault(key, {}).update(dict.fromkeys(one.rows))
+        counts[key] = counts.get(key, 0) + one.count
+    return [
+        UsedRows(tables[key], max(len(held), _count(held, counts[key])), tuple(held))
+        for key, held in rows.items()
+    ]
+
+
+def _count(held: Mapping[int, None], counted: int) -> int:
+    """How many rows there are, where only the first of many are named."""
+    return counted if len(held) >= _NAMED else len(held)
+
+
+_NAMED = 500  # rows that are named of each row of a result: `QueryLimits.used_rows`
+
+
+def mentioned(table: Table, words: Sequence[str]) -> list[int]:
+    """The columns of a table that a query names; all of them if it names none."""
+    named = frozenset(words)
+
+    def names(column: Column) -> bool:
+        return not named.isdisjoint({column.sql_name, column.text_name, column.unit_name})
+
+    found = [at for at, column in enumerate(table.columns) if names(column)]
+    return found or list(range(len(table.columns)))

@@ -1,0 +1,164 @@
+"""What a language model is told of tables before it writes a query: columns, what is in them, and
+which of their values a question names. Pure but for the queries it asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_app.tables.explaining import TextCondition
+from rag_app.tables.querying import OpenTable, TableDatabase
+from rag_app.text.scripts import compared
+from rag_app.text.sentences import one_line
+from rag_app.types import Column, ColumnKind
+
+MOST_COLUMNS = 24  # of a table that are described
+_SHOWN = 5  # values of a column
+_LONGEST = 32  # characters of a value that is shown
+_KNOWN = 5_000  # values of a column that a question may name
+_NAMED = 6  # values that are said to be named by a question
+_ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
+_INEXACT = 4  # letters of a word that need not be the same to the letter
+_PART = 0.5  # of a value's letters that are named
+_RARE = 3  # values that share a word which alone names them
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Open tables as a model reads them, and the values of their columns of text."""
+
+    text: str
+    values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
+
+    def named(self, question: str) -> list[str]:
+        """The values that a question names, as conditions of a query, the nearest first."""
+        words = [word for word in dict.fromkeys(compared(question)) if len(word) > 1]
+        found = [
+            (score, _condition(table, column, value))
+            for (table, column), values in self.values.items()
+            for score, value in _named(words, values)
+        ]
+        found.sort(key=lambda one: -one[0])
+        return list(dict.fromkeys(condition for _, condition in found))[:_NAMED]
+
+    def nearest(self, condition: TextCondition) -> str | None:
+        """The text of a condition, or the value it is nearly; None: its column has no such value.
+
+        A column whose values are not all known is believed to have it."""
+        held = [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
+        values = [value.lower() for some in held for value in some]
+        text = condition.text.lower()
+        if not values or any(len(some) >= _KNOWN for some in held) or text in values:
+            return condition.text
+        if condition.pattern:
+            parts = [part for part in text.split("%") if part]
+            return condition.text if any(all(p in v for p in parts) for v in values) else None
+        return _nearest(text, values)
+
+
+def _condition(table: OpenTable, column: Column, value: str) -> str:
+    """A value as a query would say it, in whatever letters it stands."""
+    quoted = value.lower().replace("'", "''")
+    return f"lower({table.sql_name}.{column.sql_name}) = '{quoted}'"
+
+
+def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
+    """The open tables of a database; `titles`: names of documents by their ids."""
+    values: dict[tuple[OpenTable, Column], tuple[str, ...]] = {}
+    parts = []
+    for opened in database.tables:
+        table = opened.table
+        names = [titles.get(table.document_id, ""), table.name, table.title]
+        about = " / ".join(dict.fromkeys(one_line(name) for name in names if name.strip()))
+        lines = [f"{opened.sql_name}: {about} ({table.rows:,} rows)"]
+        hidden = frozenset(table.hidden_columns)
+        shown = [c for at, c in enumerate(table.columns) if at not in hidden][:MOST_COLUMNS]
+        for column in shown:
+            known = _values(database, opened, column)
+            if column.kind is ColumnKind.TEXT:
+                values[opened, column] = tuple(known)
+            lines.append(_line(database, opened, column, known))
+        parts.append("\n".join(lines))
+    return Described("\n".join(parts), values)
+
+
+def _line(database: TableDatabase, opened: OpenTable, column: Column, values: Sequence[str]) -> str:
+    name = one_line(column.name)
+    said = [column.sql_name, f'"{name}"' if compared(name) != [column.sql_name] else ""]
+    said += [column.kind.value, column.unit or "/".join(column.units)]
+    if column.kind is ColumnKind.TEXT:
+        different = _different(values)
+        shown = ", ".join(_quoted(value) for value in different[:_SHOWN])
+        said.append(shown + (", …" if len(different) > _SHOWN else ""))
+    else:
+        sql = f"SELECT min({column.sql_name}), max({column.sql_name}) FROM {opened.sql_name}"
+        least, most = next(iter(database.fetch(sql).rows))
+        said.append(f"{least}" if least == most else f"{least} to {most}")
+    if column.has_text:
+        said.append(f"(as written: {column.text_name})")
+    if column.units:
+        said.append(f"(unit: {column.unit_name})")
+    return " ".join(part for part in said if part)
+
+
+def _different(values: Sequence[str]) -> list[str]:
+    """Without those that differ by capitals alone from one before."""
+    first: dict[str, str] = {}
+    for value in values:
+        first.setdefault(value.lower(), value)
+    return list(first.values())
+
+
+def _quoted(value: str) -> str:
+    line = one_line(value)
+    return f"'{line if len(line) <= _LONGEST else line[:_LONGEST].rstrip() + '…'}'"
+
+
+def _values(database: TableDatabase, opened: OpenTable, column: Column) -> list[str]:
+    """The different texts of a column, the most frequent first."""
+    if column.kind is not ColumnKind.TEXT:
+        return []
+    sql = (
+        f"SELECT {column.sql_name} FROM {opened.sql_name} WHERE {column.sql_name} IS NOT NULL "
+        f"GROUP BY 1 ORDER BY count(*) DESC, min(rowid) LIMIT {_KNOWN}"
+    )
+    return [str(value) for (value,) in database.fetch(sql).rows]
+
+
+def _named(words: Sequence[str], values: Sequence[str]) -> Iterator[tuple[float, str]]:
+    """(how much of it is named, the value) of each value that some words name."""
+    of_value = {value: compared(value) for value in values}
+    shared = Counter(word for parts in of_value.values() for word in set(parts))
+    same = alike(words, list(shared))
+    for value, parts in of_value.items():
+        letters = sum(map(len, parts))
+        met = [word for word in parts if word in same]
+        share = sum(map(len, met)) / letters if letters else 0.0
+        if share >= _PART or any(shared[word] <= _RARE and len(word) > 2 for word in met):
+            yield share, value
+
+
+def _nearest(text: str, values: Sequence[str]) -> str | None:
+    from rapidfuzz.distance import JaroWinkler
+    from rapidfuzz.process import extractOne
+
+    found = extractOne(text, values, scorer=JaroWinkler.similarity, score_cutoff=_ALIKE)
+    return str(found[0]) if found else None
+
+
+def alike(words: Sequence[str], known: Sequence[str]) -> set[str]:
+    """Those of the known words that are among some words, or nearly."""
+    from rapidfuzz.distance import JaroWinkler
+    from rapidfuzz.process import cdist
+
+    if not words or not known:
+        return set()
+    scores: Any = cdist(words, known, scorer=JaroWinkler.similarity, score_cutoff=_ALIKE)
+    near = {
+        known[j]
+        for i, j in zip(*scores.nonzero(), strict=True)
+        if min(len(words[i]), len(known[j])) >= _INEXACT
+    }
+    return near | (set(words) & set(known))
