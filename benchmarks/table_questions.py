@@ -58,7 +58,7 @@ class Asker:
             "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
         )
         self._seen: Tried | None = None
-        self._answers = TableAnswers(store, writer, 0.0, self._watch)
+        self._answers = TableAnswers(store, writer, 0.0, True, self._watch)
 
     def _watch(self, tried: Tried | None) -> None:
         self._seen = tried
@@ -121,12 +121,12 @@ def judge(one: Row, answer: str) -> str:
 
 
 def holds(answer: str, value: str, tolerance: float) -> bool:
-    """Whether an answer says a value: a figure within a tolerance, a date in any writing, a text."""
+    """Whether an answer says a value: a figure within a tolerance, a date, or a text."""
     wanted = figures(value)
     if wanted and re.fullmatch(r"[-\d.,]+", value):
         return any(abs(abs(a) - abs(wanted[0])) <= tolerance for a in figures(answer))
     if found := re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", value):
-        year, month, day = map(int, found.groups())
+        year, _, day = map(int, found.groups())
         return {year, day} <= {int(n) for n in re.findall(r"\d+", answer)}
     return plain(value) in plain(answer)
 

@@ -417,7 +417,8 @@ class Computation:
     rows: tuple[tuple[str, ...], ...]
     used: tuple[RowsUsed, ...] = ()
     operations: tuple[Operation, ...] = ()
-    numeric: tuple[bool, ...] = ()  # which columns hold figures
+    numbers: tuple[tuple[float | None, ...], ...] = ()  # the figures among `rows`
+    over_time: bool = False  # the first column are days, months or years
     cut: bool = False  # there are more rows than `rows`
 
 

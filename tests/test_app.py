@@ -71,10 +71,12 @@ class Page:
         """Ask, and everything that stands in the answer's place."""
         self.at.chat_input[0].set_value(question)
         self.run()
-        self.until(
-            lambda: not self.at.chat_input[0].disabled and "class='working'" not in self.said()
-        )
+        self.until(self.at_rest)
         return self.said()
+
+    def at_rest(self) -> bool:
+        """Whether no answer is in the making."""
+        return "class='working'" not in "".join(_html(self.at))
 
     def said(self) -> str:
         message = self.at.chat_message[-1]
@@ -141,7 +143,7 @@ def test_an_empty_app_says_what_to_do_and_offers_a_sample(page):
     assert texts.READY_TITLE in page.html()
     assert "example-0" in page.buttons()
     page.click("example-0")
-    page.until(lambda: not page.at.chat_input[0].disabled)
+    page.until(page.at_rest)
     assert len(page.at.chat_message) == 2
 
 
@@ -265,7 +267,7 @@ def test_files_dropped_on_the_question_are_read_before_it_is_asked(page):
     page.at.chat_input[0].set_value("What does the ferry to the island cost?")
     page.at.chat_input[0].upload("ferry.txt", FERRY, "text/plain")
     page.run()
-    page.until(lambda: not page.at.chat_input[0].disabled)
+    page.until(page.at_rest)
     assert "four euros" in page.said()
     assert "ferry.txt" in "".join(_html(page.at.chat_message[0]))
 

@@ -31,7 +31,7 @@ def press(page: Page, act: str, exchange: int = -1) -> None:
     page.at.session_state[listener] = {"act": said}
     page.run()
     del page.at.session_state[listener]  # a press happens once
-    page.until(lambda: not page.at.chat_input[0].disabled)
+    page.until(page.at_rest)
 
 
 def kept(page: Page):
@@ -138,7 +138,7 @@ def edit(page: Page, exchange: int, question: str, button: str) -> None:
     page.at.text_area[0].set_value(question)
     next(b for b in page.at.button if b.label == button).click()
     page.run()
-    page.until(lambda: not page.at.chat_input[0].disabled)
+    page.until(page.at_rest)
 
 
 def test_a_changed_question_takes_the_place_of_the_old_one(page):

@@ -18,7 +18,7 @@ def menu(page: Page) -> list:
 def choose(page: Page, task: str) -> None:
     menu(page)[0].click(task)
     page.run()
-    page.until(lambda: not page.at.chat_input[0].disabled)
+    page.until(page.at_rest)
 
 
 @pytest.fixture

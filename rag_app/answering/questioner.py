@@ -36,8 +36,10 @@ from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.prompts import Message, translation_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.table_answers import TableAnswers, WithTables
 from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, wanted
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
+from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
@@ -165,7 +167,7 @@ class Questioner:
         if kind in ON_DOCUMENTS:
             language = language_of_task(now.question) or asked.language
             return self._task(TaskRequest(kind, now.question, language), asked)
-        return self._question(replace(asked, turns=tuple(turns)))
+        return self._question(replace(asked, turns=tuple(turns)), kind is Task.COMPUTATION)
 
     def _routed(self, text: str) -> Task:
         """What is asked for; a question if the model that could tell cannot be used."""
@@ -188,10 +190,16 @@ class Questioner:
         names = self._catalogue.names(self._store.documents())
         return meant(task, asked.readable, names, openings)
 
-    def _question(self, asked: _Request) -> Iterator[Event]:
+    def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
         searched = self._in_documents_language(whole, asked)
-        by = InLanguage(in_any_language(asked.by, asked.caution), asked.language, searched)
+        by: Generator = InLanguage(
+            in_any_language(asked.by, asked.caution), asked.language, searched
+        )
+        if isinstance(asked.by, ChatGenerator):
+            taught = isinstance(asked.by, TaughtGenerator)
+            tables = TableAnswers(self._store, asked.by.writer, asked.caution, taught)
+            by = WithTables(by, tables, asked.readable, asked.language, computes)
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
         context = AskContext(

@@ -6,11 +6,13 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, pieces
 from rag_app.answering.prompts import (
+    Message,
     query_messages,
     query_said_as,
     understood_query,
@@ -27,6 +29,7 @@ MOST_TABLES = 3
 _NEAR_BEST = 0.4  # of the best table's score that another must have to be shown too
 _SHEETS = frozenset([".csv", ".tsv", ".xlsx", ".xls", ".ods", ".xlsm"])
 _NOTHING = query_said_as("", "")
+_UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,13 @@ class TableAnswers:
         store: Store,
         writer: Writer,
         caution: float,
+        taught: bool,
         watch: Callable[[Tried | None], None] | None = None,
     ) -> None:
         self._store = store
         self._writer = writer
         self._caution = caution
+        self._taught = taught
         self._watch = watch
 
     def answer(
@@ -98,16 +103,11 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
     ) -> Tried | None:
-        messages = query_messages(question, described.text, described.named(question), language)
+        messages = query_messages(
+            question, described.text, described.named(question), language, self._taught
+        )
         heard: list[float] = []
-        reply = ""
-        try:
-            for reply in self._writer.write_on("", lambda _: messages, heard.append, cancelled):
-                if reply.startswith(_NOTHING):
-                    return None
-        except ChatModelError:
-            return None
-        understood = understood_query(reply)
+        understood = understood_query(self._reply(messages, heard.append, cancelled))
         if understood is None or cancelled():
             return None
         sql, say = understood
@@ -120,7 +120,23 @@ class TableAnswers:
             return None
         if not _says_something(result) or _unknown_texts(result, described):
             return None
-        return Tried(sql, say, result, heard[0] if heard else 1.0)
+        return Tried(sql, say, result, heard[0] if heard else _UNKNOWN)
+
+    def _reply(
+        self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
+    ) -> str:
+        """What the writer says; no more than its first word if that is that there is nothing."""
+        reply = ""
+        replies = (
+            self._writer.write_on("", lambda _: messages, hear, cancelled)
+            if self._taught
+            else self._writer.write(lambda _: messages, cancelled)
+        )
+        with suppress(ChatModelError):
+            for reply in replies:
+                if reply.startswith(_NOTHING):
+                    break
+        return reply
 
     def _draft(self, tried: Tried, names: dict[str, str], language: str) -> Draft:
         result = tried.result

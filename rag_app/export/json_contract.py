@@ -12,7 +12,18 @@ from rag_app.answering.span_model import PassageSpans
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
 from rag_app.text.jsonl import read_lines, texts_of
-from rag_app.types import Added, Answer, Citation, Document, Passage, Report, Status, Watched
+from rag_app.types import (
+    Added,
+    Answer,
+    Citation,
+    Computation,
+    Document,
+    Passage,
+    Report,
+    RowsUsed,
+    Status,
+    Watched,
+)
 
 _LOWEST = -1_000.0  # a log-probability that JSON can hold
 
@@ -140,6 +151,31 @@ def _closest_json(citation: Citation) -> dict[str, Any]:
     return {key: said[key] for key in ("document_id", "name", "page", "start", "end", "quote")}
 
 
+def _computed_json(computed: Computation | None) -> dict[str, Any]:
+    if computed is None:
+        return {"computation": None, "result": [], "rows": []}
+    return {
+        "computation": {
+            "sql": computed.sql,
+            "operations": [asdict(one) for one in computed.operations],
+            "columns": list(computed.columns),
+            "values": [list(row) for row in computed.rows],
+            "cut": computed.cut,
+        },
+        "result": [value for row in computed.rows for value in row],
+        "rows": [_used_json(used) for used in computed.used],
+    }
+
+
+def _used_json(used: RowsUsed) -> dict[str, Any]:
+    cells = [
+        [{"text": c.text, "page": c.page, "start": c.start, "end": c.end} for c in row]
+        for row in used.rows
+    ]
+    said = {key: getattr(used, key) for key in ("document_id", "name", "table", "count")}
+    return said | {"columns": list(used.columns), "cells": cells}
+
+
 def answer_json(answer: Answer) -> dict[str, Any]:
     """An answer as the contract has it. Boxes are in PDF points, origin at the top left."""
     return {
@@ -154,6 +190,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "rewritten_query": answer.rewritten_query or None,
         "citations": [_citation_json(citation) for citation in answer.citations],
         "closest": _closest_json(answer.closest) if answer.closest else None,
+        **_computed_json(answer.computation),
         "passages": [passage_json(passage) for passage in answer.passages],
         "notes": remarks(answer),
         "seconds": asdict(answer.seconds),

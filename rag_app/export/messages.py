@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_app.text.page_names import count
-from rag_app.types import Answer, Note, NoteKind
+from rag_app.types import Answer, Computation, Note, NoteKind, Operation, RowsUsed
 
 _CHOOSE = "Choose one under “Answers” at the top left"
 _TASKS = {
@@ -31,13 +31,35 @@ _SENTENCES = {
     NoteKind.NOT_ENGLISH: "What is quoted is not in English: I cannot judge how well it answers.",
     NoteKind.OTHER_LANGUAGE: "{0}",
 }
+_FUNCTIONS = {"sum": "sum", "avg": "average", "min": "least", "max": "most"}
 _LONGEST_NAME = 80  # characters of a name in a sentence
 
 
 def remarks(answer: Answer) -> list[str]:
     """What a user should know of how an answer came about, a sentence each."""
     understood = [f"Understood as: {answer.rewritten_query}"] if answer.rewritten_query else []
-    return [*understood, *map(sentence, answer.notes)]
+    computed = [how_computed(answer.computation)] if answer.computation else []
+    return [*understood, *computed, *map(sentence, answer.notes)]
+
+
+def how_computed(computed: Computation) -> str:
+    """What was done to which rows, in plain words: "Sum of Amount (EUR) of 84 rows of …"."""
+    done = [_operation(one) for one in computed.operations]
+    of = _listed([f"{count(used.count, 'row')} of {_table(used)}" for used in computed.used])
+    said = _listed(done) if done else "Looked up in"
+    joined = f"{said} of {of}" if done else f"{said} {of}"
+    return f"{joined[:1].upper()}{joined[1:]}." if of else f"{said[:1].upper()}{said[1:]}."
+
+
+def _operation(one: Operation) -> str:
+    column = f"{one.column} ({one.unit})" if one.unit and one.column else one.column
+    if one.function == "count":
+        return f"number of {column}" if column else "number"
+    return f"{_FUNCTIONS[one.function]} of {column}" if column else _FUNCTIONS[one.function]
+
+
+def _table(used: RowsUsed) -> str:
+    return f"{used.name}, {used.table}" if used.table else used.name
 
 
 def sentence(note: Note) -> str:

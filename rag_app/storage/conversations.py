@@ -23,11 +23,15 @@ from rag_app.types import (
     Answer,
     Basis,
     Box,
+    Cell,
     Chunk,
     Citation,
+    Computation,
     Note,
     NoteKind,
+    Operation,
     Passage,
+    RowsUsed,
     Task,
     Timing,
 )
@@ -58,6 +62,7 @@ def from_json(text: str) -> Answer:
             "basis": Basis(row["basis"]),
             "notes": tuple(_note(one) for one in row["notes"]),
             "closest": _citation(row["closest"]) if row["closest"] else None,
+            "computation": _computation(row["computation"]) if row["computation"] else None,
         }
     )
 
@@ -74,10 +79,29 @@ def _passage(row: dict[str, Any]) -> Passage:
     return Passage(Chunk(**row["chunk"]), row["name"], row["score"])
 
 
+def _computation(row: dict[str, Any]) -> Computation:
+    return Computation(
+        **row
+        | {
+            "columns": tuple(row["columns"]),
+            "rows": tuple(tuple(one) for one in row["rows"]),
+            "used": tuple(_used(one) for one in row["used"]),
+            "operations": tuple(Operation(**one) for one in row["operations"]),
+            "numbers": tuple(tuple(one) for one in row["numbers"]),
+        }
+    )
+
+
+def _used(row: dict[str, Any]) -> RowsUsed:
+    rows = tuple(tuple(Cell(**cell) for cell in one) for one in row["rows"])
+    return RowsUsed(**row | {"columns": tuple(row["columns"]), "rows": rows})
+
+
 def documents_of(answer: Answer) -> set[str]:
     """The documents whose text an answer holds."""
     cited = {citation.document_id for citation in answer.citations}
     cited |= {answer.closest.document_id} if answer.closest else set()
+    cited |= {used.document_id for used in answer.computation.used} if answer.computation else set()
     return cited | {passage.chunk.document_id for passage in answer.passages}
 
 
@@ -87,10 +111,16 @@ def without(answer: Answer, document_id: str) -> Answer:
     Which document and page it cited stays, so that a reader sees why something is missing."""
     if document_id not in documents_of(answer):
         return answer
-    near = answer.closest
+    near, computed = answer.closest, answer.computation
     gone = {c.number for c in answer.citations if c.document_id == document_id}
     text = _blanked(answer.text, gone)
-    if answer.basis is Basis.WRITTEN:  # what a model wrote unmarked may be this document's, too
+    if computed:
+        if document_id in {used.document_id for used in computed.used}:
+            text, computed = REMOVED, None
+    elif answer.basis in (
+        Basis.WRITTEN,
+        Basis.COMPUTED,
+    ):  # what a model wrote unmarked may be this document's, too
         text = REMOVED if gone else _only_marked(answer.text)
     return dataclasses.replace(
         answer,
@@ -103,6 +133,7 @@ def without(answer: Answer, document_id: str) -> Answer:
         ),
         passages=tuple(p for p in answer.passages if p.chunk.document_id != document_id),
         closest=None if near and near.document_id == document_id else near,
+        computation=computed,
     )
 
 

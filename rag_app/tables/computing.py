@@ -25,7 +25,6 @@ _COMMA = frozenset(
     {"German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish", "Danish"}
 )
 _DATES: Mapping[str, str] = {"English": "%-d %B %Y", "German": "%d.%m.%Y", "Spanish": "%d/%m/%Y"}
-_NUMBERS = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "NUMERIC")
 
 TextOfPage = Callable[[str, int], str]  # document, page
 
@@ -105,9 +104,21 @@ def computation(
         tuple(tuple(said(v, language) for v in row) for row in result.rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),
-        tuple(kind.upper().split("(")[0].endswith(_NUMBERS) for kind in result.types),
+        tuple(tuple(map(_figure, row)) for row in result.rows[:SHOWN_ROWS]),
+        over_time=_over_time(result),
         cut=result.cut or len(result.rows) > SHOWN_ROWS,
     )
+
+
+def _over_time(result: Result) -> bool:
+    kind = result.types[0].upper()
+    named = result.columns[0].lower()
+    return kind.startswith(("DATE", "TIMESTAMP")) or named in ("year", "month", "week", "quarter")
+
+
+def _figure(value: Any) -> float | None:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return float(value) if is_number else None
 
 
 def rows_used(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
@@ -13,7 +16,7 @@ from rag_app.export import messages
 from rag_app.export.conversation import where_in
 from rag_app.library import Library
 from rag_app.text.highlighting import CITE, link_citations, mark
-from rag_app.types import Answer, Basis, Citation, Passage, RetrieverKind, Task
+from rag_app.types import Answer, Basis, Cell, Citation, Computation, Passage, RetrieverKind, Task
 from rag_app.ui import texts, texts_answers
 from rag_app.ui.live_answer import Moment
 from rag_app.ui.state import ShownExchange, current
@@ -50,9 +53,94 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
         link_citations(answer.text, answer.citations, exchange.id, plain=plain, where=where)
     )
     _how(answer)
-    if answer.citations:
+    if answer.computation:
+        _computed(exchange.id, answer, answer.computation)
+    elif answer.citations:
         with st.expander(texts.sources(len(answer.citations))):
             st.html("".join(_source(exchange.id, answer, c, where(c)) for c in answer.citations))
+
+
+# What was computed: the figures as a table and a chart, the rows that they rest on, the query.
+
+_SHOWN_ROWS = 12  # of a result, before the rest is only in the file
+
+
+def _computed(exchange_id: str, answer: Answer, computed: Computation) -> None:
+    several = len(computed.rows) > 1
+    if several:
+        _chart(computed)
+        st.html(_table(computed.columns, [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]))
+    rows = sum(used.count for used in computed.used)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if several:
+            st.download_button(
+                texts_answers.RESULT_FILE,
+                _csv(computed),
+                f"{texts_answers.RESULT}.csv",
+                "text/csv",
+                key=f"result-{exchange_id}",
+                type="tertiary",
+                icon=":material/download:",
+            )
+    if rows:
+        with st.expander(texts_answers.rows_behind(rows)):
+            st.html(_rows_behind(exchange_id, answer, computed))
+    with st.expander(texts_answers.HOW_COMPUTED):
+        st.code(computed.sql, language="sql", wrap_lines=True)
+
+
+def _chart(computed: Computation) -> None:
+    """Bars, or a line over days and months, where names stand beside figures."""
+    width = len(computed.columns)
+    figures = [at for at in range(width) if all(row[at] is not None for row in computed.numbers)]
+    if width < 2 or 0 in figures or figures != list(range(1, width)):
+        return
+    name, *columns = computed.columns
+    data: dict[str, Sequence[object]] = {name: [row[0] for row in computed.rows]}
+    data |= {c: [row[at] for row in computed.numbers] for at, c in enumerate(columns, start=1)}
+    draw = st.line_chart if computed.over_time else st.bar_chart
+    draw(data, x=name, y=columns, height=240)
+
+
+def _rows_behind(exchange_id: str, answer: Answer, computed: Computation) -> str:
+    """The rows, each cell that is cited a link to its place."""
+    numbers = {(c.document_id, c.page, c.start): c.number for c in answer.citations}
+    parts = []
+    for used in computed.used:
+        rows = [
+            [
+                _linked(cell, numbers.get((used.document_id, cell.page, cell.start)), exchange_id)
+                for cell in row
+            ]
+            for row in used.rows
+        ]
+        title = " · ".join(filter(None, (used.name, used.table)))
+        parts.append(f"<h4>{escape(title)}</h4>{_table(used.columns, rows)}")
+        if more := used.count - len(used.rows):
+            parts.append(f"<p class='note'>{texts_answers.more_rows(more)}</p>")
+    return "".join(parts)
+
+
+def _linked(cell: Cell, number: int | None, exchange_id: str) -> str:
+    said = escape(cell.text)
+    return f"<a href='{CITE}{exchange_id}-{number}'>{said}</a>" if number else said
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A small table; the cells are HTML already."""
+    head = "".join(f"<th>{escape(one)}</th>" for one in columns)
+    body = "".join("<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows)
+    inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f"<div class='cells'><table>{inner}</table></div>"
+
+
+def _csv(computed: Computation) -> bytes:
+    """The figures for other programs; what would be a formula there is a text."""
+    out = io.StringIO()
+    rows = csv.writer(out)
+    for row in (computed.columns, *computed.rows):
+        rows.writerow(f"'{one}" if one[:1] in ("=", "+", "@") else one for one in row)
+    return out.getvalue().encode("utf-8-sig")
 
 
 def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> None:

@@ -160,7 +160,10 @@ def press(library: Library) -> None:
 
 
 def field(library: Library) -> None:
-    """The field for the next question; files can be dropped on it, too."""
+    """The field for the next question; files can be dropped on it, too.
+
+    It is never disabled: what is sent from it while a run is on its way would be lost, because what
+    comes from a field that was disabled meanwhile is thrown away. Questions wait for each other."""
     session, documents = current(), library.documents()
     chosen = session.chosen(documents)
     hint = texts.ASK if chosen is None else texts.ask_some(len(chosen), len(documents))
@@ -169,7 +172,6 @@ def field(library: Library) -> None:
             hint if documents else texts.ASK_NOTHING_YET,
             key="question",
             accept_file="multiple",
-            disabled=any(exchange.running for exchange in session.exchanges[-1:]),
             on_submit=_submitted,
         )
 
@@ -267,8 +269,13 @@ def _live(library: Library, exchange: ShownExchange) -> None:
     reading = set(exchange.first) & library.progress().keys() and not moment.passages
     if moment.text:
         st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
-    with st.container(key="working", horizontal=True, vertical_alignment="center"):
+    with st.container(key=f"working-{exchange.id}", horizontal=True, vertical_alignment="center"):
         waiting = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
         waiting = texts.READING_FIRST if reading else waiting
         st.html(f"<p class='working' role='status'>{'' if moment.text else waiting}</p>")
-        st.button(texts.STOP, key="stop", icon=":material/stop:", on_click=running.stop)
+        st.button(
+            texts.STOP,
+            key=f"stop-{exchange.id}",
+            icon=":material/stop:",
+            on_click=running.stop,
+        )

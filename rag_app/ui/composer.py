@@ -11,7 +11,7 @@ from rag_app.library import Library
 from rag_app.types import Added
 from rag_app.ui import live_answer, session_sync, texts
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current
+from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current, turns_of
 
 # Dropped files go to the library, one by one; what became of them is remembered as a receipt.
 
@@ -120,6 +120,7 @@ def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
             session.conversation, exchange.question, exchange.documents
         )
         exchange.kept = True
+    before = session.before(exchange)
     exchange.generation = live_answer.ask(
         library,
         exchange.id,
@@ -127,6 +128,7 @@ def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
         exchange.documents,
         exchange.first,
         AskOptions(by, session.language, session.caution, session.top_k),
-        session.turns_before(exchange),
+        lambda: turns_of(before),
         exchange.quoting,
+        after=[earlier.generation for earlier in before if earlier.generation],
     )

@@ -147,10 +147,12 @@ def ask(
     documents: Sequence[str] | None,
     first: Sequence[str],
     manner: AskOptions = DEFAULT_OPTIONS,
-    turns: Sequence[Turn] = (),
+    turns: Callable[[], Sequence[Turn]] = tuple,
     quoting: bool = False,
+    after: Sequence[Generation | FinishedGeneration] = (),
 ) -> Generation:
-    """Ask the library, as soon as the documents `first` can be searched (or have failed).
+    """Ask the library, as soon as the documents `first` can be searched (or have failed) and the
+    answers `after` which it is asked are there: only then are its `turns` known.
 
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
     comes of it is kept in the exchange, whether or not anybody still looks."""
@@ -158,10 +160,14 @@ def ask(
     def events(cancelled: threading.Event) -> Iterator[Event]:
         while _unread(library, first) and not cancelled.wait(0.1):
             pass
+        while not all(one.now().done for one in after) and not cancelled.wait(0.1):
+            pass
         with _turn(cancelled) if quoting else nullcontext(True) as mine:
             if not mine or cancelled.is_set():
                 return
-            for event in library.ask(question, documents, cancelled, turns=turns, **asdict(manner)):
+            for event in library.ask(
+                question, documents, cancelled, turns=turns(), **asdict(manner)
+            ):
                 if isinstance(event, Finished):
                     yield Finished(_kept(library, exchange_id, event.answer))
                 else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,11 @@ class ShownExchange:
         if answer is None or answer.abstained:
             return ""
         return answer.short_answer or answer.text
+
+
+def turns_of(exchanges: Sequence[ShownExchange]) -> list[Turn]:
+    """What was asked and answered, as follow-ups lean on it."""
+    return [Turn(e.question, e.answered) for e in exchanges if e.question and e.generation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +209,9 @@ class Session:
         """One of the session's questions."""
         return next((e for e in self.exchanges if e.id == exchange_id), None)
 
-    def turns_before(self, exchange: ShownExchange) -> list[Turn]:
-        """What was asked and answered before a question, as follow-ups lean on it."""
-        before = self.exchanges[: self.exchanges.index(exchange)]
-        return [Turn(e.question, e.answered) for e in before if e.question and e.generation]
+    def before(self, exchange: ShownExchange) -> list[ShownExchange]:
+        """What was asked before a question."""
+        return self.exchanges[: self.exchanges.index(exchange)]
 
     @property
     def overdue(self) -> bool:

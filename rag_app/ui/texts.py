@@ -345,8 +345,11 @@ def how_made(answer: Answer) -> str:
     taken = f"{max(answer.seconds.retrieve + answer.seconds.answer, 0.1):.1f} s"
     if answer.abstained:
         return f"Looked through your documents · {taken}"
-    made = "" if answer.basis is Basis.WRITTEN else "Quoted from your documents"
-    made = made or f"Written by {answer.generator} from your documents"
+    made = "Quoted from your documents"
+    if answer.computation:
+        made = "Computed from your tables"
+    elif answer.basis in (Basis.WRITTEN, Basis.COMPUTED):
+        made = f"Written by {answer.generator} from your documents"
     return f"{made} · {sureness(answer.confidence)} · {taken}"
 
 

@@ -47,6 +47,9 @@ EXPORT_AS = "A web page to read and print, Markdown for other programs, or JSON 
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
 EXPORT_CLOSE = "Close"
 
+RESULT, RESULT_FILE = "result", "Download as a table"
+HOW_COMPUTED = "How it was computed"
+
 WHY_UNDERSTOOD = "Searched for"
 WHY_SEARCHED = "Searched in"
 WHY_MADE = "Made by"
@@ -63,6 +66,16 @@ ALL_DOCUMENTS = "All your documents"
 CITED_AS = "cited as"
 _FRONT = 5  # places of a search that count as its best
 _WELL, _LOOSE = 0.6, 0.25  # of the best passage's score
+
+
+def rows_behind(number: int) -> str:
+    """The label over the rows that a computed answer rests on."""
+    return f"Rows behind it ({number:,})"
+
+
+def more_rows(number: int) -> str:
+    """Said under the first rows."""
+    return f"and {texts.count(number, 'more row')}"
 
 
 def earlier(number: int) -> str:
@@ -99,6 +112,11 @@ def made_by(answer: Answer) -> str:
         return (
             "No language model. The reader that comes with the app marked the places in your "
             "documents that answer, word for word."
+        )
+    if answer.computation:
+        return (
+            f"The language model {answer.generator} wrote the query; the figures were computed "
+            "from the tables themselves."
         )
     return (
         f"The language model {answer.generator}, from the passages below. A footnote stands where "

@@ -147,11 +147,11 @@ class Run:
         return [one.padded() for one in packs]
 
     def _queries(self) -> list[list[Lesson]]:
-        """Of every sheet alone, and behind another."""
+        """Of every sheet alone, and of every second one behind another."""
         sheets = [one for number, one in enumerate(queries.written()) if not is_held(number)]
         others = [*sheets[1:], *sheets[:1]]
         alone = [queries.lessons(one) for one in sheets]
-        return [*alone, *map(queries.lessons, sheets, others)]
+        return [*alone, *map(queries.lessons, sheets[::2], others[::2])]
 
     def _order(self, epoch: int) -> list[int]:
         order = list(range(len(self.packs)))
