@@ -15,7 +15,7 @@ from rag_app.cli import entry
 from rag_app.cli import queue_commands as cli_queue
 from rag_app.export.json_contract import answer_json, span_json
 from rag_app.ingestion import watching
-from rag_app.types import Answer, Box, Citation, Timing
+from rag_app.types import Answer, Box, Cell, Citation, Computation, Operation, RowsUsed, Timing
 from tests import sentence_models
 from tests.fakes import WordEmbedder
 
@@ -72,6 +72,8 @@ def _is(value: Any, name: str) -> bool:
             return True
         case "list of text":
             return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        case "list of lists":
+            return isinstance(value, list) and all(isinstance(one, list) for one in value)
         case "list of boxes":
             return isinstance(value, list) and all(len(box) == 4 for box in value)
         case "list of objects":
@@ -199,6 +201,23 @@ def test_an_answer_with_a_place_and_a_share():
     fields = FIELDS["rag-app ask --json"]
     hold([said], {key: type_ for key, type_ in fields.items() if not key.startswith("passages")}
          | {"passages": "list of objects"})  # fmt: skip
+
+
+def test_an_answer_that_was_computed():
+    cell = Cell(0, 1, "4", None, 1, 3, 4)
+    used = RowsUsed("d", "a.csv", "", ("Euros",), 1, ((cell,),))
+    summed = Operation("sum", "Euros", "EUR")
+    computed = Computation("SELECT 4", ("sum",), (("4",),), (used,), (summed,), ((4.0,),))
+    answer = Answer("q", "4", "", False, 1.0, "w", (), (), Timing(0.1, 0.2), computation=computed)
+    fields = FIELDS["rag-app ask --json"]
+    said = {key: value for key, value in answer_json(answer).items() if key in _COMPUTED}
+    told = {key: kind for key, kind in fields.items() if re.split(r"[.[]", key)[0] in _COMPUTED}
+    told = {key: kind.replace(" or absent", "") for key, kind in told.items()}
+    del told["computation"]  # it is an object here
+    hold([said], told)
+
+
+_COMPUTED = ("computation", "result", "rows")
 
 
 def test_what_the_reader_says_of_a_text_without_words():

@@ -162,7 +162,7 @@ def finalize(
         citations=() if abstained else tuple(map(context.locate, citations)),
         passages=tuple(passages),
         seconds=seconds,
-        task=context.task,
+        task=Task.COMPUTATION if draft.computation else context.task,
         basis=Basis.NONE if abstained else draft.basis,
         rewritten_query=context.rewritten_query,
         notes=context.remarks(draft),

@@ -52,7 +52,8 @@ def how_computed(computed: Computation) -> str:
 
 
 def _operation(one: Operation) -> str:
-    column = f"{one.column} ({one.unit})" if one.unit and one.column else one.column
+    known = not one.unit or one.unit.lower() in one.column.lower()
+    column = one.column if known or not one.column else f"{one.column} ({one.unit})"
     if one.function == "count":
         return f"number of {column}" if column else "number"
     return f"{_FUNCTIONS[one.function]} of {column}" if column else _FUNCTIONS[one.function]

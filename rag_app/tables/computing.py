@@ -24,7 +24,11 @@ _ROWS = "rows"
 _COMMA = frozenset(
     {"German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish", "Danish"}
 )
-_DATES: Mapping[str, str] = {"English": "%-d %B %Y", "German": "%d.%m.%Y", "Spanish": "%d/%m/%Y"}
+_DATES: Mapping[str, str] = {
+    "English": "{0.day} {0:%B} {0.year}",
+    "German": "{0:%d.%m.%Y}",
+    "Spanish": "{0:%d/%m/%Y}",
+}
 
 TextOfPage = Callable[[str, int], str]  # document, page
 
@@ -38,7 +42,7 @@ def said(value: Any, language: str) -> str:
     if isinstance(value, dt.datetime):
         return f"{said(value.date(), language)} {value:%H:%M}"
     if isinstance(value, dt.date):
-        return value.strftime(_DATES.get(language, "%Y-%m-%d"))
+        return _DATES.get(language, "{0:%Y-%m-%d}").format(value)
     if isinstance(value, int | float | Decimal):
         return _number(value, language in _COMMA)
     if isinstance(value, list | tuple):

@@ -47,6 +47,7 @@ _SETTINGS = (
     "allow_community_extensions = false",
     "ieee_floating_point_ops = false",
     "max_temp_directory_size = '0B'",
+    "default_collation = 'NOCASE.NOACCENT'",  # as people type names
     "lock_configuration = true",
 )
 

@@ -233,7 +233,7 @@ def draw_why(library: Library, exchange: ShownExchange) -> None:
     answer = exchange.generation.now().answer if exchange.generation else None
     if answer is None:
         return
-    task = answer.task is not Task.QUESTION
+    task = answer.task not in (Task.QUESTION, Task.COMPUTATION)
     places = None
     if answer.passages and not task:
         loading = library.warm_state == "warming"  # then it takes seconds

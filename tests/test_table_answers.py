@@ -1,0 +1,216 @@
+"""Questions that are computed from tables: what the writer is told, and what is said."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from langchain_core.messages import AIMessageChunk
+
+from rag_app.answering.chain import AskContext, finalize
+from rag_app.answering.generation import FIRST, Writer
+from rag_app.answering.prompts import query_said_as, understood_query
+from rag_app.answering.table_answers import TableAnswers, WithTables
+from rag_app.errors import ChatModelError
+from rag_app.export.json_contract import answer_json
+from rag_app.export.messages import remarks
+from rag_app.reading.limits import Limits
+from rag_app.reading.sheets import read_delimited
+from rag_app.storage import Store
+from rag_app.storage.conversations import REMOVED, from_json, to_json, without
+from rag_app.tables.building import typed_tables
+from rag_app.tables.computing import said, sentence
+from rag_app.tables.describing import describe
+from rag_app.tables.querying import Result, TableDatabase
+from rag_app.types import Basis, Chunk, Document, Draft, Passage, Status, Timing
+from tests.ferries import PASSAGE
+
+ID = "f" * 64
+SHEET = b"""Date;Person;Amount (EUR);Paid
+01.05.2021;Ann Lee;1.234,50;yes
+13.05.2021;Ben Okoro;20,00;no
+14.05.2021;Ann Lee;-5,25;YES
+15.05.2021;Cid;7,00;no
+"""
+DOCUMENT = Document(ID, "may.csv", ".csv", 1, Status.READY, "2021")
+
+
+class Scripted:
+    """A writer that says one thing, and is as sure of it as it is told to be."""
+
+    def __init__(self, reply: str, sure: float = 0.9) -> None:
+        self._reply, self._sure = reply, sure
+        self.asked = ""
+
+    def stream(self, messages, begun="", logs=False):
+        self.asked = messages[-1][1]
+        yield AIMessageChunk(self._reply[:4], response_metadata={FIRST: self._sure} if logs else {})
+        yield AIMessageChunk(self._reply[4:])
+
+
+@pytest.fixture
+def store(tmp_path, file):
+    made = Store(tmp_path / "library.sqlite")
+    reading = read_delimited(file(SHEET), limits=Limits())
+    made.add_document(DOCUMENT)
+    made.save_reading(ID, reading, typed_tables(ID, reading))
+    yield made
+    made.close()
+
+
+def passage(store: Store) -> Passage:
+    text = store.page(ID, 1).text
+    return Passage(Chunk(ID, 1, 0, 0, len(text), text), "may.csv", 1.0)
+
+
+def answered(store: Store, reply: str, sure: float = 0.9, caution: float = 0.5) -> Draft | None:
+    model = Scripted(reply, sure)
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, writer, caution, taught=True)
+    return answers.answer(
+        "How much did Ann spend?", (passage(store),), (DOCUMENT,), "English", lambda: False
+    )
+
+
+ANN = query_said_as(
+    "SELECT sum(amount_eur) FROM t1 WHERE lower(person) = 'ann lee'", "Ann Lee spent {0} EUR."
+)
+
+
+def test_a_model_is_told_columns_kinds_and_values(store):
+    with TableDatabase(store.tables.of(), store.tables) as database:
+        told = describe(database, {ID: "may.csv"})
+    assert told.text.splitlines() == [
+        "t1: may.csv (4 rows)",
+        "date date 2021-05-01 to 2021-05-15",
+        "person text 'Ann Lee', 'Ben Okoro', 'Cid'",
+        'amount_eur "Amount (EUR)" number EUR -5.25 to 1234.50',
+        "paid text 'yes', 'no'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "conditions"),
+    [
+        ("How much did Ann spend?", ["lower(t1.person) = 'ann lee'"]),
+        ("what did ben okorro pay", ["lower(t1.person) = 'ben okoro'"]),
+        ("how many are there", []),
+    ],
+)
+def test_values_that_a_question_names_are_found_though_misspelt(store, question, conditions):
+    with TableDatabase(store.tables.of(), store.tables) as database:
+        assert describe(database, {}).named(question) == conditions
+
+
+def test_a_figure_is_the_querys_and_carries_the_cells_that_it_rests_on(store):
+    draft = answered(store, ANN)
+    assert draft.basis is Basis.COMPUTED and draft.sentences == ("Ann Lee spent 1229.25 EUR.",)
+    (used,) = draft.computation.used
+    assert (used.name, used.count, used.columns) == ("may.csv", 2, ("Person", "Amount (EUR)"))
+    assert [[cell.text for cell in row] for row in used.rows] == [
+        ["Ann Lee", "1.234,50"],
+        ["Ann Lee", "-5,25"],
+    ]
+    text = store.page(ID, 1).text
+    for cell in (cell for row in used.rows for cell in row):
+        assert text[cell.start : cell.end] == cell.text
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        query_said_as("", ""),
+        "I would rather not.",
+        query_said_as("SELECT sum(cost) FROM t1", "{0}"),  # no such column
+        query_said_as("SELECT count(*) FROM t1 WHERE lower(person) = 'zoe'", "{0} rows."),
+        query_said_as("SELECT amount_eur FROM t1 WHERE amount_eur > 9999", "{0}"),
+        query_said_as("SELECT * FROM read_csv('/etc/passwd')", "{rows}"),
+        query_said_as("DROP TABLE t1", "{0}"),
+    ],
+)
+def test_what_is_not_there_is_not_answered(store, reply):
+    assert answered(store, reply) is None
+
+
+def test_a_name_that_is_nearly_right_is_put_right(store):
+    nearly = query_said_as(
+        "SELECT amount_eur FROM t1 WHERE lower(person) = 'ben okorro'", "Ben paid {0} EUR."
+    )
+    draft = answered(store, nearly)
+    assert draft.sentences == ("Ben paid 20 EUR.",)
+
+
+def test_a_writer_that_doubts_says_nothing(store):
+    assert answered(store, ANN, sure=0.3) is None
+
+
+def test_the_answer_cites_cells_and_is_the_same_after_it_was_kept(store):
+    draft = answered(store, ANN)
+    answer = finalize(draft, (passage(store),), Timing(0.1, 0.2), AskContext("q", generator="w"))
+    assert answer.text == "Ann Lee spent 1229.25 EUR. [1]"
+    assert [c.quote for c in answer.citations] == ["Ann Lee", "1.234,50", "Ann Lee", "-5,25"]
+    assert from_json(to_json(answer)) == answer
+    assert remarks(answer) == ["Sum of Amount (EUR) of 2 rows of may.csv."]
+    contract = answer_json(answer)
+    assert contract["result"] == ["1229.25"] and contract["rows"][0]["count"] == 2
+    gone = without(answer, ID)
+    assert gone.computation is None and gone.text == REMOVED
+
+
+def test_tables_are_asked_first_where_sheets_were_found_and_passages_where_they_were_not(store):
+    class Other:
+        name = "other"
+
+        def warm(self):
+            """Nothing."""
+
+        def generate(self, question, passages, cancelled):
+            raise ChatModelError("asked")
+
+    model = Scripted(ANN)
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    tables = TableAnswers(store, writer, 0.5, taught=True)
+    both = WithTables(Other(), tables, (DOCUMENT,), "", computes=False)
+    *_, last = both.generate("How much did Ann spend?", (passage(store),), lambda: False)
+    assert last.draft.computation and last.draft.generator == "other"
+    with pytest.raises(ChatModelError, match="asked"):
+        list(both.generate("What does the ferry cost?", (PASSAGE,), lambda: False))
+
+
+@pytest.mark.parametrize(
+    ("value", "language", "written"),
+    [
+        (Decimal("18426.50"), "English", "18,426.50"),
+        (Decimal("18426.50"), "German", "18.426,50"),
+        (Decimal("20.00"), "English", "20"),
+        (2024, "English", "2024"),
+        (1 / 3, "English", "0.333"),
+        (123.456, "Spanish", "123,46"),
+        (dt.date(2026, 3, 6), "English", "6 March 2026"),
+        (dt.date(2026, 3, 6), "German", "06.03.2026"),
+        (None, "English", "–"),
+        ([1, 2], "English", "1, 2"),
+    ],
+)
+def test_values_are_written_as_the_language_writes_them(value, language, written):
+    assert said(value, language) == written
+
+
+@pytest.mark.parametrize(
+    ("template", "rows", "text"),
+    [
+        ("It is {0}.", ((5,),), "It is 5."),
+        ("They are {rows}.", ((5,), (6,)), "They are 5, 6."),
+        ("It is {0}.", ((5,), (6,)), "It is 5, 6."),
+        ("It is {4}.", ((5,),), "5"),
+        ("Nothing to fill in", ((5,),), "5"),
+    ],
+)
+def test_a_sentence_says_what_came_out(template, rows, text):
+    assert sentence(template, Result(("a",), ("INTEGER",), rows), "English") == text
+
+
+def test_a_reply_is_understood_as_it_is_taught():
+    assert understood_query(query_said_as("SELECT 1", "{0}")) == ("SELECT 1", "{0}")
+    assert understood_query(query_said_as("", "")) is None
