@@ -424,7 +424,8 @@ class Library(DocumentLibrary):
             asking = self._underway.asked_within(_CALM) or self.warm_state == "warming"
             return asking or bool(self.progress())
 
-        return Makers(ask, self._embedder, by or generator.name, busy)
+        who = f"{by or generator.name} {generator.name}"
+        return Makers(ask, self._embedder, who, busy, self._questioner.introduce)
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start.

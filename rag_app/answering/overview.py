@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rag_app.answering.introductions import opening
 from rag_app.answering.suggested_questions import DRY, Suggestion, suggestions
 from rag_app.errors import RagAppError
 from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Store
 from rag_app.storage.full_text import WordSearch
-from rag_app.storage.overviews import KeptOverviews, Overview, Sentence
+from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sentence
 from rag_app.text.sentences import sentences
 from rag_app.text.structure import guess_headings
 from rag_app.types import EMBEDDED, Answer, Chunk, Document, Event, Finished, Heading, askable
@@ -225,7 +226,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[str, str, threading.Event], Iterator[Event]]
 """Question, id of the one document it is asked of, and what stops it, to events."""
 
-_VERSION = "3"  # of what is made; a change makes all of them anew
+_VERSION = "4"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
 _TRIED = 14
@@ -237,12 +238,16 @@ _IDLE = 3.0  # seconds after which a busy library is looked at again
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """What overviews are made with. `ask` answers by quoting; `busy`: other work goes first."""
+    """What overviews are made with. `ask` answers by quoting; `busy`: other work goes first;
+    `introduce`: by the language model of this machine, of a document's name and beginning."""
 
     ask: Ask
     embedder: Embedder
     by: str  # who answers; other answers need other overviews
     busy: Callable[[], bool]
+    introduce: Callable[[str, str, threading.Event], Introduction | None] = (
+        lambda name, text, stop: None
+    )
 
 
 class Overviews:
@@ -332,16 +337,25 @@ class Overviews:
         """Make and keep a document's overview, the parts that are quick to make first."""
         chunks = [indexed.chunk for indexed in self._store.indexed(document.id)]
         headings = outline(self._store, document)
-        made = Overview(
-            tuple(headings[:_OUTLINE]), self._summary(document), self._topics(chunks, headings)
-        )
+        made = Overview(tuple(headings[:_OUTLINE]), introduction=self._introduction(document))
+        if made.introduction:
+            self._kept.save(document.id, self._by, made, len(chunks))
+        made = replace(made, summary=self._summary(document), topics=self._topics(chunks, headings))
+        if made.introduction and made.introduction.questions:
+            made = replace(made, questions=made.introduction.questions)
         if self._stop.is_set():
             return
         self._kept.save(document.id, self._by, made, len(chunks))
+        if made.complete:
+            return
         offered = [one for one in suggestions(chunks, headings) if one.kind != DRY]
         questions = self._questions(document, offered)
         if not self._stop.is_set():
             self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
+
+    def _introduction(self, document: Document) -> Introduction | None:
+        text = opening(self._store.pages(document.id))
+        return self._makers.introduce(document.name, text, self._stop) if text else None
 
     def _summary(self, document: Document) -> tuple[Sentence, ...]:
         answer = self._answer(_SUMMARISE, document)

@@ -32,8 +32,9 @@ from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.introductions import understood_introduction
 from rag_app.answering.model_spec import ModelSpec, parse
-from rag_app.answering.prompts import Message, translation_messages
+from rag_app.answering.prompts import Message, introduction_messages, translation_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.table_answers import TableAnswers, WithTables
@@ -47,6 +48,7 @@ from rag_app.retrieval.ranking import query_words
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.settings import Settings
 from rag_app.storage import Store
+from rag_app.storage.overviews import Introduction
 from rag_app.storage.vectors import VectorIndex
 from rag_app.types import (
     Basis,
@@ -111,6 +113,17 @@ class Questioner:
         self._generator.warm()
         self._router.warm()
         self._catalogue.names(self._store.documents())
+
+    def introduce(self, name: str, text: str, stop: threading.Event) -> Introduction | None:
+        """What a document is, if the app's own writer answers; nothing is sent anywhere."""
+        if not isinstance(self._generator, TaughtGenerator):
+            return None
+        messages = introduction_messages(name, text)
+        try:
+            reply = self._generator.writer.whole(lambda _: messages, stop.is_set)
+        except ChatModelError:
+            return None
+        return understood_introduction(reply, name, text)
 
     def search(
         self,

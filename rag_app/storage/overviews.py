@@ -23,6 +23,16 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Introduction:
+    """What a language model says of a document that has just arrived."""
+
+    title: str
+    kind: str  # "tenancy agreement"
+    about: str  # one or two sentences
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """A document in short. `questions` None: they have not been looked for yet."""
 
@@ -30,6 +40,7 @@ class Overview:
     summary: tuple[Sentence, ...] = ()
     topics: tuple[str, ...] = ()
     questions: tuple[str, ...] | None = None
+    introduction: Introduction | None = None  # None: there is none, or none yet
 
     @property
     def complete(self) -> bool:
@@ -75,13 +86,18 @@ class KeptOverviews:
             return {row[0] for row in rows}
 
 
+def _introduction(row: Mapping[str, Any]) -> Introduction:
+    return Introduction(**{**row, "questions": tuple(row["questions"])})
+
+
 def _overview(row: Mapping[str, Any]) -> Overview:
-    questions = row["questions"]
+    questions, introduction = row["questions"], row["introduction"]
     return Overview(
         tuple(Heading(**one) for one in row["outline"]),
         tuple(Sentence(**one) for one in row["summary"]),
         tuple(row["topics"]),
         None if questions is None else tuple(questions),
+        _introduction(introduction) if introduction else None,
     )
 
 

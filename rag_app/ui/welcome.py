@@ -11,6 +11,7 @@ import streamlit as st
 from rag_app.answering.model_spec import parse
 from rag_app.answering.overview import Overview
 from rag_app.library import Library
+from rag_app.storage.overviews import Introduction
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, Status, askable
 from rag_app.ui import composer, document_page, texts
@@ -18,6 +19,7 @@ from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
 
 _OFFERED = 4  # questions
+_INTRODUCED = 2  # documents, the newest
 _LOOKED_AT = 12  # documents, the newest
 
 
@@ -45,8 +47,9 @@ def draw(library: Library) -> None:
     ready = [d for d in documents if askable(d)]
     with st.container(key="welcome"):
         if ready:
-            _say(texts.READY_TITLE, texts.library_size(len(ready)))
-            _questions(library, ready)
+            if not _introductions(library, ready):
+                _say(texts.READY_TITLE, texts.library_size(len(ready)))
+                _questions(library, ready)
         elif any(d.status is not Status.FAILED for d in documents):
             _say(texts.READING_TITLE, texts.READING)
         else:
@@ -67,6 +70,39 @@ def _say(title: str, text: str, on_a_phone: str = "") -> None:
     narrow = f"<p class='narrow'>{escape(on_a_phone)}</p>" if on_a_phone else ""
     wide = " class='wide'" if on_a_phone else ""
     st.html(f"<h2>{escape(title)}</h2><p{wide}>{escape(text)}</p>{narrow}")
+
+
+def _introductions(library: Library, ready: list[Document]) -> bool:
+    """What the newest documents are, with questions; whether that is known of the newest one."""
+    newest = [d for d in ready if d.id not in current().unticked][: -_INTRODUCED - 1 : -1]
+    made = {d.id: library.overviews.of(d.id) or Overview() for d in newest}
+    coming = [i for i, one in made.items() if not one.complete]
+    if any(not library.overviews.given_up(i) for i in coming):
+        st.fragment(_watch, run_every=1.5)(library, made)
+    known = [(d, one) for d in newest if (one := made[d.id].introduction)]
+    if not known or known[0][0] is not newest[0]:
+        return False
+    if len(ready) > 1:
+        st.html(f"<p class='example'>{escape(texts.library_size(len(ready)))}</p>")
+    for document, introduction in known:
+        with st.container(key=f"introduced-{document.id[:12]}"):
+            _introduction(library, document, introduction)
+    return True
+
+
+def _introduction(library: Library, document: Document, said: Introduction) -> None:
+    facts = " · ".join(filter(None, (said.kind, texts.facts(document), document.name)))
+    st.html(
+        f"<h3>{escape(said.title)}</h3><p class='facts'>{escape(facts)}</p>"
+        f"<p>{escape(said.about)}</p>"
+    )
+    for number, question in enumerate(said.questions):
+        st.button(
+            escape_markdown(question),
+            key=f"asks-{document.id[:12]}-{number}",
+            on_click=document_page.ask,
+            args=(library, question, document.id),
+        )
 
 
 def _questions(library: Library, ready: list[Document]) -> None:
@@ -108,7 +144,7 @@ def _watch(library: Library, drawn: dict[str, Overview]) -> None:
     """Draw the page anew as soon as there is another question to offer."""
     for document_id, before in drawn.items():
         now = library.overviews.kept(document_id)
-        if now and now.questions != before.questions:
+        if now and (now.questions, now.introduction) != (before.questions, before.introduction):
             st.rerun()
 
 
