@@ -1,6 +1,7 @@
 """Do the rules for follow-up questions make them standalone? Compared with what people wrote.
 
     .venv/bin/python -m benchmarks.follow_ups canard_dev.jsonl.gz [--tune] [--untitled]
+        [--writer FOLDER] [--most N]
 
 Lines are {"history": [title, section, question, answer, ...], "question", "rewrite"}. Articles are
 split by a hash of their title; rules are tuned on the one half (--tune) and reported on the other.
@@ -23,7 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_app.answering.ellipsis import STOP, names, years
-from rag_app.answering.query_rewriting import Turn, standalone
+from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.prompts import Message, rewriting_messages
+from rag_app.answering.query_rewriting import Rewriter, Turn, cleaned, standalone
 
 Row = dict[str, Any]
 Method = Callable[[str, Sequence[Turn]], str]
@@ -36,17 +39,20 @@ def main() -> None:
     parser.add_argument("path", type=Path)
     parser.add_argument("--tune", action="store_true", help="the half that rules are tuned on")
     parser.add_argument("--untitled", action="store_true", help="without title and section")
+    parser.add_argument("--writer", type=Path, help="the folder of a taught writer's weights")
+    parser.add_argument("--most", type=int, default=10_000, help="questions that are asked")
     arguments = parser.parse_args()
     with gzip.open(arguments.path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    rows = [row for row in rows if _is_tuning(row) == arguments.tune]
+    rows = [row for row in rows if _is_tuning(row) == arguments.tune][: arguments.most]
     skip = 2 if arguments.untitled else 0
     asked = [(row, turns_of(row["history"][skip:])) for row in rows]
     index = Answers(rows)
     print(f"{len(rows)} questions, {len(index.wanted)} of them with a next answer to find")
     print("| method | F1 | words recovered | missing ones | words added | MRR | hit@5 | ms |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, method in METHODS.items():
+    methods = METHODS | (by_writer(arguments.writer) if arguments.writer else {})
+    for name, method in methods.items():
         began = time.perf_counter()
         made = [method(row["question"], turns) for row, turns in asked]
         spent = (time.perf_counter() - began) / len(rows)
@@ -177,6 +183,21 @@ def _with_names(question: str, turns: Sequence[Turn], last: int = 2) -> str:
     telling = [one for text in said for one in [*(n.text for n in names(text)), *years(text)]]
     new = [one for one in dict.fromkeys(telling) if one.lower() not in question.lower()]
     return " ".join([question, *new])
+
+
+def by_writer(folder: Path) -> dict[str, Method]:
+    """The writer that was taught to, alone, and in the app: behind the gate, then the rules."""
+    model = OpenVinoChatModel(folder=str(folder), most_tokens=80)
+    model.load()
+
+    def ask(messages: Sequence[Message], cancelled: Callable[[], bool]) -> str:
+        return str(model.invoke(list(messages)).text)
+
+    def alone(question: str, turns: Sequence[Turn]) -> str:
+        said = [(turn.question, turn.answer) for turn in turns]
+        return cleaned(ask(rewriting_messages(question, said), bool), question, turns)
+
+    return {"taught writer": alone, "in the app": Rewriter(ask, taught=True).rewrite}
 
 
 METHODS: dict[str, Method] = {

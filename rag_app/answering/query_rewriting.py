@@ -27,6 +27,7 @@ from rag_app.answering.ellipsis import (
     words,
     years,
 )
+from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, subject, wanted
 from rag_app.errors import ChatModelError
 from rag_app.text.languages import is_english
@@ -134,10 +135,12 @@ Ask = Callable[[Sequence[tuple[str, str]], Callable[[], bool]], str]
 class Rewriter:
     """Makes questions that lean on a conversation standalone; leaves complete ones alone.
 
-    `ask`: a language model, None: rules alone. Thread-safe."""
+    `ask`: a language model, None: rules alone; one that was `taught` to do this goes before the
+    rules. Thread-safe."""
 
-    def __init__(self, ask: Ask | None = None) -> None:
+    def __init__(self, ask: Ask | None = None, taught: bool = False) -> None:
         self._ask = ask
+        self._taught = taught and ask is not None
 
     def rewrite(
         self,
@@ -148,6 +151,8 @@ class Rewriter:
         """The question as it would be asked without the turns before it."""
         if not turns or needs_context(question) < NEEDED:
             return question
+        if self._taught and (made := self._as_taught(question, turns, cancelled)):
+            return made
         by_rule = standalone(question, turns)
         if by_rule != question or self._ask is None:
             return by_rule if by_rule != question else _beside(question, turns)
@@ -157,6 +162,25 @@ class Rewriter:
             return _beside(question, turns)
         made = cleaned(reply, question, turns)
         return made if made != question and _said_before(made, question, turns) else by_rule
+
+    def _as_taught(
+        self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]
+    ) -> str:
+        """What a writer makes of it that was taught to; empty if that cannot be used."""
+        assert self._ask is not None
+        shown = [(_cut(turn.question), _cut(turn.answer)) for turn in _chosen(turns)]
+        try:
+            reply = self._ask(rewriting_messages(question, shown), cancelled)
+        except ChatModelError:
+            return ""
+        made = cleaned(reply, question, turns)
+        return made if made != question and _said_before(made, question, turns) else ""
+
+
+def _chosen(turns: Sequence[Turn]) -> list[Turn]:
+    """The last turns, and the one that it all began with."""
+    shown = list(turns[-_SHOWN_TURNS:])
+    return shown if len(turns) <= _SHOWN_TURNS else [turns[0], *shown]
 
 
 def _beside(question: str, turns: Sequence[Turn]) -> str:
@@ -187,10 +211,7 @@ def _examples() -> tuple[tuple[tuple[Turn, ...], str, str], ...]:
 
 
 def _body(question: str, turns: Sequence[Turn]) -> str:
-    shown = list(turns[-_SHOWN_TURNS:])
-    if len(turns) > _SHOWN_TURNS:  # what it all began with
-        shown.insert(0, turns[0])
-    said = "\n".join(f"Q: {_cut(t.question)}\nA: {_cut(t.answer) or '-'}" for t in shown)
+    said = "\n".join(f"Q: {_cut(t.question)}\nA: {_cut(t.answer) or '-'}" for t in _chosen(turns))
     return f"Conversation:\n{said}\nLast question: {_cut(question)}\nComplete question:"
 
 

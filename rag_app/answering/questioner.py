@@ -247,7 +247,8 @@ class Questioner:
         def ask(messages: Sequence[Message], cancelled: Cancelled) -> str:
             return writer.whole(lambda _: messages, cancelled)
 
-        return Rewriter(ask).rewrite(question, turns, stop.is_set)
+        taught = isinstance(answering, TaughtGenerator)
+        return Rewriter(ask, taught).rewrite(question, turns, stop.is_set)
 
     def _in_documents_language(self, question: str, asked: _Request) -> str:
         """The question in the language of most documents, if that is not its own; else empty."""

@@ -19,9 +19,19 @@ import pypdfium2.raw as raw
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
 from rag_app.reading.limits import Limits, over_ocr_pages
-from rag_app.reading.pdf_page import HYPHEN, TORN, characters, named, open_page, open_pdf, open_text
+from rag_app.reading.pdf_page import (
+    HYPHEN,
+    TORN,
+    characters,
+    named,
+    open_page,
+    open_pdf,
+    open_text,
+    words,
+)
+from rag_app.reading.pdf_tables import grids
 from rag_app.reading.unpacking import DAMAGED, Unpacking
-from rag_app.types import Heading, Page, Reading
+from rag_app.types import Grid, Heading, Page, Reading
 
 # Tells hyphens that a line end put into a word from those that belong to it.
 #
@@ -203,6 +213,7 @@ class _Read:
     text: str
     size: tuple[float, float] | None  # None: the page could not be opened
     drawn: bool  # something is drawn on it
+    grids: tuple[Grid, ...] = ()  # its tables
 
 
 def read_pdf(
@@ -238,6 +249,8 @@ def read_pdf(
         warnings,
         parts=attached.parts,
         scans=scans[: limits.ocr_pages],
+        tables=sum(len(each.grids) for each in found) or None,
+        grids=tuple(grid for each in found for grid in each.grids),
     )
 
 
@@ -287,7 +300,9 @@ def _read_page(document: pdfium.PdfDocument, number: int, most: int) -> _Read:
                         f"The text of this PDF is over the limit on page {number}: it is more than "
                         "RAG_APP_MAX_CHARACTERS allows. Split it, or raise the limit."
                     )
-                return _Read(characters(text), size, raw.FPDFPage_CountObjects(page) > 0)
+                found = characters(text)
+                drawn = raw.FPDFPage_CountObjects(page) > 0
+                return _Read(found, size, drawn, tuple(grids(words(text, found), number)))
     except (DamagedFile, pdfium.PdfiumError):
         return _Read("", None, False)
 

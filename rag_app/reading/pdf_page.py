@@ -21,6 +21,7 @@ from rag_app.errors import (
     UnsupportedFormat,
     WrongPassword,
 )
+from rag_app.reading.pdf_tables import PlacedWord, offsets
 from rag_app.types import Box, PagePicture
 
 # Opens PDF files with PDFium, and says in plain words why one cannot be opened.
@@ -168,6 +169,21 @@ def characters(text: pdfium.PdfTextPage) -> str:
     if found.count("\n") != found.count("\r\n") or found.count("\r") != found.count("\r\n"):
         found = _LONE_BREAK.sub(" ", found)
     return found
+
+
+def words(text: pdfium.PdfTextPage, found: str) -> list[PlacedWord]:
+    """The words of an opened text and where they stand, the origin at the top.
+
+    Of no use to who looks for tables is text that does not stand upright: then there are none."""
+    if upright(text, 0, text.count_chars(), 0):
+        return []
+    placed = []
+    for start, end in offsets(found):
+        left, bottom, _, top = text.get_charbox(start, loose=True)
+        right = text.get_charbox(end - 1, loose=True)[2]
+        if right > left and top > bottom:
+            placed.append(PlacedWord(start, end, found[start:end], Box(left, -top, right, -bottom)))
+    return placed
 
 
 def _joined(run: re.Match[str]) -> str:

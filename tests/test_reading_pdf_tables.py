@@ -1,0 +1,98 @@
+"""Tables of PDFs: found without ruling lines, every cell a slice of its page."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reportlab.pdfgen.canvas import Canvas
+
+from rag_app.reading.limits import Limits
+from rag_app.reading.pdf import read_pdf
+from rag_app.tables.building import typed_tables
+from rag_app.types import ColumnKind, Reading
+
+ID = "a" * 64
+PROSE = (
+    "The committee met in March and agreed that the harbour wall has to be mended before the "
+    "winter, because two of the stones on its northern side have come loose since the storm."
+).split()
+
+
+def drawn(path, rows, at=(60, 260, 340, 420), intro=True, right=False) -> Reading:
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    canvas.setFont("Helvetica", 10)
+    if intro:
+        for line in range(3):
+            canvas.drawString(60, 780 - 14 * line, " ".join(PROSE[: 9 + line]))
+    for number, row in enumerate(rows):
+        for x, cell in zip(at, row, strict=False):
+            draw = canvas.drawRightString if right and x != at[0] else canvas.drawString
+            draw(x, 700 - 16 * number, cell)
+    canvas.save()
+    path.write_bytes(data.getvalue())
+    return read_pdf(path, limits=Limits())
+
+
+def cells(reading: Reading) -> list[list[str]]:
+    (grid,) = reading.grids
+    text = {page.number: page.text for page in reading.pages}
+    found, at = [], 0
+    for count in grid.counts:
+        places = zip(grid.pages, grid.starts, grid.ends, strict=True)
+        row = list(places)[at : at + count]
+        found.append([" ".join(text[page][start:end].split()) for page, start, end in row])
+        at += count
+    return found
+
+
+ROWS = [
+    ["In thousands", "2025", "2024", "Change"],
+    ["Sales of bicycles", "$ 1,234", "$ 1,100", "12 %"],
+    ["Repairs", "(56)", "78", "(172) %"],
+    ["Rent of the hall", "", "9", ""],
+    ["Total", "1,178", "1,187", "(1) %"],
+]
+
+
+def test_a_table_without_lines_is_found_cell_by_cell(tmp_path):
+    reading = drawn(tmp_path / "a.pdf", ROWS)
+    assert cells(reading) == ROWS
+
+
+def test_its_columns_are_typed_and_its_total_is_told_from_its_rows(tmp_path):
+    reading = drawn(tmp_path / "a.pdf", ROWS, right=True)
+    (stored,) = typed_tables(ID, reading)
+    table = stored.table
+    assert [c.name for c in table.columns] == ["In thousands", "2025", "2024", "Change"]
+    kinds = [c.kind for c in table.columns]
+    assert kinds[:2] == [ColumnKind.TEXT, ColumnKind.INTEGER] and table.rows == 3
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_running_text_is_no_table(tmp_path, columns):
+    line = " ".join(PROSE[:8])
+    rows = [[line] * columns for _ in range(12)]
+    assert drawn(tmp_path / "a.pdf", rows, at=(50, 320)).grids == ()
+
+
+def test_a_table_of_words_needs_three_columns(tmp_path):
+    rows = [["Day", "Who", "Where"], ["Monday", "Ann", "hall"], ["Friday", "Ben", "yard"]]
+    assert cells(drawn(tmp_path / "a.pdf", rows)) == rows
+
+
+_CELL = st.from_regex(r"[A-Za-z]{2,8}( [A-Za-z]{2,8})?|[0-9]{1,6}(\.[0-9]{2})?", fullmatch=True)
+_TABLE = st.integers(3, 4).flatmap(
+    lambda width: st.lists(st.lists(_CELL, min_size=width, max_size=width), min_size=4, max_size=9)
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(_TABLE)
+def test_whatever_stands_in_a_grid_is_read_in_its_row_and_column(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("t") / "a.pdf"
+    reading = drawn(path, rows, at=(30, 170, 310, 450), intro=False)
+    assert cells(reading) == rows
