@@ -18,7 +18,7 @@ ID = "a" * 64
 PROSE = (
     "The committee met in March and agreed that the harbour wall has to be mended before the "
     "winter, because two of the stones on its northern side have come loose since the storm."
-).split()
+).split(" ")
 
 
 def drawn(path, rows, at=(60, 260, 340, 420), intro=True, right=False) -> Reading:
