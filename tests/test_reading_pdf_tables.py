@@ -18,7 +18,7 @@ ID = "a" * 64
 PROSE = (
     "The committee met in March and agreed that the harbour wall has to be mended before the "
     "winter, because two of the stones on its northern side have come loose since the storm."
-).split(" ")
+)
 
 
 def drawn(path, rows, at=(60, 260, 340, 420), intro=True, right=False) -> Reading:
@@ -27,7 +27,7 @@ def drawn(path, rows, at=(60, 260, 340, 420), intro=True, right=False) -> Readin
     canvas.setFont("Helvetica", 10)
     if intro:
         for line in range(3):
-            canvas.drawString(60, 780 - 14 * line, " ".join(PROSE[: 9 + line]))
+            canvas.drawString(60, 780 - 14 * line, PROSE[: 50 + line])
     for number, row in enumerate(rows):
         for x, cell in zip(at, row, strict=False):
             draw = canvas.drawRightString if right and x != at[0] else canvas.drawString
@@ -74,7 +74,7 @@ def test_its_columns_are_typed_and_its_total_is_told_from_its_rows(tmp_path):
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_running_text_is_no_table(tmp_path, columns):
-    line = " ".join(PROSE[:8])
+    line = PROSE[:45]
     rows = [[line] * columns for _ in range(12)]
     assert drawn(tmp_path / "a.pdf", rows, at=(50, 320)).grids == ()
 
