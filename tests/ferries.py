@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_app.answering.extraction import SpanEvidence
 from rag_app.answering.span_model import PassageSpans, ScoredSpan, SpanAnswer, Vote
-from rag_app.types import Chunk, Passage
+from rag_app.types import Chunk, Draft, Passage, Span
 
 FERRY = "The ferry costs four euros. Bicycles travel free of charge on the ferry."
 PASSAGE = Passage(Chunk("d", 1, 0, 50, 50 + len(FERRY), FERRY), "guide.txt", 1.0)
@@ -21,3 +21,7 @@ class SureReader:
         at = FERRY.index("four")
         seen = PassageSpans((ScoredSpan(at, at + 4, self._odds),), 0.0)
         return SpanEvidence((seen,), (SpanAnswer((Vote(0, at, at + 4, 0.0),), self._odds),))
+
+    def drafted(self, question, passages, evidence):
+        """What a reader quotes."""
+        return Draft(("The ferry costs four euros.",), ((Span("d", 1, 50, 77),),), 0.9)

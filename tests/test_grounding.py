@@ -45,11 +45,18 @@ def written(model, reader, caution, question=QUESTION, watch=None, passages=(PAS
 
 def test_what_all_are_sure_of_is_said():
     text, draft = written(
-        Scripted("Answer: The ferry costs four euros.", 0.97), SureReader(8.0), 0.3
+        Scripted("Answer: The ferry costs four euros.", 0.97), SureReader(4.0), 0.3
     )
     assert text == "The ferry costs four euros." == "".join(draft.sentences)
     assert not draft.abstained and draft.confidence > 0.5 and draft.evidence[0]
     assert draft.basis is Basis.WRITTEN
+
+
+def test_a_plain_fact_of_which_the_reader_is_sure_is_quoted_before_a_word_is_written():
+    model = Scripted("Answer: The ferry is free.", 0.97)
+    text, draft = written(model, SureReader(9.0), 0.3)
+    assert text == "The ferry costs four euros." and draft.generator == "reader"
+    assert model.asked == []
 
 
 def test_what_all_doubt_is_not_said_but_the_closest_sentence_is_named():
@@ -67,7 +74,7 @@ def test_none_is_an_abstention():
 
 def test_a_writer_that_doubts_is_made_to_answer_where_the_rest_is_sure():
     model = Scripted("None", 0.55, forced="The ferry costs four euros.")
-    text, draft = written(model, SureReader(12.0), 0.05)
+    text, draft = written(model, SureReader(4.4), 0.01)
     assert text == "The ferry costs four euros." and not draft.abstained
     assert len(model.asked) == 2
 
@@ -83,7 +90,7 @@ def test_caution_decides_what_is_said():
 def test_a_sum_is_worked_out_by_code_and_shown():
     text, draft = written(
         Scripted("Answer: The ferry costs <<4 * 3>> euros for 3 people.", 0.97),
-        SureReader(8.0),
+        SureReader(4.0),
         0.3,
         "What does the ferry cost for 3 people?",
     )
@@ -95,18 +102,18 @@ def test_a_sum_is_worked_out_by_code_and_shown():
 
 def test_a_sum_of_figures_that_stand_nowhere_is_not_said():
     model = Scripted("Answer: The ferry costs <<17 * 93>> euros.", 0.97)
-    text, draft = written(model, SureReader(8.0), 0.0)
+    text, draft = written(model, SureReader(4.0), 0.0)
     assert text == "" and draft.abstained
 
 
 def test_a_figure_that_stands_nowhere_is_not_said():
     model = Scripted("Answer: The ferry costs four euros. It takes 97 minutes.", 0.97)
-    text, draft = written(model, SureReader(8.0), 0.0)
+    text, draft = written(model, SureReader(4.0), 0.0)
     assert "97" not in text and "97" not in "".join(draft.sentences)
 
 
 def test_a_writer_that_fails_leaves_the_question_to_another_generator():
-    _, draft = written(Scripted("", 0.9), SureReader(8.0), 0.3)
+    _, draft = written(Scripted("", 0.9), SureReader(4.0), 0.3)
     assert draft.generator == "quotes" and "The model is gone." in draft.notes[0].values[0]
 
 
@@ -120,5 +127,5 @@ def test_of_a_question_in_another_language_the_reader_says_nothing():
 
 
 def test_no_passages_no_answer():
-    _, draft = written(Scripted("Answer: Four.", 0.9), SureReader(8.0), 0.3, passages=())
+    _, draft = written(Scripted("Answer: Four.", 0.9), SureReader(4.0), 0.3, passages=())
     assert draft.abstained and draft.closest is None

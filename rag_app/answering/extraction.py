@@ -151,7 +151,10 @@ class Reader:
 
     def answer(self, question: str, passages: Sequence[Passage]) -> Draft:
         """The answer, or an abstention. Raises ModelUnavailable."""
-        evidence = self.evidence(question, passages)
+        return self.drafted(question, passages, self.evidence(question, passages))
+
+    def drafted(self, question: str, passages: Sequence[Passage], evidence: SpanEvidence) -> Draft:
+        """The answer that evidence gives, or an abstention."""
         if not evidence.answers:
             return Draft((), (), 0.0, abstained=True)
         confidence = self._model.calibration.of_library(evidence.score, evidence.lead)

@@ -24,11 +24,25 @@ from rag_app.answering.prompts import Message, Status, said_as, taught_messages,
 from rag_app.text.languages import is_english
 from rag_app.types import Basis, Draft, Note, NoteKind
 
+# Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
+# the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
+_SURE_SCORE, _SURE_LEAD = 4.5, 3.0
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
 
 class TaughtGenerator(ChatGenerator):
     """The app's own writer as a generator."""
+
+    def _known(self, asked: Writing) -> Draft | None:
+        """A plain fact of which the reader is sure: it is quoted at once."""
+        evidence, reader = asked.evidence, self._grounding.reader
+        if reader is None or evidence is None or not evidence.answers or self._grounding.watch:
+            return None
+        if evidence.score < _SURE_SCORE or evidence.lead < _SURE_LEAD:
+            return None
+        if not (is_english(asked.question) and asked.language == "English"):
+            return None
+        return replace(reader.drafted(asked.question, asked.passages, evidence), generator="reader")
 
     def _messages(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
         self._gather(asked, room, taught_messages(asked.question, (), asked.language))
