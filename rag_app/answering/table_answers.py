@@ -40,6 +40,7 @@ class Tried:
     say: str
     result: Result
     says_yes: float
+    tables: tuple[Table, ...]
 
 
 class TableAnswers:
@@ -120,7 +121,8 @@ class TableAnswers:
             return None
         if not _says_something(result) or _unknown_texts(result, described):
             return None
-        return Tried(sql, say, result, heard[0] if heard else _UNKNOWN)
+        asked = tuple(opened.table for opened in database.tables)
+        return Tried(sql, say, result, heard[0] if heard else _UNKNOWN, asked)
 
     def _reply(
         self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
@@ -156,7 +158,9 @@ class TableAnswers:
             evidence=((),),
             confidence=tried.says_yes,
             basis=Basis.COMPUTED,
-            computation=computation(tried.sql, result, result.operations, used, language),
+            computation=computation(
+                tried.sql, result, result.operations, used, language, tried.tables
+            ),
         )
 
 

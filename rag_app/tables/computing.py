@@ -100,11 +100,13 @@ def computation(
     operations: Sequence[Operation],
     used: Sequence[RowsUsed],
     language: str,
+    tables: Sequence[Table],
 ) -> Computation:
-    """A result as it is kept and shown."""
+    """A result as it is kept and shown, its columns called as the tables call them."""
+    called = {column.sql_name: column.name for table in tables for column in table.columns}
     return Computation(
         sql,
-        result.columns,
+        tuple(called.get(name.lower(), name) for name in result.columns),
         tuple(tuple(said(v, language) for v in row) for row in result.rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),

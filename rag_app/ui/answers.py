@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
 
+import altair as alt
 import streamlit as st
 
 from rag_app.errors import RagAppError
@@ -62,6 +63,7 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
 
 # What was computed: the figures as a table and a chart, the rows that they rest on, the query.
 
+_LINE_HEIGHT, _BAR_HEIGHT = 240, 34  # of a chart, of one bar of it; pixels
 _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
 
 
@@ -83,7 +85,10 @@ def _computed(exchange_id: str, answer: Answer, computed: Computation) -> None:
                 icon=":material/download:",
             )
     if rows:
-        with st.expander(texts_answers.rows_behind(rows)):
+        with (
+            st.expander(texts_answers.rows_behind(rows)),
+            st.container(key=f"rows-{exchange_id}"),
+        ):
             st.html(_rows_behind(exchange_id, answer, computed))
     with st.expander(texts_answers.HOW_COMPUTED):
         st.code(computed.sql, language="sql", wrap_lines=True)
@@ -95,11 +100,25 @@ def _chart(computed: Computation) -> None:
     figures = [at for at in range(width) if all(row[at] is not None for row in computed.numbers)]
     if width < 2 or 0 in figures or figures != list(range(1, width)):
         return
-    name, *columns = computed.columns
-    data: dict[str, Sequence[object]] = {name: [row[0] for row in computed.rows]}
-    data |= {c: [row[at] for row in computed.numbers] for at, c in enumerate(columns, start=1)}
-    draw = st.line_chart if computed.over_time else st.bar_chart
-    draw(data, x=name, y=columns, height=240)
+    columns = computed.columns[1:]
+    rows = [
+        {"name": row[0], "figure": column, "value": numbers[at]}
+        for row, numbers in zip(computed.rows, computed.numbers, strict=True)
+        for at, column in enumerate(columns, start=1)
+    ]
+    chart = alt.Chart(alt.InlineData(values=rows))
+    value, name = alt.value("#4f74dd"), alt.X("name:N", title=None, sort=None)
+    colour = alt.Color("figure:N", title=None) if len(columns) > 1 else value
+    if computed.over_time:
+        drawn = chart.mark_line(point=True).encode(
+            x=name, y=alt.Y("value:Q", title=None), color=colour
+        )
+    else:
+        drawn = chart.mark_bar(cornerRadiusEnd=3, height={"band": 0.6}).encode(
+            x=alt.X("value:Q", title=None), y=alt.Y("name:N", title=None, sort=None), color=colour
+        )
+    tall = _LINE_HEIGHT if computed.over_time else _BAR_HEIGHT * (len(computed.rows) + 1)
+    st.altair_chart(drawn.properties(height=tall))
 
 
 def _rows_behind(exchange_id: str, answer: Answer, computed: Computation) -> str:

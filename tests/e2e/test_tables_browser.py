@@ -40,9 +40,9 @@ def test_a_figure_shows_the_rows_and_cells_that_it_rests_on(page):
     ]
     ask(page, "How much did Ann Lee spend in spent.csv?")
     answer = page.get_by_test_id("stChatMessage").last
-    answer.get_by_text("Ann Lee spent 1379.75 EUR.").wait_for()
-    answer.get_by_text("Computed from your tables").wait_for()
-    answer.get_by_text("Sum of Amount (EUR) of 3 rows of spent.csv.").wait_for()
+    answer.get_by_text("Ann Lee spent 1379.75 EUR.").first.wait_for()
+    answer.get_by_text("Computed from your tables").first.wait_for()
+    answer.get_by_text("Sum of Amount (EUR) of 3 rows of spent.csv.").first.wait_for()
     answer.get_by_text("Rows behind it (3)").click()
     rows = answer.locator(".cells tbody tr")
     assert [row.split() for row in rows.all_inner_texts()] == [
@@ -68,12 +68,12 @@ def test_several_figures_are_a_table_and_a_chart_and_can_be_taken_along(page):
     ]
     ask(page, "What was spent in spent.csv by project?")
     answer = page.get_by_test_id("stChatMessage").last
-    answer.get_by_text("By project: Design, 1289.75; Build, 117.").wait_for()
+    answer.get_by_text("By project: Design, 1289.75; Build, 117.").first.wait_for()
     answer.locator(
         "[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg"
     ).first.wait_for()
     with page.expect_download() as taken:
         answer.get_by_role("button", name="Download as a table").click()
     text = taken.value.path().read_text("utf-8-sig")
-    assert text.splitlines() == ["project,total", "Design,1289.75", "Build,117"]
+    assert text.splitlines() == ["Project,total", "Design,1289.75", "Build,117"]
     picture(page, "computed-chart")
