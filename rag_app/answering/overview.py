@@ -367,7 +367,7 @@ class Overviews:
         of_all = len(self._store.documents())
 
         def rare(term: str) -> float:
-            held = self._words.documents_with(term) or 1
+            held = len(self._words.documents_with(term)) or 1
             return 1.0 + math.log((1 + of_all) / (1 + held))
 
         return key_topics(

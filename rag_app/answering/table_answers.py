@@ -19,6 +19,7 @@ from rag_app.answering.prompts import (
 )
 from rag_app.errors import ChatModelError, QueryError
 from rag_app.storage import Store
+from rag_app.storage.full_text import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
@@ -26,7 +27,8 @@ from rag_app.text.scripts import compared
 from rag_app.types import Basis, Document, Draft, Passage, Table
 
 MOST_TABLES = 3
-_NEAR_BEST = 0.4  # of the best table's score that another must have to be shown too
+_FOUND, _CALLED, _HELD = 1.0, 1.0, 1.0  # what speaks for a table
+_NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
 _SHEETS = frozenset([".csv", ".tsv", ".xlsx", ".xls", ".ods", ".xlsm"])
 _NOTHING = query_said_as("", "")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
@@ -87,14 +89,33 @@ class TableAnswers:
         self, question: str, passages: Sequence[Passage], names: dict[str, str]
     ) -> list[Table]:
         """The tables that a question is likely about, the likeliest first."""
+        asked = [word for word in dict.fromkeys(compared(question)) if len(word) > 2]
+        held = self._held(asked)
         scored = [
-            (_found(table, passages) + _called(table, names, question), table)
+            (
+                _FOUND * _found(table, passages)
+                + _CALLED * _called(table, names, asked)
+                + _HELD * held.get(table.document_id, 0.0),
+                table,
+            )
             for table in self._store.tables.of(list(names))
         ]
         scored.sort(key=lambda one: -one[0])
         return [
             table for score, table in scored[:MOST_TABLES] if score >= _NEAR_BEST * scored[0][0]
         ]
+
+    def _held(self, words: Sequence[str]) -> dict[str, float]:
+        """By document: the share of the words that it holds, those weighing most that few hold."""
+        search = WordSearch(self._store.database)
+        found: dict[str, float] = {}
+        total = 0.0
+        for word in words:
+            holding = search.documents_with(word)
+            total += 1 / len(holding) if holding else 0.0
+            for document in holding:
+                found[document] = found.get(document, 0.0) + 1 / len(holding)
+        return {document: weight / total for document, weight in found.items()}
 
     def _tried(
         self,
@@ -174,9 +195,8 @@ def _found(table: Table, passages: Sequence[Passage]) -> float:
     )
 
 
-def _called(table: Table, names: dict[str, str], question: str) -> float:
+def _called(table: Table, names: dict[str, str], asked: Sequence[str]) -> float:
     """The share of a question's words that a table is called by, or its columns."""
-    asked = [word for word in dict.fromkeys(compared(question)) if len(word) > 2]
     told = [names.get(table.document_id, ""), table.name, table.title]
     told += [column.name for column in table.columns]
     words = list(dict.fromkeys(word for text in told for word in compared(text)))

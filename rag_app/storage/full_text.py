@@ -77,18 +77,18 @@ class WordSearch:
             ).fetchall()
         return {row[0]: (Chunk(*row[2:]), frozenset(_FORM.findall(row[1]))) for row in rows}
 
-    def documents_with(self, term: str) -> int:
-        """How many documents hold a word or phrase."""
+    def documents_with(self, term: str) -> list[str]:
+        """The documents that hold a word or phrase."""
         match = _match([term], any_of_them=False)
         if not match:
-            return 0
+            return []
         with self._read() as db:
-            row = db.execute(
-                "SELECT count(DISTINCT c.document_id) FROM chunk_words "
+            rows = db.execute(
+                "SELECT DISTINCT c.document_id FROM chunk_words "
                 "JOIN chunks c ON c.rowid = chunk_words.rowid WHERE chunk_words MATCH ?",
                 (match,),
-            ).fetchone()
-        return int(row[0])
+            ).fetchall()
+        return [str(document) for (document,) in rows]
 
 
 def _match(terms: Sequence[str], any_of_them: bool) -> str:

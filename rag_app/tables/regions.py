@@ -138,7 +138,10 @@ def _goes_on(cells: Cells, above: Region, block: Region) -> bool:
     body = above.rows[1:] or above.rows  # the first row may have the names
     before = shapes(cells, body[-_LOOKED_AT:], list(above.columns))
     typed = [column for column, kind in before.items() if kind in ("n", "y")]
-    first = {column: shape(cells.text(block.rows[0], column)) for column in above.columns}
+    begins = next((row for row in block.rows if _filled(cells, row) > 1), block.rows[0])
+    first = {column: shape(cells.text(begins, column)) for column in above.columns}
+    if typed and begins != block.rows[0]:  # under a line of its own, which may head another table
+        return all(first[column] in ("n", "y", "") for column in typed) and any(first.values())
     if typed:
         return any(first[column] in ("n", "y") for column in typed)
     names = {cells.text(above.rows[0], column) for column in above.columns} - {""}
