@@ -39,6 +39,9 @@ def before(signals: Signals) -> float:
 
 def after(signals: Signals) -> float:
     """Chance that the finished answer is right."""
+    if signals.confirms is not None:
+        by_writer = _AFTER_CONFIRMED_WRITER
+        return _chance(by_writer if signals.score is None else _AFTER_CONFIRMED, signals)
     return _chance(_AFTER_WRITER if signals.score is None else _AFTER, signals)
 
 
@@ -73,8 +76,11 @@ def _log_odds(chance: float | None) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-_BEFORE = {"bias": -1.5, "score": 0.2, "near": 2.0, "says_yes": 1.0}
-_BEFORE_WRITER = {"bias": -0.5, "says_yes": 1.0}
-_AFTER = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 0.5, "confirms": 1.0}
-_AFTER |= {"supported": 1.0}
-_AFTER_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}
+_BEFORE = {"bias": -1.4, "score": 0.13, "near": 0.24, "says_yes": 0.55}
+_BEFORE_WRITER = {"bias": -2.57, "says_yes": 0.67}
+_AFTER = {"bias": -2.34, "score": 0.13, "near": 0.15, "says_yes": 0.55, "supported": 1.55}
+# By hand: of writers that were taught nothing and are asked whether they confirm what they said.
+_AFTER_CONFIRMED = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 0.5, "confirms": 1.0}
+_AFTER_CONFIRMED |= {"supported": 1.0}
+_AFTER_CONFIRMED_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}
+_AFTER_WRITER = {"bias": -2.82, "says_yes": 0.55, "supported": 0.78}

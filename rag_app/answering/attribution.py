@@ -24,9 +24,11 @@ from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
 ENOUGH = 0.5  # chance of support from which a sentence is marked
+SHOWN_ENOUGH = 0.3  # the same among the few sentences that the writer was shown
 _MOST = 3  # sources of one sentence
 _LOOKED_AT = 10
 _SECOND = 0.15  # a second source must add this share of the sentence's telling words
+_ASKED = 0.15  # weight of a word of the question: an answer repeats it, a source need not
 _FEWEST_WORDS = 3  # "Yes." and "In short:" claim nothing by themselves
 
 # Logistic regression; fitted by benchmarks/fit_support.py.
@@ -83,7 +85,7 @@ def support(
     """Every sentence of the text with its sources. Raises ModelUnavailable.
 
     Numbers of the question that was `asked` need no source: a person said them."""
-    return _supported(text, candidates(passages), _around(passages), embedder, asked)
+    return _supported(text, candidates(passages), _around(passages), embedder, asked, ENOUGH)
 
 
 def support_in(
@@ -102,7 +104,8 @@ def support_in(
     for excerpt in excerpts:
         key = (excerpt.document_id, excerpt.page)
         around[key] = f"{around.get(key, '')} {excerpt.name} {excerpt.heading}"
-    return _supported(text, [candidate for _, candidate in ranked], around, embedder, asked)
+    found = [candidate for _, candidate in ranked]
+    return _supported(text, found, around, embedder, asked, SHOWN_ENOUGH)
 
 
 def _supported(
@@ -111,6 +114,7 @@ def _supported(
     around: Mapping[Place, str],
     embedder: Embedder,
     asked: str,
+    enough: float,
 ) -> list[Supported]:
     pieces = pieces_of(text)
     claims = [claim_of(piece) for piece in pieces]
@@ -119,16 +123,18 @@ def _supported(
     if to_judge and found:
         rows = dict(zip(to_judge, _similarity(to_judge, found, embedder), strict=True))
     held = [stems(levelled(c.text)) for c in found]
+    said = stems(levelled(asked))
     judged = []
     for piece, claim in zip(pieces, claims, strict=True):
         one = Supported(piece, claims=claim in to_judge)
         if claim in rows:
             weights = rarity(telling(levelled(claim)), held)
+            weights = {w: v * (_ASKED if w in said else 1.0) for w, v in weights.items()}
             chances = [
                 features(claim, c.text, around[_place(c)], near, weights).chance
                 for c, near in zip(found, rows[claim].tolist(), strict=True)
             ]
-            one = _judged(piece, claim, found, chances, weights, around, asked)
+            one = _judged(piece, claim, found, chances, weights, around, asked, enough)
         judged.append(one)
     return judged
 
@@ -167,12 +173,13 @@ def _judged(
     weights: dict[str, float],
     around: Mapping[Place, str],
     asked: str,
+    enough: float,
 ) -> Supported:
     """The sources of a claim, the likeliest first; none if they lack one of its figures."""
     scored = sorted(zip(chances, found, strict=True), key=lambda pair: -pair[0])
     kept: list[Candidate] = []
     for chance, candidate in scored[:_LOOKED_AT]:
-        if chance < ENOUGH or len(kept) == _MOST:
+        if chance < enough or len(kept) == _MOST:
             break
         if _adds(claim, candidate, kept, weights):
             kept.append(candidate)
