@@ -29,6 +29,7 @@ from rag_app.types import Basis, Document, Draft, Passage, Table
 MOST_TABLES = 3
 _FOUND, _CALLED, _HELD = 1.0, 1.0, 1.0  # what speaks for a table
 _NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
+_HOLDS = 0.5  # of what the document holds that holds most of a question's words
 _SHEETS = frozenset([".csv", ".tsv", ".xlsx", ".xls", ".ods", ".xlsm"])
 _NOTHING = query_said_as("", "")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
@@ -83,13 +84,15 @@ class TableAnswers:
             self._watch(tried)
         if tried is None or tried.says_yes < self._caution:
             return None
+        if self._caution and not self._is_about(question, tried.result):
+            return None
         return self._draft(tried, names, language)
 
     def chosen(
         self, question: str, passages: Sequence[Passage], names: dict[str, str]
     ) -> list[Table]:
         """The tables that a question is likely about, the likeliest first."""
-        asked = [word for word in dict.fromkeys(compared(question)) if len(word) > 2]
+        asked = _words(question)
         held = self._held(asked)
         scored = [
             (
@@ -116,6 +119,15 @@ class TableAnswers:
             for document in holding:
                 found[document] = found.get(document, 0.0) + 1 / len(holding)
         return {document: weight / total for document, weight in found.items()}
+
+    def _is_about(self, question: str, result: Result) -> bool:
+        """Whether the tables that were used hold about as much of what was asked for as any
+        document does: a query over the wrong table is as sure of itself as one over the right."""
+        held = self._held(_words(question))
+        rows = [*(one for row in result.used for one in row), *result.read]
+        used = {one.table.document_id for one in rows}
+        best = max(held.values(), default=0.0)
+        return not used or sum(held.get(one, 0.0) for one in used) >= _HOLDS * best
 
     def _tried(
         self,
@@ -183,6 +195,10 @@ class TableAnswers:
                 tried.sql, result, result.operations, used, language, tried.tables
             ),
         )
+
+
+def _words(question: str) -> list[str]:
+    return [word for word in dict.fromkeys(compared(question)) if len(word) > 2]
 
 
 def _found(table: Table, passages: Sequence[Passage]) -> float:
