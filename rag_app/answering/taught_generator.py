@@ -27,6 +27,7 @@ from rag_app.types import Basis, Draft, Note, NoteKind
 # Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
 # the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
 _SURE_SCORE, _SURE_LEAD = 4.5, 3.0
+_HOPE = 0.5  # of the caution, before a word is written: its sources may still speak for an answer
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
 
@@ -50,7 +51,7 @@ class TaughtGenerator(ChatGenerator):
         return taught_messages(asked.question, parts, asked.language)
 
     def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
-        """What is written, as far as it is; no more than the status where that is doubtful.
+        """What is written, as far as it is; no more than the status where there is little hope.
 
         Where all that is known speaks for an answer and the writer says that there is none, it is
         made to go on after the word with which an answer begins."""
@@ -65,7 +66,8 @@ class TaughtGenerator(ChatGenerator):
                     continue
                 if not begun:
                     self._look(asked, said[0], heard)
-                    if not asked.shows:
+                    silent = said[0] is Status.ABSENT and not asked.shows
+                    if silent or asked.chance < _HOPE * self._grounding.caution:
                         yield said_as(Status.ABSENT, "")
                         return
                     if said[0] is Status.ABSENT:
@@ -94,7 +96,7 @@ class TaughtGenerator(ChatGenerator):
     def _sayable(self, asked: Writing, raw: str) -> str:
         """As much of a reply so far as may be shown."""
         said = understood(raw)
-        if said is None or said[0] is Status.ABSENT:
+        if said is None or said[0] is Status.ABSENT or not asked.shows:
             return ""
         done = self._worked_out(asked, shown(said[1]))
         return "" if done.wrong else sayable(done.text, asked.known | done.figures)
