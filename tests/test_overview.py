@@ -13,7 +13,7 @@ from rag_app.answering.overview import Makers, Overviews
 from rag_app.errors import QuestionError
 from rag_app.ingestion.worker import index
 from rag_app.storage import Store
-from rag_app.storage.overviews import KeptOverviews
+from rag_app.storage.overviews import Introduction, KeptOverviews
 from rag_app.types import (
     Answer,
     Citation,
@@ -126,6 +126,23 @@ def test_only_questions_that_cite_the_place_they_were_made_of_are_kept(store, ma
     overviews.make(document)
     questions = overviews.kept(document.id).questions
     assert len(questions) == 3 and not any("cost" in q or "built" in q for q in questions)
+
+
+def test_what_the_writer_says_of_a_document_comes_first_and_brings_its_questions(store, answers):
+    said = Introduction("Prices", "price list", "A list of prices.", ("What does it cost?",))
+    asked = []
+
+    def introduce(name, text, stop):
+        asked.append((name, text))
+        return said
+
+    overviews = Overviews(store, Makers(answers, WordEmbedder(), "q", lambda: False, introduce))
+    document = add(store)
+    overviews.make(document)
+    now = overviews.kept(document.id)
+    assert now.introduction == said and now.questions == said.questions
+    assert asked[0][0] == "a.txt" and TEXT.startswith(asked[0][1][:50])
+    assert answers.asked == ["Summarise this document"], "no question had to be tried"
 
 
 def test_unsure_answers_make_no_questions(store, made, answers):

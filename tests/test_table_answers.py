@@ -125,6 +125,7 @@ def test_a_figure_is_the_querys_and_carries_the_cells_that_it_rests_on(store):
         query_said_as("SELECT sum(cost) FROM t1", "{0}"),  # no such column
         query_said_as("SELECT count(*) FROM t1 WHERE lower(person) = 'zoe'", "{0} rows."),
         query_said_as("SELECT amount_eur FROM t1 WHERE amount_eur > 9999", "{0}"),
+        query_said_as("SELECT person, NULL FROM t1 LIMIT 1", "{0} paid {1}."),  # half of it missing
         query_said_as("SELECT * FROM read_csv('/etc/passwd')", "{rows}"),
         query_said_as("DROP TABLE t1", "{0}"),
     ],

@@ -220,7 +220,9 @@ def _called(table: Table, names: dict[str, str], asked: Sequence[str]) -> float:
 
 
 def _says_something(result: Result) -> bool:
-    """Whether anything came out: rows, and not empty ones."""
+    """Whether anything came out: a row without a gap, or several of which some have values."""
+    if len(result.rows) == 1:
+        return all(value is not None for value in result.rows[0])
     return any(value is not None for row in result.rows for value in row)
 
 

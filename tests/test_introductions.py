@@ -1,0 +1,46 @@
+"""What a document is: said by the writer, kept if it holds no figure that the document does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_app.answering.introductions import READ, opening, understood_introduction
+from rag_app.storage.overviews import Introduction
+from rag_app.types import Page
+
+TEXT = "Tenancy agreement. The rent is £795 a month, the deposit £915."
+REPLY = """Tenancy of Mill Lane
+tenancy agreement
+A tenancy agreement for a flat. The rent is £795 a month.
+How much is the rent?
+- What is the deposit?
+Who pays £12?
+"""
+
+
+def test_a_reply_is_title_kind_sentences_and_questions():
+    made = understood_introduction(REPLY, "a.pdf", TEXT)
+    assert made == Introduction(
+        "Tenancy of Mill Lane",
+        "tenancy agreement",
+        "A tenancy agreement for a flat. The rent is £795 a month.",
+        ("How much is the rent?", "What is the deposit?"),
+    )
+
+
+def test_a_sentence_with_a_figure_that_stands_nowhere_is_left_out():
+    reply = REPLY.replace("£795", "£800")
+    made = understood_introduction(reply, "a.pdf", TEXT)
+    assert made is not None and made.about == "A tenancy agreement for a flat."
+
+
+@pytest.mark.parametrize("reply", ["", "A title", "One\nTwo", f"{'x' * 200}\nkind\nAbout."])
+def test_what_is_no_introduction_is_none(reply):
+    assert understood_introduction(reply, "a.pdf", TEXT) is None
+
+
+def test_the_beginning_is_cut_between_words():
+    pages = [Page(1, "word " * 400), Page(2, "more")]
+    text = opening(pages)
+    assert len(text) <= READ and text.endswith("word")
+    assert opening([Page(1, " short "), Page(2, "too")]) == "short\n\ntoo"
