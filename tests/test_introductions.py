@@ -44,3 +44,9 @@ def test_the_beginning_is_cut_between_words():
     text = opening(pages)
     assert len(text) <= READ and text.endswith("word")
     assert opening([Page(1, " short "), Page(2, "too")]) == "short\n\ntoo"
+
+
+def test_lines_copied_from_the_document_are_no_sentence_about_it():
+    reply = "Tenancy of Mill Lane\nagreement\nThe Landlord and the Tenant\nWhat is the rent?"
+    made = understood_introduction(reply, "a.pdf", TEXT)
+    assert made == Introduction("Tenancy of Mill Lane", "agreement", "", ("What is the rent?",))

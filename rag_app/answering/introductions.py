@@ -16,6 +16,8 @@ from rag_app.types import Page
 READ = 1_200  # characters of a document that are read
 _TITLE, _KIND, _ABOUT = 90, 60, 600  # characters that they may have
 _QUESTIONS = 3
+_FEWEST_WORDS = 5
+_ASKS = ("?", "？")
 _LIST = re.compile(r"^\s*(?:[-*•]|\d[.)])\s+")
 
 
@@ -31,13 +33,18 @@ def opening(pages: list[Page]) -> str:
 
 def understood_introduction(reply: str, name: str, text: str) -> Introduction | None:
     """What a writer said of a document; None: that is no introduction."""
-    lines = [_LIST.sub("", line).strip() for line in reply.splitlines() if line.strip()]
-    if len(lines) < 3:
-        return None
-    title, kind, about, *questions = map(one_line, lines)
+    lines = [_LIST.sub("", one_line(line)) for line in reply.splitlines() if line.strip()]
+    asked = [line for line in lines if line.endswith(_ASKS)]
+    title, kind, *rest = [*(line for line in lines if line not in asked), "", ""]
     known = known_figures(f"{name}\n{text}")
-    about = without_invented(about, known)
-    asked = [q for q in questions if q.endswith(("?", "？")) and without_invented(q, known)]
-    if not about or len(title) > _TITLE or len(kind) > _KIND or len(about) > _ABOUT:
+    about = next(filter(_is_sentence, (without_invented(one, known) for one in rest)), "")
+    questions = tuple(q for q in dict.fromkeys(asked) if without_invented(q, known))
+    if not (about or questions) or not title or len(title) > _TITLE or len(kind) > _KIND:
         return None
-    return Introduction(title, kind, about, tuple(asked[:_QUESTIONS]))
+    return Introduction(title, "" if kind == title else kind, about, questions[:_QUESTIONS])
+
+
+def _is_sentence(text: str) -> bool:
+    """What is copied from a document instead, a heading or a line of a list, is none."""
+    ends = text.endswith((".", "!", "。"))
+    return ends and len(text.split()) >= _FEWEST_WORDS and len(text) <= _ABOUT

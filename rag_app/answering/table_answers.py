@@ -5,7 +5,7 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -30,6 +30,7 @@ MOST_TABLES = 3
 _FOUND, _CALLED, _HELD = 1.0, 1.0, 1.0  # what speaks for a table
 _NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
 _HOLDS = 0.5  # of what the document holds that holds most of a question's words
+_FIRST = 3  # passages
 _SHEETS = frozenset([".csv", ".tsv", ".xlsx", ".xls", ".ods", ".xlsm"])
 _NOTHING = query_said_as("", "")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
@@ -73,7 +74,8 @@ class TableAnswers:
     ) -> Draft | None:
         """The draft with its computation; None: no query answers the question."""
         names = {document.id: document.name for document in documents}
-        tables = self.chosen(question, passages, names)
+        sheets = _sheets(documents)
+        tables = self.chosen(question, passages, names, sheets)
         if not tables:
             return None
         language = language or language_of(question)
@@ -84,16 +86,22 @@ class TableAnswers:
             self._watch(tried)
         if tried is None or tried.says_yes < self._caution:
             return None
-        if self._caution and not self._is_about(question, tried.result):
+        if self._caution and not self._is_about(question, tried.result, sheets):
             return None
         return self._draft(tried, names, language)
 
     def chosen(
-        self, question: str, passages: Sequence[Passage], names: dict[str, str]
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        names: dict[str, str],
+        sheets: Set[str],
     ) -> list[Table]:
-        """The tables that a question is likely about, the likeliest first."""
+        """The tables that a question is likely about, the likeliest first.
+
+        What a document of much else holds says little of a table in it."""
         asked = _words(question)
-        held = self._held(asked)
+        held = {one: share for one, share in self._held(asked).items() if one in sheets}
         scored = [
             (
                 _FOUND * _found(table, passages)
@@ -120,12 +128,12 @@ class TableAnswers:
                 found[document] = found.get(document, 0.0) + 1 / len(holding)
         return {document: weight / total for document, weight in found.items()}
 
-    def _is_about(self, question: str, result: Result) -> bool:
-        """Whether the tables that were used hold about as much of what was asked for as any
-        document does: a query over the wrong table is as sure of itself as one over the right."""
-        held = self._held(_words(question))
+    def _is_about(self, question: str, result: Result, sheets: Set[str]) -> bool:
+        """Whether the sheets that were used hold about as much of what was asked for as any sheet
+        does: a query over the wrong table is as sure of itself as one over the right."""
+        held = {one: s for one, s in self._held(_words(question)).items() if one in sheets}
         rows = [*(one for row in result.used for one in row), *result.read]
-        used = {one.table.document_id for one in rows}
+        used = {one.table.document_id for one in rows} & sheets
         best = max(held.values(), default=0.0)
         return not used or sum(held.get(one, 0.0) for one in used) >= _HOLDS * best
 
@@ -242,10 +250,14 @@ def _unknown_texts(result: Result, described: Described) -> bool:
 
 
 def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
-    """Whether most of what was found stands in sheets."""
-    sheets = {one.id for one in documents if one.suffix.lower() in _SHEETS}
-    inside = sum(p.score for p in passages if p.chunk.document_id in sheets)
-    return 2 * inside >= sum(p.score for p in passages) > 0
+    """Whether a sheet is among the first that was found."""
+    sheets = _sheets(documents)
+    return any(p.chunk.document_id in sheets for p in passages[:_FIRST])
+
+
+def _sheets(documents: Sequence[Document]) -> set[str]:
+    """The documents that are nothing but tables."""
+    return {one.id for one in documents if one.suffix.lower() in _SHEETS}
 
 
 class WithTables:

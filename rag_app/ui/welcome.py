@@ -94,7 +94,7 @@ def _introduction(library: Library, document: Document, said: Introduction) -> N
     facts = " · ".join(filter(None, (said.kind, texts.facts(document), document.name)))
     st.html(
         f"<h3>{escape(said.title)}</h3><p class='facts'>{escape(facts)}</p>"
-        f"<p>{escape(said.about)}</p>"
+        + (f"<p>{escape(said.about)}</p>" if said.about else "")
     )
     for number, question in enumerate(said.questions):
         st.button(
