@@ -135,8 +135,9 @@ Ask = Callable[[Sequence[tuple[str, str]], Callable[[], bool]], str]
 class Rewriter:
     """Makes questions that lean on a conversation standalone; leaves complete ones alone.
 
-    `ask`: a language model, None: rules alone; one that was `taught` to do this goes before the
-    rules. Thread-safe."""
+    `ask`: a language model, None: rules alone; one that was `taught` to do this needs no examples.
+    The rules go first: on CANARD they find more than the taught writer (benchmarks/LOG.md).
+    Thread-safe."""
 
     def __init__(self, ask: Ask | None = None, taught: bool = False) -> None:
         self._ask = ask
@@ -151,30 +152,21 @@ class Rewriter:
         """The question as it would be asked without the turns before it."""
         if not turns or needs_context(question) < NEEDED:
             return question
-        if self._taught and (made := self._as_taught(question, turns, cancelled)):
-            return made
         by_rule = standalone(question, turns)
         if by_rule != question or self._ask is None:
             return by_rule if by_rule != question else _beside(question, turns)
         try:
-            reply = self._ask(_messages(question, turns), cancelled)
+            reply = self._ask(self._messages(question, turns), cancelled)
         except ChatModelError:
             return _beside(question, turns)
         made = cleaned(reply, question, turns)
         return made if made != question and _said_before(made, question, turns) else by_rule
 
-    def _as_taught(
-        self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]
-    ) -> str:
-        """What a writer makes of it that was taught to; empty if that cannot be used."""
-        assert self._ask is not None
+    def _messages(self, question: str, turns: Sequence[Turn]) -> Sequence[tuple[str, str]]:
+        if not self._taught:
+            return _messages(question, turns)
         shown = [(_cut(turn.question), _cut(turn.answer)) for turn in _chosen(turns)]
-        try:
-            reply = self._ask(rewriting_messages(question, shown), cancelled)
-        except ChatModelError:
-            return ""
-        made = cleaned(reply, question, turns)
-        return made if made != question and _said_before(made, question, turns) else ""
+        return rewriting_messages(question, shown)
 
 
 def _chosen(turns: Sequence[Turn]) -> list[Turn]:

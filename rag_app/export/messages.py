@@ -52,7 +52,7 @@ def how_computed(computed: Computation) -> str:
 
 
 def _operation(one: Operation) -> str:
-    known = not one.unit or one.unit.lower() in one.column.lower()
+    known = not one.unit or one.unit.lower() in one.column.lower() or one.column.endswith(")")
     column = one.column if known or not one.column else f"{one.column} ({one.unit})"
     if one.function == "count":
         return f"number of {column}" if column else "number"
