@@ -6,7 +6,6 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rag_app.answering.chat_generator import language_of
@@ -23,15 +22,14 @@ from rag_app.storage.full_text import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
+from rag_app.text.page_names import TABLES
 from rag_app.text.scripts import compared
 from rag_app.types import Basis, Document, Draft, Passage, Table
 
 MOST_TABLES = 3
-_FOUND, _CALLED, _HELD = 1.0, 1.0, 1.0  # what speaks for a table
 _NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
 _HOLDS = 0.5  # of what the document holds that holds most of a question's words
 _FIRST = 3  # passages
-_SHEETS = frozenset([".csv", ".tsv", ".xlsx", ".xls", ".ods", ".xlsm"])
 _NOTHING = query_said_as("", "")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
 
@@ -79,9 +77,12 @@ class TableAnswers:
         if not tables:
             return None
         language = language or language_of(question)
-        with TableDatabase(tables, self._store.tables, QueryLimits()) as database:
-            described = describe(database, names)
-            tried = self._tried(question, database, described, language, cancelled)
+        try:
+            with TableDatabase(tables, self._store.tables, QueryLimits()) as database:
+                described = describe(database, names)
+                tried = self._tried(question, database, described, language, cancelled)
+        except QueryError:  # they take more memory or time than they may
+            return None
         if self._watch:
             self._watch(tried)
         if tried is None or tried.says_yes < self._caution:
@@ -104,9 +105,9 @@ class TableAnswers:
         held = {one: share for one, share in self._held(asked).items() if one in sheets}
         scored = [
             (
-                _FOUND * _found(table, passages)
-                + _CALLED * _called(table, names, asked)
-                + _HELD * held.get(table.document_id, 0.0),
+                _found(table, passages)
+                + _called(table, names, asked)
+                + held.get(table.document_id, 0.0),
                 table,
             )
             for table in self._store.tables.of(list(names))
@@ -175,10 +176,12 @@ class TableAnswers:
             if self._taught
             else self._writer.write(lambda _: messages, cancelled)
         )
-        with suppress(ChatModelError):
+        try:
             for reply in replies:
                 if reply.startswith(_NOTHING):
                     break
+        except ChatModelError:  # half a query is none
+            return ""
         return reply
 
     def _draft(self, tried: Tried, names: dict[str, str], language: str) -> Draft:
@@ -257,7 +260,7 @@ def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
 
 def _sheets(documents: Sequence[Document]) -> set[str]:
     """The documents that are nothing but tables."""
-    return {one.id for one in documents if one.suffix.lower() in _SHEETS}
+    return {one.id for one in documents if one.suffix in TABLES}
 
 
 class WithTables:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from rag_app.answering.suggested_questions import MONTH, Suggestion, suggestions
-from rag_app.export.readable import TABLES, cells, header_row
+from rag_app.export.readable import cells, header_row
 from rag_app.library import Library
+from rag_app.text.page_names import TABLES
 from rag_app.types import Chunk, Document, Page, Span
 
 # Questions that rows of a table answer: what stands in a column, of the row that has a name.

@@ -20,11 +20,12 @@ from markdown_it import MarkdownIt
 from rag_app.answering.chain import MARKER
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
-from rag_app.export.readable import TABLES, PageMarks, readable
+from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.provenance import Origin
 from rag_app.text.highlighting import Area, areas, mark
+from rag_app.text.page_names import TABLES
 from rag_app.types import Answer, Basis, Citation
 
 _AROUND = 1_500  # characters of a text shown before and after its quotes

@@ -16,9 +16,6 @@ from rag_app.types import Heading
 
 Span = tuple[int, int]
 
-TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")
-"""Formats of which every line is a row."""
-
 _CELLS = " | "
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
 _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}")

@@ -117,10 +117,8 @@ def without(answer: Answer, document_id: str) -> Answer:
     if computed:
         if document_id in {used.document_id for used in computed.used}:
             text, computed = REMOVED, None
-    elif answer.basis in (
-        Basis.WRITTEN,
-        Basis.COMPUTED,
-    ):  # what a model wrote unmarked may be this document's, too
+    elif answer.basis in (Basis.WRITTEN, Basis.COMPUTED):
+        # What a model wrote unmarked may be this document's, too.
         text = REMOVED if gone else _only_marked(answer.text)
     return dataclasses.replace(
         answer,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from rag_app.storage.tables import Tables
-from rag_app.tables.querying import PageText, Result, UsedRows, cells
+from rag_app.tables.querying import PageText, QueryLimits, Result, UsedRows, cells
 from rag_app.types import Cell, Column, Computation, Operation, RowsUsed, Table
 
 SHOWN_ROWS = 50  # of a result
@@ -170,17 +170,13 @@ def _together(result: Result) -> list[UsedRows]:
         rows.setdefault(key, {}).update(dict.fromkeys(one.rows))
         counts[key] = counts.get(key, 0) + one.count
     return [
-        UsedRows(tables[key], max(len(held), _count(held, counts[key])), tuple(held))
-        for key, held in rows.items()
+        UsedRows(tables[key], _count(held, counts[key]), tuple(held)) for key, held in rows.items()
     ]
 
 
 def _count(held: Mapping[int, None], counted: int) -> int:
     """How many rows there are, where only the first of many are named."""
-    return counted if len(held) >= _NAMED else len(held)
-
-
-_NAMED = 500  # rows that are named of each row of a result: `QueryLimits.used_rows`
+    return counted if len(held) >= QueryLimits().used_rows else len(held)
 
 
 def mentioned(table: Table, words: Sequence[str]) -> list[int]:

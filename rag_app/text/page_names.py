@@ -7,6 +7,9 @@ from __future__ import annotations
 
 # Numbers as people say them: with their noun, and as sizes of files.
 
+TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")
+"""Suffixes of documents that are nothing but tables."""
+
 
 def count(number: int, one: str, many: str | None = None) -> str:
     """The number with its noun: 1 page, 1,200 pages."""

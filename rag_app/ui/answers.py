@@ -68,22 +68,19 @@ _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
 
 
 def _computed(exchange_id: str, answer: Answer, computed: Computation) -> None:
-    several = len(computed.rows) > 1
-    if several:
+    if len(computed.rows) > 1:
         _chart(computed)
         st.html(_table(computed.columns, [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]))
+        st.download_button(
+            texts_answers.RESULT_FILE,
+            _csv(computed),
+            f"{texts_answers.RESULT}.csv",
+            "text/csv",
+            key=f"result-{exchange_id}",
+            type="tertiary",
+            icon=":material/download:",
+        )
     rows = sum(used.count for used in computed.used)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if several:
-            st.download_button(
-                texts_answers.RESULT_FILE,
-                _csv(computed),
-                f"{texts_answers.RESULT}.csv",
-                "text/csv",
-                key=f"result-{exchange_id}",
-                type="tertiary",
-                icon=":material/download:",
-            )
     if rows:
         with (
             st.expander(texts_answers.rows_behind(rows)),

@@ -9,9 +9,9 @@ import streamlit as st
 
 from rag_app.answering.overview import Overview, Sentence
 from rag_app.errors import UnknownDocument
-from rag_app.export.readable import TABLES
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
+from rag_app.text.page_names import TABLES
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status, askable
 from rag_app.ui import collection_panel, composer, listing, search_panel, texts, web_pages

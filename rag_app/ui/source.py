@@ -9,9 +9,10 @@ import streamlit as st
 
 from rag_app.errors import UnknownDocument
 from rag_app.export.conversation import safe_name
-from rag_app.export.readable import TABLES, PageMarks, readable
+from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.text.highlighting import areas, escape_markdown, mark
+from rag_app.text.page_names import TABLES
 from rag_app.types import Box, Citation, Document, Page
 from rag_app.ui import session_sync, tasks_menu, texts, texts_answers, viewer, web_pages
 from rag_app.ui.jobs import caught
