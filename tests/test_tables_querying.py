@@ -206,3 +206,22 @@ def test_a_result_is_cut_at_the_limit_and_says_so(store, file):
     keep(store, file, b"n;m\n" + b"".join(b"%d;%d\n" % (n, n * n) for n in range(300)))
     result = run("SELECT n FROM t1", store.tables.of(), store.tables, QueryLimits(rows=10))
     assert (len(result.rows), result.cut, len(result.used)) == (10, True, 10)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (["yes", "y", "NO", "n", "Y", "no"], {"yes": 3, "no": 3}),
+        (["pass", "p", "fail", "fair", "f"], {"pass": 1, "p": 1, "fail": 1, "fair": 1, "f": 1}),
+        (["a", "b", "c"], {"a": 1, "b": 1, "c": 1}),
+        (list("abcdefgh"), dict.fromkeys("abcdefgh", 1)),
+    ],
+)
+def test_a_letter_is_the_word_of_another_row_where_a_column_says_one_of_two(
+    store, file, column, expected
+):
+    rows = "".join(f"{n}.05.2021;{value}\n" for n, value in enumerate(column, start=10))
+    keep(store, file, f"Date;Billable\n{rows}".encode())
+    with TableDatabase(store.tables.of(), store.tables, QueryLimits(seconds=1.0)) as database:
+        sql = "SELECT lower(billable), count(*) FROM t1 GROUP BY 1"
+        assert {str(a): int(b) for a, b in database.run(sql).rows} == expected

@@ -163,8 +163,27 @@ class TableDatabase:
             self._connection.register("_arrived", values)
             self._connection.execute(f'CREATE TABLE "{each.sql_name}" AS SELECT * FROM _arrived')
             self._connection.unregister("_arrived")
+            for column in each.table.columns:
+                if column.kind is ColumnKind.TEXT:
+                    self._write_out(each.sql_name, column.sql_name)
         for setting in _SETTINGS:
             self._connection.execute(f"SET {setting}")
+
+    def _write_out(self, table: str, column: str) -> None:
+        """In a column that says one of two things, a letter becomes the word that it stands for:
+        "y" is the "yes" of another row. What is shown of a row comes from the document."""
+        sql = (
+            f'SELECT DISTINCT lower("{column}") FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 5'
+        )
+        found = [str(value) for (value,) in self._connection.execute(sql).fetchall()]
+        letters = [value for value in found if len(value) == 1]
+        words = [value for value in found if len(value) > 1]
+        if len(words) > 2 or not all(sum(w[0] == one for w in words) == 1 for one in letters):
+            return
+        for word in words:
+            self._connection.execute(
+                f'UPDATE "{table}" SET "{column}" = ? WHERE lower("{column}") = ?', [word, word[0]]
+            )
 
     def run(self, sql: str) -> Result:
         """The result of one query, with the rows that it rests on. Raises QueryError."""
