@@ -40,6 +40,7 @@ from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Writer
 from rag_app.answering.query_rewriting import Turn, standalone
 from rag_app.answering.quotes import QuoteGenerator
+from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.library import Library
@@ -51,10 +52,10 @@ from training import metrics
 READ = 8  # passages of a question
 CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
-    "_BEFORE": ("score", "near", "says_yes"),
-    "_BEFORE_WRITER": ("says_yes",),
-    "_AFTER": ("score", "near", "says_yes", "supported"),
-    "_AFTER_WRITER": ("says_yes", "supported"),
+    "_BEFORE": ("score", "ranked", "says_yes"),
+    "_BEFORE_WRITER": ("says_yes", "ranked"),
+    "_AFTER": ("score", "ranked", "says_yes", "supported", "backed"),
+    "_AFTER_WRITER": ("says_yes", "ranked", "supported", "backed"),
 }
 
 
@@ -161,7 +162,9 @@ class Desk:
         writer = Writer("writer", lambda: self._model, _as_it_is, window=4_096, most_tokens=200)
         embedder = MiniLmEmbedder()
         self._known = threading.local()
-        grounding = Grounding(Reader(SpanModel(), 0.0), 0.0, context, self._watch)
+        grounding = Grounding(
+            Reader(SpanModel(), 0.0), 0.0, context, self._watch, SentenceRanker().score
+        )
         safety = QuoteGenerator(embedder, 0.0)
         self._generator = TaughtGenerator(writer, embedder, safety, grounding)
 

@@ -140,7 +140,10 @@ class Settings(BaseSettings):
         "", description="folder of a question encoder that `rag-app train` made; empty: none"
     )
     rerank: int = Field(
-        0, ge=0, le=200, description="found passages that the reader puts in order; 0: none"
+        20,
+        ge=0,
+        le=200,
+        description="found passages that are read and put in order for a question; 0: none",
     )
     threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
     writer: str = Field(

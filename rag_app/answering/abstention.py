@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _BOUND = 20.0  # log-odds count no more when they grow
+_UNBACKED = -5.0  # log-odds of the source of an answer that has none
 _EDGE = 1e-4  # chances count no more when they near 0 or 1
 
 
@@ -26,10 +27,11 @@ class Signals:
 
     score: float | None = None  # the reader's log-odds of its best answer over all passages
     lead: float | None = None  # those less the log-odds of the next that says something else
-    near: float | None = None  # cosine of the question and the sentence nearest to it
+    ranked: float | None = None  # the ranker's log-odds that any sentence shown holds the answer
     says_yes: float | None = None  # writer: how sure it is that they answer the question
     confirms: float | None = None  # an untaught writer: chance that they state the answer
     supported: float | None = None  # share of the answer's sentences that a source supports
+    backed: float | None = None  # the ranker's log-odds of the likeliest of these sources
 
 
 def before(signals: Signals) -> float:
@@ -50,10 +52,11 @@ def features(signals: Signals) -> dict[str, float]:
     return {
         "score": _bounded(signals.score, -_BOUND),
         "lead": _bounded(signals.lead, 0.0),
-        "near": _bounded(signals.near, 0.0),
+        "ranked": _bounded(signals.ranked, 0.0),
         "says_yes": _log_odds(signals.says_yes),
         "confirms": _log_odds(signals.confirms),
         "supported": _bounded(signals.supported, 0.0),
+        "backed": _bounded(signals.backed, _UNBACKED),
     }
 
 
@@ -76,11 +79,11 @@ def _log_odds(chance: float | None) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-_BEFORE = {"bias": -1.4, "score": 0.13, "near": 0.24, "says_yes": 0.55}
+_BEFORE = {"bias": -1.4, "score": 0.13, "ranked": 0.1, "says_yes": 0.55}
 _BEFORE_WRITER = {"bias": -2.57, "says_yes": 0.67}
-_AFTER = {"bias": -2.34, "score": 0.13, "near": 0.15, "says_yes": 0.55, "supported": 1.55}
+_AFTER = {"bias": -2.34, "score": 0.13, "ranked": 0.1, "says_yes": 0.55, "supported": 1.55}
 # By hand: of writers that were taught nothing and are asked whether they confirm what they said.
-_AFTER_CONFIRMED = {"bias": -2.5, "score": 0.2, "near": 2.0, "says_yes": 0.5, "confirms": 1.0}
+_AFTER_CONFIRMED = {"bias": -1.5, "score": 0.2, "says_yes": 0.5, "confirms": 1.0}
 _AFTER_CONFIRMED |= {"supported": 1.0}
 _AFTER_CONFIRMED_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}
 _AFTER_WRITER = {"bias": -2.82, "says_yes": 0.55, "supported": 0.78}

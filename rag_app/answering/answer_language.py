@@ -54,12 +54,15 @@ def wished(wish: str, language: str) -> str:
 class InLanguage:
     """A generator whose answers are to be in one language, empty: the question's.
 
-    A chat model is told so, and what was searched for in the documents' language; of the others,
-    whose words are the documents' own, a note says that they cannot."""
+    A chat model is told so, and what was searched for beside the question; of the others, whose
+    words are the documents' own, a note says that they cannot."""
 
-    def __init__(self, generator: Generator, language: str, searched: str = "") -> None:
+    def __init__(
+        self, generator: Generator, language: str, searched: str = "", in_conversation: str = ""
+    ) -> None:
         self.name = generator.name
-        self._generator, self._language, self._searched = generator, language, searched
+        self._generator, self._language = generator, language
+        self._searched, self._in_conversation = searched, in_conversation
 
     def warm(self) -> None:
         """Load what it needs now. Raises ModelUnavailable."""
@@ -71,7 +74,12 @@ class InLanguage:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
         if isinstance(self._generator, ChatGenerator):
             yield from self._generator.generate(
-                question, passages, cancelled, self._language, self._searched
+                question,
+                passages,
+                cancelled,
+                self._language,
+                self._searched,
+                self._in_conversation,
             )
             return
         if not self._language:

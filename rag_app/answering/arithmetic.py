@@ -14,7 +14,7 @@ from decimal import Decimal, DecimalException
 
 from rag_app.answering.figures import numbers
 
-_SUM = re.compile(r"<<([^<>]*)>>")
+SUM = re.compile(r"<<([^<>]*)>>")
 _UNFINISHED = re.compile(r"<(?:<[^<>]*>?)?\Z")
 _SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
@@ -59,7 +59,7 @@ def computed(text: str, known: Set[str], comma: bool = False) -> Computed:
         values.update(option for one in numbers(said) for option in one)
         return said
 
-    done = _SUM.sub(worked_out, _UNFINISHED.sub("", text))
+    done = SUM.sub(worked_out, _UNFINISHED.sub("", text))
     return Computed(done, tuple(steps), frozenset(values), tuple(wrong))
 
 

@@ -122,6 +122,7 @@ class AskContext:
     task: Task = Task.QUESTION
     rewritten_query: str = ""  # empty: it was searched for as it was typed
     translated_query: str = ""  # in the documents' language, if the question is in another
+    in_conversation: str = ""  # with the turn before it, if the question leans on that
     generator: str = ""  # the name of what was asked to answer
     remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
     locate: Locate = lambda citation: citation
@@ -137,6 +138,8 @@ class AskContext:
         found = {self.query: 1.0}
         if self.translated_query:
             found[self.translated_query] = 1.0
+        if self.in_conversation:
+            found[self.in_conversation] = 1.0
         return {self.question: _AS_TYPED} | found
 
 
@@ -181,8 +184,9 @@ def build_chain(
 
     def find(given: dict[str, Any]) -> list[Passage]:
         wordings: Mapping[str, float] = given.get("wordings") or {given["question"]: 1.0}
-        found = retriever.batch(list(wordings))
-        return fused(list(map(_passages, found)), list(wordings.values()), retriever.k)
+        found = list(map(_passages, retriever.unread.batch(list(wordings))))
+        best = fused(found, list(wordings.values()), retriever.unread.k)
+        return retriever.read([one for one, weight in wordings.items() if weight >= 1.0], best)
 
     sources = RunnableLambda(find)
     return RunnablePassthrough.assign(passages=sources) | RunnablePassthrough.assign(

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
-
-import numpy as np
 
 from rag_app.answering.abstention import Signals
 from rag_app.answering.attribution import Supported, claim_of, pieces_of, support, support_in
-from rag_app.answering.evidence import Excerpt, closest, gather
+from rag_app.answering.evidence import CountTokens, Excerpt, Ranking, closest, gather
 from rag_app.answering.extraction import Reader, SpanEvidence
 from rag_app.answering.figures import invented, known_figures
 from rag_app.answering.generation import (
@@ -34,12 +31,13 @@ from rag_app.answering.generation import (
     without_repeats,
 )
 from rag_app.answering.prompts import Message, grounded_messages
+from rag_app.answering.span_model import log_sum
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import NAMES, is_english, language
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage
 
-SERVED, EMBEDDED = 3_000, 330
+SERVED, EMBEDDED = 3_000, 450
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
@@ -59,6 +57,7 @@ class Grounding:
     caution: float = 0.0  # chance of being right under which the answer is "I don't know"
     context: int = SERVED  # tokens of excerpts
     watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
+    ranking: Ranking | None = None  # which sentences hold an answer
 
 
 @dataclass(slots=True)
@@ -70,7 +69,8 @@ class Writing:
     passages: Sequence[Passage]
     evidence: SpanEvidence | None
     language: str = ""
-    near: float = 0.0
+    in_conversation: str = ""  # with the turn before it, if it leans on that
+    ranked: float = 0.0  # log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()
     known: frozenset[str] = frozenset()  # figures that may be said
     signals: Signals = field(default_factory=Signals)
@@ -111,16 +111,18 @@ class ChatGenerator:
         cancelled: Cancelled,
         language: str = "",
         searched: str = "",
+        in_conversation: str = "",
     ) -> Iterator[Piece]:
         """Yield pieces as they are written, then the draft with its sources.
 
         `language`: of the answer, by its English name; empty: the question's. `searched`: the
-        question in the documents' language, by which their sentences are weighed; empty: as it
-        is asked."""
+        question in the documents' language, by which their sentences are weighed, too; so is
+        `in_conversation`: with the turn before it."""
         if not passages:
             yield Piece(draft=Draft((), (), 0.0, abstained=True))
             return
         asked = self._begun(question, passages, language, searched)
+        asked.in_conversation = in_conversation
         known = self._known(asked)
         if known is not None:
             yield from pieces(known)
@@ -247,19 +249,16 @@ class ChatGenerator:
                 f"The window of {self.name} is too small for the question and one passage. Choose "
                 "a model with a larger window, or lower RAG_APP_CHAT_TOKENS."
             )
-        seen = asked.evidence.seen if asked.evidence else ()
         most = min(left, given.context)
-        nearness = partial(self._nearness, asked)
-        asked.show(gather(asked.wordings, asked.passages, seen, count, most, nearness))
+        asked.show(self._excerpts(asked, count, most))
 
-    def _nearness(self, asked: Writing, texts: Sequence[str]) -> Sequence[float]:
+    def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:
+        wordings = [*asked.wordings, *filter(None, [asked.in_conversation])]
         try:
-            vectors = np.asarray(self._embedder.embed_documents(list(texts)))
-            near = np.max([vectors @ self._embedder.embed_query(w) for w in asked.wordings], axis=0)
-        except ModelUnavailable:
-            return [0.0] * len(texts)
-        asked.near = float(near.max())
-        found: list[float] = near.tolist()
+            found = gather(wordings, asked.passages, count, most, self._grounding.ranking)
+        except ModelUnavailable:  # the words are left
+            found = gather(wordings, asked.passages, count, most)
+        asked.ranked = log_sum([odds for one in found for odds in one.odds])
         return found
 
     def _matched(

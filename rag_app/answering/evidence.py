@@ -2,8 +2,8 @@
 
 A small model reads slowly and is led astray by what stands beside the point, so it is shown the few
 sentences that are likely to hold the answer, each with its neighbours, under the name of its
-document and its heading or the columns of its table. How many those are depends on how sure the
-choice is: the sentences are taken in the order of their odds until enough of the probability is
+document and its heading or the columns of its table. Which those are the ranker says; how many,
+how sure it is: sentences are taken in the order of their odds until enough of the probability is
 among them, or the room is full."""
 
 from __future__ import annotations
@@ -12,26 +12,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from rag_app.answering.span_model import CELLS, PassageSpans, log_sum
+from rag_app.answering.sentence_ranker import Titled
+from rag_app.answering.span_model import CELLS, log_sum
 from rag_app.answering.term_weights import rarity, stems, telling
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
-Nearness = Callable[[Sequence[str]], Sequence[float]]
-"""Texts to how near each is to the question in meaning (cosine)."""
+Ranking = Callable[[str, Sequence[Titled]], Sequence[Sequence[float]]]
+"""Question and passages to the log-odds of their sentences (see `sentence_ranker`)."""
 
-# Log-odds that a sentence holds the answer, by logistic regression on sentences that 80 everyday
-# questions are answered by (benchmarks/LOG.md).
-_READ, _FOUND, _WORDS, _NEAR = 0.09, 0.23, 5.6, 6.4
-_LEAST_READ = -12.0  # log-odds of the reader that count no less when they fall
+_WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
 
-_ENOUGH = 0.8  # of the probability lies among the chosen sentences
-_LEAST = 120  # tokens that are shown however sure the choice is
+_ENOUGH = 0.9  # of the probability lies among the chosen sentences
+_LEAST = 200  # tokens that are shown however sure the choice is
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 LEFT_OUT = "…"
 _HEADINGS = 2  # innermost of a path of headings that are shown
-_MOST_PASSAGES = 8  # later ones bring more that misleads than answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +76,26 @@ class _Sentence:
 def gather(
     wordings: Sequence[str],
     passages: Sequence[Passage],
-    seen: Sequence[PassageSpans],
     count_tokens: CountTokens,
     budget: int,
-    nearness: Nearness | None = None,
+    ranking: Ranking | None = None,
 ) -> tuple[Excerpt, ...]:
     """The likeliest sentences with their neighbours, about `budget` tokens at most.
 
-    `wordings`: the question, in one language or more; what suits one of them is enough. `seen` is
-    what the reader sees in each passage; empty where there is no reader. The likeliest place comes
-    last: a small model heeds most what it has just read."""
-    shown = passages if budget > _roomy(passages) else passages[:_MOST_PASSAGES]
-    found = _weighed(wordings, shown, _split(shown), seen, nearness)
-    titles = [title(p.name, p.chunk.heading) for p in shown]
+    `wordings`: the question, in one language or more; what suits one of them is enough. Without a
+    ranking its words decide. The likeliest place comes last: a small model heeds most what it has
+    just read."""
+    split = _split(passages)
+    found = _ranked(wordings, passages, split, ranking or _by_words)
+    titles = [title(p.name, p.chunk.heading) for p in passages]
     sizes = count_tokens([*titles, *(one_line(one.text) for one in found)])
     sized = [
         replace(one, tokens=size + _AROUND)
-        for one, size in zip(found, sizes[len(shown) :], strict=True)
+        for one, size in zip(found, sizes[len(passages) :], strict=True)
     ]
     heads = dict(zip(titles, sizes, strict=False))
     chosen = _chosen(sized, [(text, heads[text] + _MARKS) for text in titles], budget)
-    return _excerpts(shown, sized, chosen)
+    return _excerpts(passages, sized, chosen)
 
 
 def closest(excerpts: Sequence[Excerpt], most: int = 1) -> list[tuple[Span, str]]:
@@ -119,11 +115,6 @@ def title(name: str, heading: str) -> str:
     return " – ".join(part for part in (one_line(name), *inner) if part)
 
 
-def _roomy(passages: Sequence[Passage]) -> int:
-    """Tokens in which all passages have room, at three characters each."""
-    return sum(len(passage.chunk.text) for passage in passages) // 3
-
-
 def _split(passages: Sequence[Passage]) -> list[_Sentence]:
     """The sentences of the passages, each once, those of a passage next to each other."""
     found: dict[tuple[str, int, int], _Sentence] = {}
@@ -139,28 +130,48 @@ def _split(passages: Sequence[Passage]) -> list[_Sentence]:
     return list(found.values())
 
 
-def _weighed(
+def relevance(question: str, passages: Sequence[Passage], ranking: Ranking) -> list[float]:
+    """For each passage the log-odds that any of its sentences holds the answer."""
+    titled = [
+        Titled(title(p.name, p.chunk.heading), p.chunk.text, tuple(sentences(p.chunk.text)))
+        for p in passages
+    ]
+    return [log_sum(scores) for scores in ranking(question, titled)]
+
+
+def _ranked(
     wordings: Sequence[str],
     passages: Sequence[Passage],
     found: Sequence[_Sentence],
-    seen: Sequence[PassageSpans],
-    nearness: Nearness | None,
+    ranking: Ranking,
 ) -> list[_Sentence]:
-    """The sentences with the odds that they hold the answer."""
-    held = [stems(one.text) for one in found]
-    about = [stems(f"{p.name} {p.chunk.heading}") for p in passages]
-    weights = [rarity(telling(wording), held) for wording in wordings]
-    headed = [f"{passages[one.passage].chunk.heading}. {one_line(one.text)}" for one in found]
-    near = nearness(headed) if nearness and found else [0.0] * len(found)
-    weighed = []
-    for one, words, nearby in zip(found, held, near, strict=True):
-        titles = about[one.passage]
-        share = max(_share(weight, words, titles) for weight in weights)
-        prior = math.log(max(passages[one.passage].score, 1e-6))
-        odds = _READ * _read(one, passages, seen) + _FOUND * prior + _NEAR * float(nearby)
-        odds += _WORDS * share
-        weighed.append(replace(one, odds=odds))
+    """The sentences with the odds that the ranker gives them, for the wording that suits best."""
+    places: list[list[int]] = [[] for _ in passages]
+    for index, one in enumerate(found):
+        places[one.passage].append(index)
+    titled = []
+    for passage, own in zip(passages, places, strict=True):
+        chunk = passage.chunk
+        spans = tuple((found[i].start - chunk.start, found[i].end - chunk.start) for i in own)
+        titled.append(Titled(title(passage.name, chunk.heading), chunk.text, spans))
+    weighed = list(found)
+    for wording in wordings:
+        for own, scores in zip(places, ranking(wording, titled), strict=True):
+            for index, odds in zip(own, scores, strict=True):
+                best = odds if wording is wordings[0] else max(odds, weighed[index].odds)
+                weighed[index] = replace(weighed[index], odds=best)
     return weighed
+
+
+def _by_words(question: str, passages: Sequence[Titled]) -> list[list[float]]:
+    """A ranking by the question's telling words, where the ranker cannot be used."""
+    held = [[stems(one.text[a:b]) for a, b in one.sentences] for one in passages]
+    weight = rarity(telling(question), [words for one in held for words in one])
+    titles = [stems(one.title) for one in passages]
+    return [
+        [_WORDS * (_share(weight, words, titled) - 0.5) for words in one]
+        for one, titled in zip(held, titles, strict=True)
+    ]
 
 
 def _share(weight: Mapping[str, float], words: Set[str], titles: Set[str]) -> float:
@@ -168,16 +179,6 @@ def _share(weight: Mapping[str, float], words: Set[str], titles: Set[str]) -> fl
     total = sum(weight.values()) or 1.0
     held = sum(w * (1.0 if k in words else 0.5 * (k in titles)) for k, w in weight.items())
     return held / total
-
-
-def _read(one: _Sentence, passages: Sequence[Passage], seen: Sequence[PassageSpans]) -> float:
-    """The reader's log-odds that a sentence of its passage answers."""
-    if one.passage >= len(seen):
-        return _LEAST_READ
-    first, spans = passages[one.passage].chunk.start, seen[one.passage]
-    start, end = one.start - first, one.end - first
-    odds = [s.log_prob - spans.no_answer for s in spans.spans if s.start < end and start < s.end]
-    return max(_LEAST_READ, log_sum(odds))
 
 
 def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budget: int) -> set[int]:

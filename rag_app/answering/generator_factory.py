@@ -14,6 +14,7 @@ from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
 from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_generator import RagAnswers
+from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.answering.untaught_generator import UntaughtGenerator
@@ -59,6 +60,7 @@ class GeneratorFactory:
 
     embedder: Embedder
     span_model: SpanModel
+    ranker: SentenceRanker
     caution: float
     terms: ChatSettings
     window: int  # tokens of a chat model whose window is not known
@@ -87,8 +89,8 @@ class GeneratorFactory:
         reader = Reader(self.span_model, 0.0)
         parts = (writer, self.embedder, self._safety())
         if choice.kind != WRITER:
-            return ChatGenerator(*parts, Grounding(reader))
-        grounding = Grounding(reader, self.caution, EMBEDDED)
+            return ChatGenerator(*parts, Grounding(reader, ranking=self.ranker.score))
+        grounding = Grounding(reader, self.caution, EMBEDDED, ranking=self.ranker.score)
         if is_taught(choice.model):
             return TaughtGenerator(*parts, grounding)
 

@@ -115,7 +115,7 @@ def _telling(text: str) -> set[str]:
     return found - STOP or found
 
 
-__all__ = ["Rewriter", "Turn", "cleaned", "rewrite_prompt", "standalone"]
+__all__ = ["Rewriter", "Turn", "cleaned", "in_conversation", "rewrite_prompt", "standalone"]
 
 # The gate, then rules, then the language model that comes with the app.
 
@@ -167,6 +167,15 @@ class Rewriter:
             return _messages(question, turns)
         shown = [(_cut(turn.question), _cut(turn.answer)) for turn in _chosen(turns)]
         return rewriting_messages(question, shown)
+
+
+def in_conversation(question: str, turns: Sequence[Turn]) -> str:
+    """A question that leans on the turn before it, with that turn: to be searched for beside the
+    question as it would stand alone, which may have been made wrongly; empty for others."""
+    if not turns or needs_context(question) < NEEDED:
+        return ""
+    last = turns[-1]
+    return " ".join(filter(None, (question, last.question, _cut(last.answer))))
 
 
 def _chosen(turns: Sequence[Turn]) -> list[Turn]:

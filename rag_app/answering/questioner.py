@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rag_app.answering import answer_language, chain, query_rewriting
@@ -29,13 +30,14 @@ from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
-from rag_app.answering.extraction import Reader
+from rag_app.answering.evidence import relevance
 from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.introductions import understood_introduction
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.prompts import Message, introduction_messages, translation_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn
+from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.table_answers import TableAnswers, WithTables
 from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, wanted
@@ -100,9 +102,9 @@ class Questioner:
         self._settings = settings
         self._router = Router(embedder)
         self._chitchat = Chitchat(self._router)
-        self._span_model = SpanModel()
+        self._ranker = SentenceRanker()
         self._workshop = GeneratorFactory(
-            embedder, self._span_model, settings.caution, terms, settings.chat_window
+            embedder, SpanModel(), self._ranker, settings.caution, terms, settings.chat_window
         )
         self._generator = (
             self._workshop.build(generator) if isinstance(generator, ModelSpec) else generator
@@ -112,6 +114,8 @@ class Questioner:
         """Load what answers, and what the documents are called. Raises ModelUnavailable."""
         self._generator.warm()
         self._router.warm()
+        with suppress(ModelUnavailable):  # then the words decide what is shown
+            self._ranker.warm()
         self._catalogue.names(self._store.documents())
 
     def introduce(self, name: str, text: str, stop: threading.Event) -> Introduction | None:
@@ -133,7 +137,7 @@ class Questioner:
         retriever: RetrieverKind = RetrieverKind.HYBRID,
     ) -> list[Passage]:
         """The k best passages for a query. Raises QuestionError."""
-        return self.retriever(k or self._settings.top_k, documents, retriever).passages(
+        return self.retriever(k or self._settings.top_k, documents, retriever, 0).passages(
             checked(query, self._chosen(documents), self._settings.max_question_characters)
         )
 
@@ -206,19 +210,21 @@ class Questioner:
     def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
         searched = self._in_documents_language(whole, asked)
+        beside = query_rewriting.in_conversation(asked.plain, asked.turns)
         by: Generator = InLanguage(
-            in_any_language(asked.by, asked.caution), asked.language, searched
+            in_any_language(asked.by, asked.caution), asked.language, searched, beside
         )
         if isinstance(asked.by, ChatGenerator):
             taught = isinstance(asked.by, TaughtGenerator)
             tables = TableAnswers(self._store, asked.by.writer, asked.caution, taught)
-            by = WithTables(by, tables, asked.readable, asked.language, computes)
+            by = WithTables(by, tables, asked.readable, asked.language, computes, searched)
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
         context = AskContext(
             asked.said,
             rewritten_query=whole if whole != asked.said else "",
             translated_query=searched,
+            in_conversation=beside,
             generator=by.name,
             remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
             locate=self._locate,
@@ -288,6 +294,9 @@ class Questioner:
             asked.stop.is_set,
         )
 
+    def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        return relevance(question, passages, self._ranker.score)
+
     def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:
             return self._store.documents()
@@ -301,7 +310,7 @@ class Questioner:
         kind: RetrieverKind = RetrieverKind.HYBRID,
         rerank: int | None = None,
     ) -> HybridRetriever:
-        """What finds passages; `rerank` of them are put in the reader's order, None: as set."""
+        """What finds passages; `rerank` of them are put in the ranker's order, None: as set."""
         reranked = self._settings.rerank if rerank is None else rerank
         return HybridRetriever(
             store=self._store,
@@ -312,7 +321,7 @@ class Questioner:
             candidates=max(self._settings.candidates, k),
             documents=None if documents is None else tuple(documents),
             catalogue=self._catalogue,
-            reranker=Reader(self._span_model, 0.0).relevance if reranked else None,
+            reranker=self._relevance if reranked else None,
             reranked=reranked,
         )
 

@@ -69,11 +69,15 @@ class TableAnswers:
         documents: Sequence[Document],
         language: str,
         cancelled: Cancelled,
+        searched: str = "",
     ) -> Draft | None:
-        """The draft with its computation; None: no query answers the question."""
+        """The draft with its computation; None: no query answers the question.
+
+        `searched`: the question in the documents' language, by which tables are chosen, too."""
         names = {document.id: document.name for document in documents}
         sheets = _sheets(documents)
-        tables = self.chosen(question, passages, names, sheets)
+        worded = f"{question} {searched}"
+        tables = self.chosen(worded, passages, names, sheets)
         if not tables:
             return None
         language = language or language_of(question)
@@ -87,7 +91,7 @@ class TableAnswers:
             self._watch(tried)
         if tried is None or tried.says_yes < self._caution:
             return None
-        if self._caution and not self._is_about(question, tried.result, sheets):
+        if self._caution and not self._is_about(worded, tried.result, sheets):
             return None
         return self._draft(tried, names, language)
 
@@ -273,10 +277,11 @@ class WithTables:
         documents: Sequence[Document],
         language: str,
         computes: bool,
+        searched: str = "",
     ) -> None:
         self._by, self._tables = by, tables
         self._documents, self._language = documents, language
-        self._computes = computes
+        self._computes, self._searched = computes, searched
 
     @property
     def name(self) -> str:
@@ -293,7 +298,7 @@ class WithTables:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
         if self._computes or wants(passages, self._documents):
             draft = self._tables.answer(
-                question, passages, self._documents, self._language, cancelled
+                question, passages, self._documents, self._language, cancelled, self._searched
             )
             if draft is not None:
                 yield from pieces(replace(draft, generator=self.name))

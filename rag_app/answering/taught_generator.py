@@ -83,10 +83,10 @@ class TaughtGenerator(ChatGenerator):
             return
         sure = heard[0] if heard else 1.0
         says_yes = 1.0 - sure if status is Status.ABSENT else sure
-        asked.signals = Signals(says_yes=says_yes)
+        asked.signals = Signals(says_yes=says_yes, ranked=asked.ranked)
         evidence = asked.evidence
         if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
-            asked.signals = Signals(evidence.score, evidence.lead, asked.near, says_yes)
+            asked.signals = replace(asked.signals, score=evidence.score, lead=evidence.lead)
         asked.chance = abstention.before(asked.signals)
         asked.shows = asked.chance >= self._grounding.caution
 
@@ -113,7 +113,8 @@ class TaughtGenerator(ChatGenerator):
             return nothing(asked, asked.chance, notes)
         told = " ".join([asked.question, *done.figures])
         draft = self._supported(asked, kept, notes, told)
-        asked.signals = replace(asked.signals, supported=draft.confidence)
+        backed = _backed(asked, draft)
+        asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
         if self._grounding.watch:
             self._grounding.watch(asked.signals)
         chance = abstention.after(asked.signals)
@@ -123,3 +124,11 @@ class TaughtGenerator(ChatGenerator):
             notes = (*draft.notes, Note(NoteKind.COMPUTED, done.steps))
             return replace(draft, confidence=chance, basis=Basis.COMPUTED, notes=notes)
         return replace(draft, confidence=chance)
+
+
+def _backed(asked: Writing, draft: Draft) -> float | None:
+    """The ranker's odds of the likeliest source of a draft; None: it has no source."""
+    odds = {
+        span: odds for one in asked.excerpts for span, odds in zip(one.spans, one.odds, strict=True)
+    }
+    return max((odds[s] for spans in draft.evidence for s in spans if s in odds), default=None)

@@ -123,7 +123,7 @@ class UntaughtGenerator(ChatGenerator):
         asked.signals = Signals(says_yes=says_yes)
         evidence = asked.evidence
         if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
-            asked.signals = Signals(evidence.score, evidence.lead, asked.near, says_yes)
+            asked.signals = Signals(evidence.score, evidence.lead, asked.ranked, says_yes)
         asked.shows = abstention.before(asked.signals) >= self._grounding.caution
 
     def _sayable(self, asked: Writing, raw: str) -> str:

@@ -40,7 +40,7 @@ __all__ = ["HybridRetriever", "Reranker", "as_langchain", "query_words", "rerank
 _WELL_NAMED = (
     0.25  # of the prior: a question names a document so well that it is searched by itself
 )
-_TRUST = 0.1  # exponent of a reranker's odds beside p(z|x) (benchmarks/LOG.md)
+_TRUST = 0.2  # exponent of a reranker's odds beside p(z|x) (benchmarks/LOG.md)
 _MOST_ODDS = 30.0
 _LARGE = 50_000  # passages of a library
 _WIDE = 10  # times the candidates, of which those of named documents are picked
@@ -84,16 +84,27 @@ class HybridRetriever(BaseRetriever):
         evidence = RankingFeatures(
             meaning, words, named, pages, weight, self._pairs(question, chunks)
         )
-        most = self.k if self.reranker is None else max(self.k, self.reranked)
-        best = ranked(list(chunks.values()), evidence.score, most)
+        best = ranked(list(chunks.values()), evidence.score, self.unread.k)
         names = {d.id: d.name for d in documents}
         shared = chances([score for _, score in best])
         found = [
             Passage(chunk, names.get(chunk.document_id, ""), chance)
             for (chunk, _), chance in zip(best, shared, strict=True)
         ]
+        return self.read([question], found)
+
+    @property
+    def unread(self) -> HybridRetriever:
+        """The same without the reranker: it gives all that the reranker would be given."""
+        if self.reranker is None:
+            return self
+        return self.model_copy(update={"reranker": None, "k": max(self.k, self.reranked)})
+
+    def read(self, wordings: Sequence[str], found: Sequence[Passage]) -> list[Passage]:
+        """The k best of what was found in the reranker's order, if there is one, for the wording
+        of the question that suits each passage best."""
         if self.reranker is not None:
-            found = rerank(question, found, self.reranker)
+            found = rerank(wordings, found, self.reranker)
         return shares(found[: self.k])
 
     def _get_relevant_documents(
@@ -194,14 +205,18 @@ def as_langchain(passage: Passage) -> LangChainDocument:
     )
 
 
-def rerank(question: str, found: Sequence[Passage], reranker: Reranker) -> list[Passage]:
-    """The passages with their chances weighed by the reranker's odds of answering, best first.
-
-    A reranker whose model is not there changes nothing."""
+def rerank(wordings: Sequence[str], found: Sequence[Passage], reranker: Reranker) -> list[Passage]:
+    """The passages in the order of `reranked`; a reranker whose model is not there changes
+    nothing."""
     try:
-        odds = reranker(question, found)
+        odds = [reranker(wording, found) for wording in wordings]
     except ModelUnavailable:
         return list(found)
+    return reranked(found, [max(those) for those in zip(*odds, strict=True)])
+
+
+def reranked(found: Sequence[Passage], odds: Sequence[float]) -> list[Passage]:
+    """The passages with their chances weighed by log-odds of answering, best first."""
     bounded = [max(-_MOST_ODDS, min(_MOST_ODDS, one)) for one in odds]
     scored = [
         replace(p, score=p.score * math.exp(_TRUST * o))

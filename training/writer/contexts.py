@@ -21,6 +21,7 @@ from rag_app.answering.prompts import (
     titling_messages,
     translation_messages,
 )
+from training.library import questions
 
 HERE = Path(__file__).resolve().parent / "examples"
 
@@ -89,9 +90,13 @@ def written() -> Iterator[Context]:
 
 def translations() -> list[Lesson]:
     """Questions to be searched in another language."""
-    return [
+    lessons = [
         Lesson(translation_messages(row["question"], row["to"]), row["translation"])
         for row in _rows("translations.jsonl")
+    ]
+    foreign = [one for one in questions() if one.english]
+    return lessons + [
+        Lesson(translation_messages(one.question, "English"), one.english) for one in foreign
     ]
 
 

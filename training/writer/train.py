@@ -135,14 +135,16 @@ class Run:
     def _packs(self) -> list[Pack]:
         tokens = tokens_of(str(self.options.tokens))
         contexts = taught(list(written()))
-        for path in self.options.spans:
-            contexts += taught(read(path))
         groups = [one.lessons for one in contexts]
         talks = [talk.lesson for one in contexts for talk in one.follow_ups]
         for some in (talks, translations(), titles()):
             groups += [some[at : at + TALKS] for at in range(0, len(some), TALKS)]
         groups += [[one] for one in introductions()]
         groups += self._queries()
+        most = round(self.options.share * len(groups))
+        groups = random.Random(self.options.seed).sample(groups, most)
+        for path in self.options.spans:
+            groups += [one.lessons for one in taught(read(path))]
         packs = [p for one in groups for p in pack(one, tokens, FIRST_WEIGHT, MOST_TOKENS)]
         return [one.padded() for one in packs]
 
@@ -220,12 +222,15 @@ class Run:
 
     def _restore(self) -> None:
         kept = self.out / "state.pt"
-        if not kept.exists():
+        goes_on = kept.exists()
+        if not goes_on and self.options.start is None:
             return
-        state = torch.load(kept, weights_only=True)
+        state = torch.load(kept if goes_on else self.options.start / kept.name, weights_only=True)
         with torch.no_grad():
             for mine, saved in zip(self.weights, state["weights"], strict=True):
                 mine.copy_(saved)
+        if not goes_on:
+            return
         self.optimizer.load_state_dict(state["optimizer"])
         self.step = state["step"]
 
@@ -238,6 +243,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--tokens", type=Path, required=True)
     parser.add_argument("--spans", type=Path, nargs="*", default=[])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="an earlier OUT whose weights are taught on")
+    parser.add_argument("--share", type=float, default=1.0, help="of all but --spans is taught")
     parser.add_argument("--lowest", type=int, default=0, help="the first layer that is adapted")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--rate", type=float, default=2e-4)

@@ -1,0 +1,179 @@
+"""Which sentences of passages hold the answer to a question: one network reads both together.
+
+A cross-encoder (Nogueira and Cho 2019) that reads question, title and passage once and scores all
+sentences of the passage: the mean of the hidden states of a sentence's tokens, and a linear head.
+It was taught as a choice among the sentences of all passages that a search found, and "none of
+them", whose score is 0; so a score is the log-odds of a sentence against "none". How it was
+trained: training/README.md."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.embedding import batches, check_sha256
+from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
+
+ABOUT = "ranker.json"
+FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
+READER = Path(str(files("rag_app") / "models" / "reader"))
+"""Tokenizer, shape and word embeddings are the reader's: both began as the same network."""
+
+WINDOW, LONGEST_QUESTION, LONGEST_TITLE = 256, 64, 40  # tokens, as in training
+NOT_READ = -20.0  # log-odds of a sentence that lies outside of the window
+_BEFORE_TEXT = ";"  # stands between title and text
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A passage with its title, and where its sentences stand in its text."""
+
+    title: str
+    text: str
+    sentences: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankerInput:
+    """`[CLS] question [SEP] title ; text [SEP]`; `owner[i]`: the sentence of token i, or -1."""
+
+    ids: list[int]
+    first: int  # position of what is not the question
+    owner: list[int]
+
+
+class RankerTokens:
+    """Questions and passages as the network reads them. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        from tokenizers import Tokenizer
+
+        self._tokenizer = Tokenizer.from_file(str(READER / "tokenizer.json"))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._cls, self._sep, self._mark = (
+            self._tokenizer.token_to_id(token) or 0 for token in ("[CLS]", "[SEP]", _BEFORE_TEXT)
+        )
+
+    def inputs(self, question: str, passages: Sequence[Titled]) -> list[RankerInput]:
+        """One of each passage; what does not fit the window is not read."""
+        texts = [question, *(one.title for one in passages), *(one.text for one in passages)]
+        encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        asked = [self._cls, *encoded[0].ids[:LONGEST_QUESTION], self._sep]
+        titles, bodies = encoded[1 : len(passages) + 1], encoded[len(passages) + 1 :]
+        made = []
+        for one, title, body in zip(passages, titles, bodies, strict=True):
+            named = [*title.ids[:LONGEST_TITLE], self._mark] if one.title else []
+            head = [*asked, *named]
+            room = WINDOW - len(head) - 1
+            owner = [-1] * len(head) + _owners(body.offsets[:room], one.sentences) + [-1]
+            made.append(RankerInput([*head, *body.ids[:room], self._sep], len(asked), owner))
+        return made
+
+
+class SentenceRanker:
+    """The network, loaded once when it is first needed. Thread-safe."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._loading = threading.Lock()
+        self._computing = threading.Lock()
+        self._network: tuple[FastBert, Any] | None = None
+        self._tokens: RankerTokens | None = None
+
+    def warm(self) -> None:
+        """Load the weights now. Raises ModelUnavailable."""
+        with self._loading:
+            if self._network is None:
+                try:
+                    self._tokens = RankerTokens()
+                    self._network = _load(self._folder)
+                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
+                    raise ModelUnavailable(
+                        f"The sentence ranker's files cannot be used ({type(error).__name__}). "
+                        "Install the app again with: make install"
+                    ) from error
+
+    def score(self, question: str, passages: Sequence[Titled]) -> list[list[float]]:
+        """For each passage the log-odds of its sentences against "none of all".
+
+        Raises ModelUnavailable."""
+        self.warm()
+        network, tokens = self._network, self._tokens
+        assert network is not None and tokens is not None
+        with self._computing:
+            given = tokens.inputs(question, passages)
+            scores = [[NOT_READ] * len(one.sentences) for one in passages]
+            for chosen, length in batches([len(one.ids) for one in given]):
+                found = _scores(network, [given[i] for i in chosen], length)
+                for index, values in zip(chosen, found, strict=True):
+                    for sentence, value in values.items():
+                        scores[index][sentence] = value
+        return scores
+
+
+def _owners(offsets: Sequence[tuple[int, int]], sentences: Sequence[tuple[int, int]]) -> list[int]:
+    """The sentence that each token lies in; -1 between them."""
+    found, at = [], 0
+    for start, end in offsets:
+        while at < len(sentences) and sentences[at][1] <= start:
+            at += 1
+        found.append(at if at < len(sentences) and sentences[at][0] < end else -1)
+    return found
+
+
+def _scores(
+    network: tuple[FastBert, Any], given: Sequence[RankerInput], length: int
+) -> list[dict[int, float]]:
+    """Of each input the score of its sentences."""
+    import torch
+
+    ids = torch.zeros((len(given), length), dtype=torch.long)
+    mask, kinds = torch.zeros_like(ids), torch.zeros_like(ids)
+    for row, one in enumerate(given):
+        size = len(one.ids)
+        ids[row, :size] = torch.tensor(one.ids)
+        mask[row, :size] = 1
+        kinds[row, one.first : size] = 1
+    bert, head = network
+    with torch.inference_mode():
+        hidden = head(bert(ids, mask, kinds).float())[..., 0].numpy()
+    return [_means(hidden[row], one.owner) for row, one in enumerate(given)]
+
+
+def _means(values: np.ndarray, owner: Sequence[int]) -> dict[int, float]:
+    """The mean of each owner's values; a linear head of means is the mean of what it gives."""
+    owners = np.asarray(owner)
+    own = owners >= 0
+    sums = np.bincount(owners[own], values[: len(owners)][own])
+    counts = np.bincount(owners[own])
+    return {int(i): float(sums[i] / counts[i]) for i in np.flatnonzero(counts)}
+
+
+def _load(folder: Path) -> tuple[FastBert, Any]:
+    import torch
+    from safetensors.torch import load_file
+    from transformers import BertConfig, BertModel
+
+    about = json.loads((folder / ABOUT).read_text("utf-8"))
+    weights = folder / "model.safetensors"
+    check_sha256(weights, about["sha256"])
+    learnt = {name: one.float() for name, one in load_file(weights).items()}
+    words = load_file(READER / "model.safetensors")[f"bert.{_WORDS}"]
+    head = torch.nn.Linear(words.shape[1], 1)
+    head.load_state_dict({name: learnt.pop(f"head.{name}") for name in ("weight", "bias")})
+    bert = BertModel(BertConfig.from_pretrained(READER), add_pooling_layer=False)
+    bert.load_state_dict({**learnt, _WORDS: words.float()})
+    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
+    return FastBert(bert.to(dtype).eval()), head.eval()
+
+
+_WORDS = "embeddings.word_embeddings.weight"

@@ -1,0 +1,141 @@
+"""Which sentences hold an answer, by the network that ships with the app."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_app.answering.evidence import relevance
+from rag_app.answering.sentence_ranker import (
+    FOLDER,
+    NOT_READ,
+    WINDOW,
+    RankerTokens,
+    SentenceRanker,
+    Titled,
+)
+from rag_app.errors import ModelUnavailable
+from rag_app.text.sentences import sentences
+from rag_app.types import Chunk, Passage
+from training.ranker.groups import Group
+from training.ranker.train import PASSAGES, Network, export, loss_of, some_of
+
+LEASE = (
+    "The Tenant shall keep the garden tidy. No part of the Property may be let to others, nor "
+    "offered to paying guests. The rent is due on the third of each month."
+)
+CLUB = "The club meets on Fridays. Guests pay two euros. Dogs stay outside."
+
+
+def titled(name, text):
+    return Titled(name, text, tuple(sentences(text)))
+
+
+@pytest.fixture(scope="module")
+def ranker():
+    return SentenceRanker()
+
+
+def best(scores, passages):
+    """The sentence with the highest score."""
+    return max(
+        (value, one.text[a:b])
+        for one, values in zip(passages, scores, strict=True)
+        for value, (a, b) in zip(values, one.sentences, strict=True)
+    )[1]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("when do I have to pay my landlord", "The rent is due on the third of each month."),
+        ("can we put the flat on airbnb", "No part of the Property may be let to others, nor "
+         "offered to paying guests."),
+        ("what does a visitor pay at the club", "Guests pay two euros."),
+    ],
+)  # fmt: skip
+def test_the_sentence_that_answers_comes_first_in_other_words_too(ranker, question, answer):
+    passages = [titled("club.txt", CLUB), titled("lease.pdf", LEASE)]
+    assert best(ranker.score(question, passages), passages) == answer
+
+
+def test_a_passage_that_answers_is_worth_more_than_one_that_does_not(ranker):
+    passages = [
+        Passage(Chunk(name, 1, 1, 0, len(text), text), name, 0.5)
+        for name, text in (("club.txt", CLUB), ("lease.pdf", LEASE))
+    ]
+    club, lease = relevance("when is the rent due", passages, ranker.score)
+    assert lease > club + 1
+
+
+def test_a_passage_is_read_alike_alone_and_among_others(ranker):
+    passages = [titled("lease.pdf", LEASE), titled("club.txt", CLUB), titled("", CLUB * 3)]
+    together = ranker.score("Who pays?", passages)
+    alone = [ranker.score("Who pays?", [one])[0] for one in passages]
+    for one, other in zip(together, alone, strict=True):
+        assert one == pytest.approx(other, abs=0.2)
+
+
+def test_what_lies_outside_of_the_window_is_not_read_and_nothing_fails(ranker):
+    long = titled("long.txt", "This is a sentence of a long text. " * 100)
+    [scores] = ranker.score("Who? " * 300, [long])
+    assert len(scores) == len(long.sentences)
+    assert scores[0] > NOT_READ == scores[-1]
+    assert ranker.score("Who?", []) == []
+    assert ranker.score("", [Titled("", "", ())]) == [[]]
+
+
+@given(st.text(max_size=120), st.text(max_size=40), st.text(max_size=900))
+@settings(max_examples=40)
+def test_every_token_belongs_to_the_sentence_in_which_it_stands(question, title, text):
+    spans = tuple(sentences(text))
+    [one] = RankerTokens().inputs(question, [Titled(title, text, spans)])
+    assert len(one.ids) == len(one.owner) <= WINDOW
+    assert set(one.owner[: one.first]) == {-1}
+    held = [owner for owner in one.owner if owner >= 0]
+    assert held == sorted(held) and all(owner < len(spans) for owner in held)
+
+
+def test_torn_weights_are_no_ranker(tmp_path):
+    shutil.copytree(FOLDER, tmp_path / "ranker")
+    file = tmp_path / "ranker" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(ModelUnavailable, match="make install"):
+        SentenceRanker(tmp_path / "ranker").warm()
+
+
+def test_in_training_a_sentence_with_the_answer_competes_with_those_without_and_with_none():
+    gold = torch.tensor([True, False, True])
+    good = loss_of(torch.tensor([5.0, -5.0, 5.0]), gold)
+    assert (
+        good
+        < loss_of(torch.tensor([5.0, -5.0, -5.0]), gold)
+        < loss_of(torch.tensor([-5.0, 5.0, -5.0]), gold)
+    )
+    nothing = torch.tensor([False, False])
+    assert loss_of(torch.tensor([-9.0, -9.0]), nothing) < 0.01
+    assert loss_of(torch.tensor([9.0, -9.0]), nothing) > 8
+
+
+def test_a_step_reads_what_answers_and_a_few_of_the_others():
+    import random
+
+    passages = tuple(titled(str(n), CLUB) for n in range(12))
+    gold = tuple((n == 11, False, False) for n in range(12))
+    chosen = some_of(Group("fact", "", "Who?", passages, gold), random.Random(1))
+    assert 11 in chosen and len(chosen) == PASSAGES
+
+
+def test_what_training_exports_scores_as_it_was_taught(tmp_path):
+    network = Network().eval()
+    export(network, tmp_path)
+    passages = [titled("lease.pdf", LEASE), titled("", CLUB)]
+    with torch.no_grad():
+        given = RankerTokens().inputs("Who pays?", passages)
+        taught = network(given, [len(one.sentences) for one in passages]).tolist()
+    served = SentenceRanker(tmp_path).score("Who pays?", passages)
+    assert [v for one in served for v in one] == pytest.approx(taught, abs=0.03)

@@ -1,0 +1,66 @@
+"""The library that was written for teaching."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rag_app.answering.arithmetic import SUM
+from rag_app.answering.prompts import Status
+from training import library
+from training.library import HERE, LibraryQuestion, found, plain, questions
+from training.writer.from_library import standing
+
+NOTE = "Flat 3. The boiler is serviced every May.\n\nFlat 4. The boiler is serviced every October."
+
+
+def asked(document="boilers.txt", evidence=("serviced every May",), status=Status.ANSWERED):
+    return LibraryQuestion(document, "fact", "when is the boiler of flat 3 serviced", "English",
+                           status, "In May.", tuple(evidence))  # fmt: skip
+
+
+def test_all_evidence_stands_in_its_document_and_all_sums_are_sums():
+    texts = {file.name: plain(file.read_text("utf-8")) for file in HERE.glob("*/documents/*")}
+    every = questions()
+    assert len(every) > 2_000 and {one.document for one in every} == set(texts)
+    for one in every:
+        absent = one.status is Status.ABSENT
+        assert absent == (not one.answer) and absent == (not one.evidence), one
+        for piece in one.evidence:
+            assert plain(piece)[:40] in texts[one.document], one
+        for expression in SUM.findall(one.answer):
+            assert set(expression) <= set("0123456789.+-*/() "), one
+
+
+def test_none_of_it_is_of_the_kitchen_table():
+    taught = {plain(one.question) for one in questions()}
+    folder = HERE.parents[1] / "benchmarks" / "kitchen_table"
+    for file in folder.glob("*/questions.jsonl"):
+        for line in file.read_text("utf-8").splitlines():
+            assert plain(json.loads(line)["question"]) not in taught
+
+
+@pytest.mark.parametrize(
+    ("evidence", "text", "expected"),
+    [
+        (["every May"], "serviced every may", Status.ANSWERED),
+        (["every May"], "serviced every october", Status.ABSENT),
+        (["every May", "by Tom"], "serviced every may", None),
+    ],
+)
+def test_whether_a_text_answers_is_told_by_the_evidence(evidence, text, expected):
+    assert standing(asked(evidence=evidence), text) is expected
+
+
+def test_what_nothing_answers_is_never_answered():
+    assert standing(asked(evidence=(), status=Status.ABSENT), "anything") is Status.ABSENT
+
+
+def test_questions_are_searched_as_the_app_searches(tmp_path, monkeypatch):
+    folder = tmp_path / "home" / "documents"
+    folder.mkdir(parents=True)
+    (folder / "boilers.txt").write_text(NOTE, "utf-8")
+    monkeypatch.setattr(library, "HERE", tmp_path)
+    [(one, passages)] = list(found([asked()], 5))
+    assert passages[0].name == "boilers.txt" and all(one.held(plain(passages[0].chunk.text)))

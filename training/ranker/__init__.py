@@ -1,0 +1,1 @@
+"""How the sentence ranker is made: from questions with their evidence to its weights."""

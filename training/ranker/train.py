@@ -1,0 +1,232 @@
+"""Teach the sentence ranker which sentences hold an answer.
+
+    python -m training.ranker.train --data DATA --out rag_app/models/sentence_ranker --work WORK
+
+`--data`: folder with `train/*.jsonl.gz`, as for the reader, from whose weights it begins. Groups
+are made once and kept in WORK. A softmax over all sentences of a question's passages and "none of
+them" (score 0): each sentence that holds the answer against all that do not. Every fifth document
+of the library is kept aside; how well its questions' sentences are found is printed at the end."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import pickle
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
+from torch import Tensor, nn
+
+from rag_app.answering.sentence_ranker import ABOUT, NOT_READ, READER, RankerInput, RankerTokens
+from rag_app.retrieval.embedding import MiniLmEmbedder
+from training.library import questions
+from training.ranker.groups import Group, of_contexts, of_library, of_spans
+from training.writer.contexts import written
+
+PASSAGES = 5  # of a group that are read in a step; those with the answer first
+AT_ONCE = 6  # groups of a step
+TIMES = 2  # that the library is gone through
+CONTEXTS, SPANS = 1_500, 1_000  # groups of the other two kinds
+RATE, WARM = 1.2e-4, 50
+HELD = 5  # of so many documents of the library one is kept aside
+_ROWS, _WIDTH = 8, 32  # shapes of batches: each new one costs a second
+_WORDS = "bert.embeddings.word_embeddings.weight"
+
+
+class Network(nn.Module):
+    """The reader's encoder, whose word embeddings stay as they are, and a head for sentences."""
+
+    def __init__(self) -> None:
+        from transformers import BertModel
+
+        super().__init__()
+        self.bert = BertModel.from_pretrained(
+            READER,
+            add_pooling_layer=False,
+            attn_implementation="eager",
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            dtype=torch.float32,
+        )
+        self.head = nn.Linear(self.bert.config.hidden_size, 1)
+        nn.init.normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+        self.bert.embeddings.word_embeddings.weight.requires_grad_(False)
+
+    def forward(self, given: Sequence[RankerInput], sizes: Sequence[int]) -> Tensor:
+        """The scores of all sentences of all inputs, in order; `sizes`: how many each has."""
+        base = np.cumsum([0, *sizes])
+        width = self.bert.config.hidden_size
+        sums, counts = torch.zeros(int(base[-1]), width), torch.zeros(int(base[-1]))
+        order = sorted(range(len(given)), key=lambda i: -len(given[i].ids))
+        with torch.autocast("cpu", torch.bfloat16):
+            for at in range(0, len(order), _ROWS):
+                part = order[at : at + _ROWS]
+                ids, mask, kinds, owner = _tensors([given[i] for i in part], base[part])
+                hidden = self.bert(ids, mask, kinds).last_hidden_state
+                inside = owner >= 0
+                sums = sums.index_add(0, owner[inside], hidden[inside].float())
+                counts = counts.index_add(0, owner[inside], torch.ones(int(inside.sum())))
+        scores = self.head(sums / counts.clamp(min=1)[:, None])[:, 0].float()
+        read: Tensor = scores.masked_fill(counts == 0, NOT_READ)
+        return read
+
+
+def _tensors(given: Sequence[RankerInput], base: np.ndarray) -> tuple[Tensor, ...]:
+    length = -(-max(len(one.ids) for one in given) // _WIDTH) * _WIDTH
+    ids = torch.zeros(_ROWS, length, dtype=torch.long)
+    mask, kinds, owner = torch.zeros_like(ids), torch.zeros_like(ids), torch.full_like(ids, -1)
+    mask[:, 0] = 1
+    for row, (one, first) in enumerate(zip(given, base, strict=True)):
+        size = len(one.ids)
+        ids[row, :size] = torch.tensor(one.ids)
+        mask[row, :size] = 1
+        kinds[row, one.first : size] = 1
+        own = torch.tensor(one.owner)
+        owner[row, :size] = torch.where(own >= 0, own + int(first), own)
+    return ids, mask, kinds, owner
+
+
+def loss_of(scores: Tensor, gold: Tensor) -> Tensor:
+    """What each sentence with the answer loses to all without it and to "none"; without any such
+    sentence, what "none" loses to them."""
+    rest = torch.logsumexp(torch.cat([torch.zeros(1), scores[~gold]]), 0)
+    if not gold.any():
+        return rest
+    right = scores[gold]
+    return (torch.logaddexp(right, rest) - right).mean()
+
+
+def some_of(group: Group, rng: random.Random) -> list[int]:
+    """The passages that are read in a step: those with the answer, and of the first others."""
+    right = [i for i, gold in enumerate(group.gold) if any(gold)]
+    others = [i for i, gold in enumerate(group.gold) if not any(gold)][: 2 * PASSAGES]
+    rng.shuffle(others)
+    chosen = right[:PASSAGES] + others[: max(1, PASSAGES - len(right))]
+    rng.shuffle(chosen)
+    return [i for i in chosen if group.passages[i].sentences]
+
+
+def train(groups: Sequence[Group], tokens: RankerTokens, seed: int) -> Network:
+    """One way through the groups."""
+    torch.manual_seed(seed)
+    rng = random.Random(seed)
+    network = Network()
+    learning = [p for p in network.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learning, 0.0, (0.9, 0.99), weight_decay=0.01, fused=True)
+    order = rng.sample(range(len(groups)), len(groups))
+    steps = len(order) // AT_ONCE
+    losses: list[float] = []
+    read, began = 0, time.monotonic()
+    for step in range(steps):
+        falling = (steps - step) / steps * 1.2
+        for part in optimizer.param_groups:
+            part["lr"] = RATE * min(1.0, (step + 1) / WARM, max(0.02, falling))
+        total = torch.zeros(())
+        for index in order[step * AT_ONCE : (step + 1) * AT_ONCE]:
+            group = groups[index]
+            chosen = some_of(group, rng)
+            given = tokens.inputs(group.question, [group.passages[i] for i in chosen])
+            scores = network(given, [len(group.passages[i].sentences) for i in chosen])
+            gold = torch.tensor([g for i in chosen for g in group.gold[i]], dtype=torch.bool)
+            total = total + loss_of(scores, gold) / AT_ONCE
+            read += sum(len(one.ids) for one in given)
+        torch.autograd.backward(total)
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(float(total.detach()))
+        if step % 50 == 49:
+            speed = read / (time.monotonic() - began)
+            print(
+                f"{step + 1}/{steps} loss {np.mean(losses):.3f}, {speed:.0f} tokens/s", flush=True
+            )
+            losses = []
+    return network
+
+
+@torch.no_grad()
+def judge(network: Network, groups: Sequence[Group], tokens: RankerTokens) -> dict[str, float]:
+    """How often all that is wanted is among the first k, and how well "none" is told apart."""
+    hits: Counter[int] = Counter()
+    right: list[bool] = []
+    best: list[float] = []
+    for group in groups:
+        given = tokens.inputs(group.question, group.passages)
+        scores = network(given, [len(one.sentences) for one in group.passages])
+        gold = torch.tensor([g for one in group.gold for g in one], dtype=torch.bool)
+        right.append(bool(gold.any()))
+        best.append(float(torch.logsumexp(scores, 0)))
+        if right[-1]:
+            place = torch.argsort(torch.argsort(-scores))[gold]
+            hits.update(k for k in (1, 3, 5, 8, 12) if int(place.max()) < k)
+    answered = max(1, sum(right))
+    found = {f"all among {k}": hits[k] / answered for k in (1, 3, 5, 8, 12)}
+    return found | {"told apart (AUROC)": float(roc_auc_score(right, best))}
+
+
+def export(network: Network, folder: Path) -> None:
+    """Weights in 16 bits, without the word embeddings, which are the reader's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {
+        name.removeprefix("bert."): one.detach().half().contiguous()
+        for name, one in network.state_dict().items()
+        if name != _WORDS
+    }
+    file = folder / "model.safetensors"
+    save_file(state, file)
+    about = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def made(data: Path, work: Path) -> dict[str, list[Group]]:
+    """The groups by kind, made once."""
+    kept = work / "groups.pickle"
+    if not kept.exists():
+        work.mkdir(parents=True, exist_ok=True)
+        embedder = MiniLmEmbedder()
+        groups = {
+            "library": list(of_library(questions())),
+            "contexts": list(of_contexts(list(written()), embedder)),
+            "spans": list(of_spans(data, embedder)),
+        }
+        kept.write_bytes(pickle.dumps(groups))
+    found: dict[str, list[Group]] = pickle.loads(kept.read_bytes())
+    return found
+
+
+def main(argv: Sequence[str]) -> Any:
+    """Train and export; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True, help="where the groups are kept")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(argv)
+    groups = made(given.data, given.work)
+    names = sorted({one.document for one in groups["library"]})
+    held = set(names[HELD - 1 :: HELD])
+    rng = random.Random(given.seed)
+    taught = [one for one in groups["library"] if one.document not in held] * TIMES
+    taught += rng.sample(groups["contexts"], min(CONTEXTS, len(groups["contexts"])))
+    taught += rng.sample(groups["spans"], min(SPANS, len(groups["spans"])))
+    tokens = RankerTokens()
+    network = train(taught, tokens, given.seed)
+    export(network, given.out)
+    aside = [one for one in groups["library"] if one.document in held]
+    print(json.dumps(judge(network, aside, tokens), indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
