@@ -75,9 +75,16 @@ def test_a_passage_that_answers_is_worth_more_than_one_that_does_not(ranker):
 def test_a_passage_is_read_alike_alone_and_among_others(ranker):
     passages = [titled("lease.pdf", LEASE), titled("club.txt", CLUB), titled("", CLUB * 3)]
     together = ranker.score("Who pays?", passages)
-    alone = [ranker.score("Who pays?", [one])[0] for one in passages]
+    alone = [SentenceRanker().score("Who pays?", [one])[0] for one in passages]
     for one, other in zip(together, alone, strict=True):
         assert one == pytest.approx(other, abs=0.2)
+
+
+def test_what_was_read_once_is_not_read_again(ranker, monkeypatch):
+    passages = [titled("lease.pdf", LEASE), titled("club.txt", CLUB)]
+    first = ranker.score("Which day?", passages)
+    monkeypatch.setattr(ranker, "_read", lambda _, new: pytest.fail("again") if new else [])
+    assert ranker.score("Which day?", passages[::-1]) == first[::-1]
 
 
 def test_what_lies_outside_of_the_window_is_not_read_and_nothing_fails(ranker):

@@ -132,11 +132,12 @@ def _split(passages: Sequence[Passage]) -> list[_Sentence]:
 
 def relevance(question: str, passages: Sequence[Passage], ranking: Ranking) -> list[float]:
     """For each passage the log-odds that any of its sentences holds the answer."""
-    titled = [
-        Titled(title(p.name, p.chunk.heading), p.chunk.text, tuple(sentences(p.chunk.text)))
-        for p in passages
-    ]
-    return [log_sum(scores) for scores in ranking(question, titled)]
+    return [log_sum(scores) for scores in ranking(question, list(map(_titled, passages)))]
+
+
+def _titled(passage: Passage) -> Titled:
+    chunk = passage.chunk
+    return Titled(title(passage.name, chunk.heading), chunk.text, tuple(sentences(chunk.text)))
 
 
 def _ranked(
@@ -146,21 +147,15 @@ def _ranked(
     ranking: Ranking,
 ) -> list[_Sentence]:
     """The sentences with the odds that the ranker gives them, for the wording that suits best."""
-    places: list[list[int]] = [[] for _ in passages]
-    for index, one in enumerate(found):
-        places[one.passage].append(index)
-    titled = []
-    for passage, own in zip(passages, places, strict=True):
-        chunk = passage.chunk
-        spans = tuple((found[i].start - chunk.start, found[i].end - chunk.start) for i in own)
-        titled.append(Titled(title(passage.name, chunk.heading), chunk.text, spans))
-    weighed = list(found)
+    titled = list(map(_titled, passages))
+    best: dict[tuple[int, int], float] = {}
     for wording in wordings:
-        for own, scores in zip(places, ranking(wording, titled), strict=True):
-            for index, odds in zip(own, scores, strict=True):
-                best = odds if wording is wordings[0] else max(odds, weighed[index].odds)
-                weighed[index] = replace(weighed[index], odds=best)
-    return weighed
+        for index, (one, scores) in enumerate(zip(titled, ranking(wording, titled), strict=True)):
+            first = passages[index].chunk.start
+            for (start, _), odds in zip(one.sentences, scores, strict=True):
+                place = (index, first + start)
+                best[place] = max(odds, best.get(place, odds))
+    return [replace(one, odds=best[one.passage, one.start]) for one in found]
 
 
 def _by_words(question: str, passages: Sequence[Titled]) -> list[list[float]]:

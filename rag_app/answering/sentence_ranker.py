@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -28,6 +29,7 @@ READER = Path(str(files("rag_app") / "models" / "reader"))
 """Tokenizer, shape and word embeddings are the reader's: both began as the same network."""
 
 WINDOW, LONGEST_QUESTION, LONGEST_TITLE = 256, 64, 40  # tokens, as in training
+_KNOWN = 256  # pairs of question and passage whose scores are kept: each is asked for twice
 NOT_READ = -20.0  # log-odds of a sentence that lies outside of the window
 _BEFORE_TEXT = ";"  # stands between title and text
 
@@ -88,6 +90,7 @@ class SentenceRanker:
         self._computing = threading.Lock()
         self._network: tuple[FastBert, Any] | None = None
         self._tokens: RankerTokens | None = None
+        self._known: OrderedDict[tuple[str, Titled], tuple[float, ...]] = OrderedDict()
 
     def warm(self) -> None:
         """Load the weights now. Raises ModelUnavailable."""
@@ -107,17 +110,26 @@ class SentenceRanker:
 
         Raises ModelUnavailable."""
         self.warm()
+        with self._computing:
+            new = [one for one in dict.fromkeys(passages) if (question, one) not in self._known]
+            for one, scores in zip(new, self._read(question, new), strict=True):
+                self._known[question, one] = scores
+            found = [list(self._known[question, one]) for one in passages]
+            while len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
+        return found
+
+    def _read(self, question: str, passages: Sequence[Titled]) -> list[tuple[float, ...]]:
         network, tokens = self._network, self._tokens
         assert network is not None and tokens is not None
-        with self._computing:
-            given = tokens.inputs(question, passages)
-            scores = [[NOT_READ] * len(one.sentences) for one in passages]
-            for chosen, length in batches([len(one.ids) for one in given]):
-                found = _scores(network, [given[i] for i in chosen], length)
-                for index, values in zip(chosen, found, strict=True):
-                    for sentence, value in values.items():
-                        scores[index][sentence] = value
-        return scores
+        given = tokens.inputs(question, passages)
+        scores = [[NOT_READ] * len(one.sentences) for one in passages]
+        for chosen, length in batches([len(one.ids) for one in given]):
+            found = _scores(network, [given[i] for i in chosen], length)
+            for index, values in zip(chosen, found, strict=True):
+                for sentence, value in values.items():
+                    scores[index][sentence] = value
+        return list(map(tuple, scores))
 
 
 def _owners(offsets: Sequence[tuple[int, int]], sentences: Sequence[tuple[int, int]]) -> list[int]:
