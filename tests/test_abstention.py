@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 from rag_app.answering.abstention import Signals, after, before
 
-GOOD = Signals(score=6.0, lead=4.0, near=0.8, says_yes=0.97, confirms=0.97, supported=1.0)
-BAD = Signals(score=-6.0, lead=0.1, near=0.2, says_yes=0.2, confirms=0.3, supported=0.0)
+GOOD = Signals(
+    score=6.0, lead=4.0, ranked=4.0, says_yes=0.97, confirms=0.97, supported=1.0, backed=4.0
+)
+BAD = Signals(
+    score=-6.0, lead=0.1, ranked=-4.0, says_yes=0.2, confirms=0.3, supported=0.0, backed=-4.0
+)
 
 
 @pytest.mark.parametrize("chance", [before, after])
@@ -33,10 +37,7 @@ numbers = st.none() | st.floats(allow_nan=True, allow_infinity=True)
 chances = st.none() | st.floats(0, 1)
 
 
-cosines = st.none() | st.floats(-1, 1)
-
-
-@given(st.builds(Signals, numbers, numbers, cosines, chances, chances, chances))
+@given(st.builds(Signals, numbers, numbers, numbers, chances, chances, chances, numbers))
 def test_whatever_is_known_the_chance_is_one(signals):
     for chance in (before(signals), after(signals)):
         assert 0.0 <= chance <= 1.0 and not math.isnan(chance)
@@ -45,6 +46,6 @@ def test_whatever_is_known_the_chance_is_one(signals):
 @given(chances, chances)
 def test_a_surer_writer_never_lowers_the_chance(a, b):
     low, high = sorted((a or 0.0, b or 0.0))
-    less = Signals(score=0.0, near=0.5, says_yes=low, confirms=low, supported=1.0)
-    more = Signals(score=0.0, near=0.5, says_yes=high, confirms=high, supported=1.0)
+    less = Signals(score=0.0, ranked=0.5, says_yes=low, confirms=low, supported=1.0)
+    more = Signals(score=0.0, ranked=0.5, says_yes=high, confirms=high, supported=1.0)
     assert after(less) <= after(more)
