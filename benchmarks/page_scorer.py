@@ -168,7 +168,7 @@ def _asked(given: argparse.Namespace, seconds: dict[str, list[float]]) -> list[S
         ids = {document.name: document.id for document in library.documents()}
         for one in read_asked(given.questions):
             within = None if one.within is None else [ids[name] for name in one.within]
-            plain = library.retriever(PASSAGES, within)
+            plain = library.retriever(PASSAGES, within, rerank=0)
             parts = {name: getattr(plain, name) for name in type(plain).model_fields}
             looking = Looking(**parts)
             looking.embedder.embed_query(one.question)  # warm

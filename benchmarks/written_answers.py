@@ -38,13 +38,15 @@ from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import EMBEDDED, Grounding
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Writer
-from rag_app.answering.query_rewriting import Turn, standalone
+from rag_app.answering.query_rewriting import Turn, in_conversation, standalone
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
+from rag_app.retrieval.ranking import fused
+from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.types import Chunk, Passage
 from training import metrics
@@ -70,6 +72,7 @@ class Asked:
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
     golds: tuple[str, ...] = ()
+    beside: str = ""  # with the turn before it, if it leans on that
 
     def right(self, answer: str) -> bool:
         """Whether an answer that was given is the wanted one."""
@@ -109,9 +112,17 @@ def of_kitchen(folders: Sequence[Path], half: str) -> Iterator[Asked]:
                 continue
             turns = tuple(Turn(t["question"], t.get("answer", "")) for t in row["turns"])
             asked = standalone(row["question"], turns) if turns else row["question"]
-            found = tuple(library.search(asked, READ))
+            beside = in_conversation(row["question"], turns)
+            found = _found(library.retriever(READ), [asked, *filter(None, [beside])])
             must, must_not = tuple(row["must"]), tuple(row["must_not"])
-            yield Asked(row["id"], row["kind"], asked, found, must, must_not)
+            yield Asked(row["id"], row["kind"], asked, found, must, must_not, beside=beside)
+
+
+def _found(retriever: HybridRetriever, wordings: Sequence[str]) -> tuple[Passage, ...]:
+    """As the app's chain finds passages."""
+    lists = [retriever.unread.passages(wording) for wording in wordings]
+    best = fused(lists, [1.0] * len(lists), retriever.unread.k)
+    return tuple(retriever.read(wordings, best))
 
 
 def of_squad(file: Path, most: int) -> Iterator[Asked]:
@@ -176,7 +187,9 @@ class Desk:
         began, first = time.perf_counter(), 0.0
         self._known.signals = Signals()
         draft = None
-        for piece in self._generator.generate(asked.question, asked.passages, lambda: False):
+        for piece in self._generator.generate(
+            asked.question, asked.passages, lambda: False, in_conversation=asked.beside
+        ):
             first = first or time.perf_counter() - began
             draft = piece.draft
         assert draft is not None

@@ -452,7 +452,8 @@ class Library(DocumentLibrary):
         kind: RetrieverKind = RetrieverKind.HYBRID,
         rerank: int | None = None,
     ) -> HybridRetriever:
-        """What finds passages, for any LangChain chain; the reader reorders `rerank` of them."""
+        """What finds passages, for any LangChain chain; the ranker puts `rerank` of them in order,
+        None: as set."""
         return self._questioner.retriever(k, documents, kind, rerank)
 
     def search(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_app.answering.extraction import SpanEvidence
-from rag_app.answering.span_model import PassageSpans, ScoredSpan, SpanAnswer, Vote
+from rag_app.answering.span_model import SpanAnswer, Vote
 from rag_app.types import Chunk, Draft, Passage, Span
 
 FERRY = "The ferry costs four euros. Bicycles travel free of charge on the ferry."
@@ -19,8 +19,7 @@ class SureReader:
 
     def evidence(self, question, passages):
         at = FERRY.index("four")
-        seen = PassageSpans((ScoredSpan(at, at + 4, self._odds),), 0.0)
-        return SpanEvidence((seen,), (SpanAnswer((Vote(0, at, at + 4, 0.0),), self._odds),))
+        return SpanEvidence((SpanAnswer((Vote(0, at, at + 4, 0.0),), self._odds),))
 
     def drafted(self, question, passages, evidence):
         """What a reader quotes."""

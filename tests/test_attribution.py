@@ -19,7 +19,7 @@ def passage(text, name="lease.pdf"):
 
 def sources(said, text=LEASE, asked=""):
     found = passage(text)
-    excerpts = gather(asked or said, [found], lambda texts: [9] * len(texts), 900)
+    excerpts = gather([asked or said], [found], lambda texts: [9] * len(texts), 900)
     judged = support_in(said, excerpts, WordEmbedder(), asked)
     return [[text[s.start - 20 : s.end - 20] for s in one.evidence] for one in judged]
 

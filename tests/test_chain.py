@@ -134,3 +134,29 @@ def test_who_is_stopped_between_two_words_does_not_claim_that_nothing_was_found(
         )
     )
     assert [type(event).__name__ for event in said] == ["Sources", "Delta"]
+
+
+def test_passages_are_put_in_order_by_the_wordings_that_count_in_full(retriever):
+    read: list[str] = []
+
+    def dogs_first(question: str, found: Sequence[Passage]) -> list[float]:
+        read.append(question)
+        return [30.0 * ("Dogs" in p.chunk.text) for p in found]
+
+    context = AskContext(
+        "and they?", rewritten_query="cats?", in_conversation="cats? and they?", generator="x"
+    )
+    asked = retriever.model_copy(update={"reranker": dogs_first, "k": 1})
+    events = list(chain.ask(context, asked, ScriptedGenerator("A."), lambda: False))
+    assert read == ["cats?", "cats? and they?"]  # not as it was typed, which counts little
+    [passage] = events[0].passages
+    assert passage.chunk.text == "Dogs bark." and passage.score == pytest.approx(1.0)
+
+
+def test_a_reranker_that_makes_no_sense_puts_nothing_first(retriever):
+    def broken(question: str, found: Sequence[Passage]) -> list[float]:
+        return [float("nan") if "Dogs" in p.chunk.text else 0.0 for p in found]
+
+    asked = retriever.model_copy(update={"reranker": broken})
+    assert [p.chunk.text for p in asked.passages("dogs")][-1] == "Dogs bark."
+    assert asked.read([], asked.unread.passages("dogs"))

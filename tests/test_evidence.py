@@ -111,3 +111,15 @@ def test_a_reply_is_understood_as_it_was_taught():
         text = "" if status is Status.ABSENT else "The ferry costs four euros."
         assert understood(said_as(status, text)) == (status, text)
     assert understood("Ans") is None and understood("The ferry") is None
+
+
+def test_what_suits_the_turn_before_is_shown_but_is_no_likelier_for_that():
+    def ranking(question, passages):
+        wanted = "nothing" if "Kids" in question else "shop"
+        return [[9.0 if wanted in one.text[a:b] else -1.0 for a, b in one.sentences]
+                for one in passages]  # fmt: skip
+
+    places = [passage(FERRY), passage(MUSEUM, "e")]
+    found = gather(["And a shop?"], places, count, 14, ranking, "And a shop? Kids?")
+    assert "Children pay nothing." in shown(found) and "There is a shop." in shown(found)
+    assert [text for _, text in closest(found)] == ["There is a shop."]

@@ -8,7 +8,7 @@ from rag_app.answering.chat_generator import Grounding
 from rag_app.answering.generation import FIRST, Writer
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.taught_generator import TaughtGenerator
-from rag_app.errors import ChatModelError
+from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.types import Basis, NoteKind
 from tests.fakes import WordEmbedder
 from tests.ferries import FERRY, PASSAGE, QUESTION, SureReader
@@ -34,10 +34,10 @@ class Scripted:
             yield AIMessageChunk(f" {word}" if place or begun else word, response_metadata=about)
 
 
-def written(model, reader, caution, question=QUESTION, watch=None, passages=(PASSAGE,)):
+def written(model, reader, caution, question=QUESTION, watch=None, passages=(PASSAGE,), ranking=None):
     writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
     embedder = WordEmbedder()
-    grounding = Grounding(reader, caution, watch=watch)
+    grounding = Grounding(reader, caution, watch=watch, ranking=ranking)
     generator = TaughtGenerator(writer, embedder, QuoteGenerator(embedder, 0.0), grounding)
     pieces = list(generator.generate(question, passages, lambda: False))
     return "".join(piece.text for piece in pieces), pieces[-1].draft
@@ -129,3 +129,24 @@ def test_of_a_question_in_another_language_the_reader_says_nothing():
 def test_no_passages_no_answer():
     _, draft = written(Scripted("Answer: Four.", 0.9), SureReader(4.0), 0.3, passages=())
     assert draft.abstained and draft.closest is None
+
+
+def test_without_the_ranker_the_words_choose_what_is_shown():
+    def torn(question, passages):
+        raise ModelUnavailable("torn")
+
+    known = []
+    model = Scripted("Answer: The ferry costs four euros.", 0.97)
+    _, draft = written(model, SureReader(4.0), 0.3, watch=known.append, ranking=torn)
+    assert not draft.abstained and known[-1].ranked is None and known[-1].backed is None
+
+
+def test_a_source_that_the_ranker_trusts_raises_the_chance():
+    def ranking(odds):
+        return lambda question, passages: [[odds for _ in one.sentences] for one in passages]
+
+    def chance(odds):
+        model = Scripted("Answer: The ferry costs four euros.", 0.97)
+        return written(model, SureReader(4.0), 0.0, ranking=ranking(odds))[1].confidence
+
+    assert chance(5.0) > chance(-5.0)

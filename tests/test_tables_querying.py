@@ -215,6 +215,9 @@ def test_a_result_is_cut_at_the_limit_and_says_so(store, file):
         (["pass", "p", "fail", "fair", "f"], {"pass": 1, "p": 1, "fail": 1, "fair": 1, "f": 1}),
         (["a", "b", "c"], {"a": 1, "b": 1, "c": 1}),
         (list("abcdefgh"), dict.fromkeys("abcdefgh", 1)),
+        (["1", "2", "1a", "2b", "3c"], {"1": 1, "2": 1, "1a": 1, "2b": 1, "3c": 1}),
+        (["A", "absent"], {"a": 1, "absent": 1}),
+        (["no", "n", "not yet"], {"no": 1, "n": 1, "not yet": 1}),
     ],
 )
 def test_a_letter_is_the_word_of_another_row_where_a_column_says_one_of_two(

@@ -57,7 +57,7 @@ def test_what_nothing_answers_is_never_answered():
     assert standing(asked(evidence=(), status=Status.ABSENT), "anything") is Status.ABSENT
 
 
-def test_questions_are_searched_as_the_app_searches(tmp_path, monkeypatch):
+def test_questions_are_searched_in_a_library_of_the_documents(tmp_path, monkeypatch):
     folder = tmp_path / "home" / "documents"
     folder.mkdir(parents=True)
     (folder / "boilers.txt").write_text(NOTE, "utf-8")

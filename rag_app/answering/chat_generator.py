@@ -70,7 +70,7 @@ class Writing:
     evidence: SpanEvidence | None
     language: str = ""
     in_conversation: str = ""  # with the turn before it, if it leans on that
-    ranked: float = 0.0  # log-odds that any sentence holds the answer
+    ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()
     known: frozenset[str] = frozenset()  # figures that may be said
     signals: Signals = field(default_factory=Signals)
@@ -229,7 +229,7 @@ class ChatGenerator:
             return None
         try:
             return reader.evidence(question, passages)
-        except ModelUnavailable:  # the words and their meaning are left
+        except ModelUnavailable:  # the ranker and the writer are left
             return None
 
     def _asked(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
@@ -253,13 +253,17 @@ class ChatGenerator:
         asked.show(self._excerpts(asked, count, most))
 
     def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:
-        wordings = [*asked.wordings, *filter(None, [asked.in_conversation])]
-        try:
-            found = gather(wordings, asked.passages, count, most, self._grounding.ranking)
-        except ModelUnavailable:  # the words are left
-            found = gather(wordings, asked.passages, count, most)
-        asked.ranked = log_sum([odds for one in found for odds in one.odds])
-        return found
+        given = (asked.wordings, asked.passages, count, most)
+        ranking, beside = self._grounding.ranking, asked.in_conversation
+        if ranking is not None:
+            try:
+                found = gather(*given, ranking, beside)
+            except ModelUnavailable:  # the words are left
+                pass
+            else:
+                asked.ranked = log_sum([odds for one in found for odds in one.odds])
+                return found
+        return gather(*given, beside=beside)
 
     def _matched(
         self, text: str, notes: tuple[Note, ...], judge: Callable[[], list[Supported]]

@@ -79,23 +79,26 @@ def gather(
     count_tokens: CountTokens,
     budget: int,
     ranking: Ranking | None = None,
+    beside: str = "",
 ) -> tuple[Excerpt, ...]:
     """The likeliest sentences with their neighbours, about `budget` tokens at most.
 
     `wordings`: the question, in one language or more; what suits one of them is enough. Without a
-    ranking its words decide. The likeliest place comes last: a small model heeds most what it has
-    just read."""
-    split = _split(passages)
-    found = _ranked(wordings, passages, split, ranking or _by_words)
+    ranking its words decide. What suits the wording `beside` them is shown, too, but is no likelier
+    to hold the answer for that. The likeliest place comes last: a small model heeds most what it
+    has just read."""
+    ranking = ranking or _by_words
+    found = _ranked(wordings, passages, _split(passages), ranking)
+    wanted = _ranked([*wordings, beside], passages, found, ranking) if beside else found
     titles = [title(p.name, p.chunk.heading) for p in passages]
     sizes = count_tokens([*titles, *(one_line(one.text) for one in found)])
     sized = [
         replace(one, tokens=size + _AROUND)
-        for one, size in zip(found, sizes[len(passages) :], strict=True)
+        for one, size in zip(wanted, sizes[len(passages) :], strict=True)
     ]
     heads = dict(zip(titles, sizes, strict=False))
     chosen = _chosen(sized, [(text, heads[text] + _MARKS) for text in titles], budget)
-    return _excerpts(passages, sized, chosen)
+    return _excerpts(passages, found, chosen)
 
 
 def closest(excerpts: Sequence[Excerpt], most: int = 1) -> list[tuple[Span, str]]:

@@ -14,7 +14,6 @@ from enum import StrEnum
 
 from rag_app.answering.generation import Cancelled, Piece, apart, pieces
 from rag_app.answering.span_model import (
-    PassageSpans,
     SpanAnswer,
     SpanModel,
     Vote,
@@ -107,7 +106,6 @@ _FARTHEST = 10.0  # a lead over the second answer that counts no more when it gr
 class SpanEvidence:
     """What the reader made of all passages, the most probable answer first."""
 
-    seen: tuple[PassageSpans, ...]
     answers: tuple[SpanAnswer, ...]
 
     @property
@@ -135,10 +133,6 @@ class Reader:
     def warm(self) -> None:
         """Load the weights now. Raises ModelUnavailable."""
         self._model.warm()
-
-    def relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
-        """For each passage the log-odds that it answers: a score to rerank by."""
-        return [seen.margin for seen in self._model.read(question, _texts(passages))]
 
     def generate(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
@@ -175,7 +169,7 @@ class Reader:
             _weighed(question, answer, held)
             for answer in marginal(texts, seen, [p.score for p in passages])
         ]
-        return SpanEvidence(tuple(seen), tuple(sorted(answers, key=lambda a: -a.log_odds)))
+        return SpanEvidence(tuple(sorted(answers, key=lambda a: -a.log_odds)))
 
 
 class _Held:

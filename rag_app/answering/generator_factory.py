@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rag_app.answering.answer_language import AnyLanguage
 from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
@@ -60,11 +60,11 @@ class GeneratorFactory:
 
     embedder: Embedder
     span_model: SpanModel
-    ranker: SentenceRanker
     caution: float
     terms: ChatSettings
     window: int  # tokens of a chat model whose window is not known
     safety: str = "reader"  # answers where a model fails
+    ranker: SentenceRanker = field(default_factory=SentenceRanker)
 
     def build(self, choice: ModelSpec) -> Generator:
         """The generator of a choice; nothing is loaded or connected yet."""
@@ -89,7 +89,7 @@ class GeneratorFactory:
         reader = Reader(self.span_model, 0.0)
         parts = (writer, self.embedder, self._safety())
         if choice.kind != WRITER:
-            return ChatGenerator(*parts, Grounding(reader, ranking=self.ranker.score))
+            return ChatGenerator(*parts, Grounding(ranking=self.ranker.score))
         grounding = Grounding(reader, self.caution, EMBEDDED, ranking=self.ranker.score)
         if is_taught(choice.model):
             return TaughtGenerator(*parts, grounding)

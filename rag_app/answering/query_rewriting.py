@@ -175,7 +175,11 @@ def in_conversation(question: str, turns: Sequence[Turn]) -> str:
     if not turns or needs_context(question) < NEEDED:
         return ""
     last = turns[-1]
-    return " ".join(filter(None, (question, last.question, _cut(last.answer))))
+    said = _SOURCE.sub("", last.answer)
+    return " ".join(filter(None, (question, _cut(last.question), _cut(said))))
+
+
+_SOURCE = re.compile(r" ?\[\d+\]")  # the number of a source
 
 
 def _chosen(turns: Sequence[Turn]) -> list[Turn]:

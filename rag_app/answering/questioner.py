@@ -104,7 +104,8 @@ class Questioner:
         self._chitchat = Chitchat(self._router)
         self._ranker = SentenceRanker()
         self._workshop = GeneratorFactory(
-            embedder, SpanModel(), self._ranker, settings.caution, terms, settings.chat_window
+            *(embedder, SpanModel(), settings.caution, terms, settings.chat_window),
+            ranker=self._ranker,
         )
         self._generator = (
             self._workshop.build(generator) if isinstance(generator, ModelSpec) else generator
@@ -274,7 +275,8 @@ class Questioner:
         named = self._meant(task, asked)
         documents = named.documents or asked.readable
         task = replace(task, naming=named.words, among=len(asked.readable))
-        within = asked.retriever.model_copy(update={"documents": tuple(d.id for d in documents)})
+        ids = tuple(document.id for document in documents)
+        within = asked.retriever.model_copy(update={"documents": ids, "reranker": None})
         desk = TaskRunner(self._store, self._vectors, self._embedder)
         context = AskContext(
             asked.said,

@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from rag_app.answering.span_model import FOLDER as READER
+from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import batches, check_sha256
 from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
 
 ABOUT = "ranker.json"
 FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
-READER = Path(str(files("rag_app") / "models" / "reader"))
-"""Tokenizer, shape and word embeddings are the reader's: both began as the same network."""
+# Tokenizer, shape and word embeddings are the reader's: both began as the same network.
 
 WINDOW, LONGEST_QUESTION, LONGEST_TITLE = 256, 64, 40  # tokens, as in training
 _KNOWN = 256  # pairs of question and passage whose scores are kept: each is asked for twice
@@ -58,7 +59,7 @@ class RankerTokens:
     def __init__(self) -> None:
         from tokenizers import Tokenizer
 
-        self._tokenizer = Tokenizer.from_file(str(READER / "tokenizer.json"))
+        self._tokenizer = Tokenizer.from_str((READER / "tokenizer.json").read_text("utf-8"))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._cls, self._sep, self._mark = (
@@ -115,6 +116,8 @@ class SentenceRanker:
             for one, scores in zip(new, self._read(question, new), strict=True):
                 self._known[question, one] = scores
             found = [list(self._known[question, one]) for one in passages]
+            for one in passages:
+                self._known.move_to_end((question, one))
             while len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
         return found
@@ -178,11 +181,13 @@ def _load(folder: Path) -> tuple[FastBert, Any]:
     about = json.loads((folder / ABOUT).read_text("utf-8"))
     weights = folder / "model.safetensors"
     check_sha256(weights, about["sha256"])
+    check(READER)
     learnt = {name: one.float() for name, one in load_file(weights).items()}
     words = load_file(READER / "model.safetensors")[f"bert.{_WORDS}"]
-    head = torch.nn.Linear(words.shape[1], 1)
+    # Said in full: what loads another model meanwhile changes the default for a while.
+    head = torch.nn.Linear(words.shape[1], 1, dtype=torch.float32)
     head.load_state_dict({name: learnt.pop(f"head.{name}") for name in ("weight", "bias")})
-    bert = BertModel(BertConfig.from_pretrained(READER), add_pooling_layer=False)
+    bert = BertModel(BertConfig.from_pretrained(READER), add_pooling_layer=False).float()
     bert.load_state_dict({**learnt, _WORDS: words.float()})
     dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
     return FastBert(bert.to(dtype).eval()), head.eval()

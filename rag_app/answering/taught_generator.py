@@ -128,6 +128,8 @@ class TaughtGenerator(ChatGenerator):
 
 def _backed(asked: Writing, draft: Draft) -> float | None:
     """The ranker's odds of the likeliest source of a draft; None: it has no source."""
+    if asked.ranked is None:
+        return None
     odds = {
         span: odds for one in asked.excerpts for span, odds in zip(one.spans, one.odds, strict=True)
     }

@@ -69,7 +69,7 @@ def _words(text: str) -> list[str]:
 
 
 RETRIEVERS = ("tf-idf", "bm25", "dense", "hybrid", "hybrid+rerank")
-DEFAULT = RETRIEVERS[:4]  # the reader takes its time
+DEFAULT = RETRIEVERS[:4]  # the ranker takes its time
 _PASSAGES = 3 * DEPTHS[-1]  # so that the deepest recall has its pages, though some repeat
 _RERANKED = 20
 

@@ -35,7 +35,7 @@ from rag_app.storage.vectors import VectorIndex
 from rag_app.text.languages import is_english
 from rag_app.types import Chunk, Document, Passage, RetrieverKind, of_documents
 
-__all__ = ["HybridRetriever", "Reranker", "as_langchain", "query_words", "rerank"]
+__all__ = ["HybridRetriever", "Reranker", "as_langchain", "in_order_of", "query_words", "rerank"]
 
 _WELL_NAMED = (
     0.25  # of the prior: a question names a document so well that it is searched by itself
@@ -206,18 +206,20 @@ def as_langchain(passage: Passage) -> LangChainDocument:
 
 
 def rerank(wordings: Sequence[str], found: Sequence[Passage], reranker: Reranker) -> list[Passage]:
-    """The passages in the order of `reranked`; a reranker whose model is not there changes
+    """The passages in the order of the odds; a reranker whose model is not there changes
     nothing."""
     try:
         odds = [reranker(wording, found) for wording in wordings]
     except ModelUnavailable:
         return list(found)
-    return reranked(found, [max(those) for those in zip(*odds, strict=True)])
+    best = [max(those) for those in zip(*odds, strict=True)]
+    return in_order_of(best, found) if best else list(found)
 
 
-def reranked(found: Sequence[Passage], odds: Sequence[float]) -> list[Passage]:
+def in_order_of(odds: Sequence[float], found: Sequence[Passage]) -> list[Passage]:
     """The passages with their chances weighed by log-odds of answering, best first."""
-    bounded = [max(-_MOST_ODDS, min(_MOST_ODDS, one)) for one in odds]
+    told = [-_MOST_ODDS if math.isnan(one) else one for one in odds]
+    bounded = [max(-_MOST_ODDS, min(_MOST_ODDS, one)) for one in told]
     scored = [
         replace(p, score=p.score * math.exp(_TRUST * o))
         for p, o in zip(found, bounded, strict=True)

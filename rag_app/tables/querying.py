@@ -172,17 +172,16 @@ class TableDatabase:
     def _write_out(self, table: str, column: str) -> None:
         """In a column that says one of two things, a letter becomes the word that it stands for:
         "y" is the "yes" of another row. What is shown of a row comes from the document."""
-        sql = (
-            f'SELECT DISTINCT lower("{column}") FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 5'
-        )
-        found = [str(value) for (value,) in self._connection.execute(sql).fetchall()]
+        sql = f'SELECT DISTINCT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 12'
+        found = {str(one).lower(): one for (one,) in self._connection.execute(sql).fetchall()}
         letters = [value for value in found if len(value) == 1]
-        words = [value for value in found if len(value) > 1]
-        if len(words) > 2 or not all(sum(w[0] == one for w in words) == 1 for one in letters):
+        words = {value[0]: value for value in found if len(value) > 1}
+        if len(found) != len(letters) + 2 or not letters or not {*letters} <= words.keys():
             return
-        for word in words:
+        for letter in letters:
             self._connection.execute(
-                f'UPDATE "{table}" SET "{column}" = ? WHERE lower("{column}") = ?', [word, word[0]]
+                f'UPDATE "{table}" SET "{column}" = ? WHERE lower("{column}") = ?',
+                [found[words[letter]], letter],
             )
 
     def run(self, sql: str) -> Result:

@@ -68,10 +68,11 @@ def questions() -> list[LibraryQuestion]:
 def found(
     asked: Sequence[LibraryQuestion], most: int
 ) -> Iterator[tuple[LibraryQuestion, list[Passage]]]:
-    """What the app finds for each question when all documents are in one library, best first."""
+    """What the app finds for each question when all documents are in one library, before the
+    ranker puts it in order."""
     with (
         tempfile.TemporaryDirectory() as place,
-        Library(Settings.load(data_dir=Path(place), rerank=0)) as library,
+        Library(Settings.load(data_dir=Path(place))) as library,
     ):
         files = sorted(HERE.glob("*/documents/*"))
         added = [library.add(file.name, file.read_bytes()) for file in files]

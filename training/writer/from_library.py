@@ -14,6 +14,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rag_app.answering.chat_generator import EMBEDDED
@@ -21,7 +22,7 @@ from rag_app.answering.evidence import Excerpt, gather, relevance
 from rag_app.answering.prompts import Status
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.retrieval.embedding import MiniLmEmbedder
-from rag_app.retrieval.retriever import reranked
+from rag_app.retrieval.retriever import rerank
 from training.library import LibraryQuestion, found, plain, questions
 from training.writer.contexts import Asked, Context, write
 
@@ -55,8 +56,7 @@ def contexts(budget: int, seed: int) -> list[Context]:
     for one, passages in found(rng.sample(every, len(every)), FOUND):
         if one in asked:
             continue
-        odds = relevance(one.wordings[-1], passages, ranker.score)
-        best = reranked(passages, odds)[:READ]
+        best = rerank(one.wordings, passages, partial(relevance, ranking=ranker.score))[:READ]
         count = embedder.count_tokens
         parts = shown(gather(one.wordings, best, count, budget, ranker.score))
         text = plain("\n".join(f"{title}\n{body}" for title, body in parts))
