@@ -13,11 +13,12 @@ from offices import docx, opendocument, packed, paragraph, pptx, shape, xlsx
 from old_offices import compound, slides, word
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, UnsupportedFormat
-from rag_app.reading import READERS, detect
+from rag_app.reading import detect
 from rag_app.reading.archive import Archive, count_members
 from rag_app.reading.formats import reader
 from rag_app.reading.limits import MAX_MEMBERS, Limits
 from rag_app.reading.sandbox import Sandbox
+from rag_app.text.formats import FORMATS
 
 ODT = opendocument("text", "<text:p>The words of a text.</text:p>")
 SAMPLES = {
@@ -201,4 +202,4 @@ def test_every_family_reads_in_the_sandbox(tmp_path):
 
 
 def test_every_reader_is_a_suffix_with_a_dot():
-    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in READERS)
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in FORMATS)

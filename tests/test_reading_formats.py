@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
+from offices import packed
 from pdfs import pdf
 
 from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
-from rag_app.reading import READERS, detect
+from rag_app.reading import detect
 from rag_app.reading.formats import NAMES, reader
+from rag_app.reading.limits import Limits
+from rag_app.text.formats import FORMATS, Format
+from rag_app.text.page_names import at_the_beginning, how_many, page_name
+from rag_app.types import Page, Reading
 
 
 @pytest.fixture
@@ -18,7 +26,7 @@ def file(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("suffix", READERS)
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_every_format_has_a_reader(suffix):
     assert callable(reader(suffix))
 
@@ -153,5 +161,50 @@ def test_a_web_page_called_pdf_is_a_failed_download(file):
 
 def test_files_worth_offering_have_names_once():
     assert len(set(NAMES)) == len(NAMES)
-    assert set(READERS) <= set(NAMES)
+    assert set(FORMATS) <= set(NAMES)
     assert {".docm", ".htm", ".py"} <= set(NAMES)
+
+
+def read_poem(path, *, limits, password, on_page):
+    verses = path.read_text("latin-1").split("\n\n")
+    return Reading(tuple(Page(number, verse) for number, verse in enumerate(verses, 1)))
+
+
+@pytest.fixture
+def poems(monkeypatch):
+    """A format more: a record and a function."""
+    module = ModuleType("rag_app.reading.poems")
+    module.read_poem = read_poem
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def add(**known):
+        poem = Format(".poem", "poems:read_poem", (".ode",), unit="verse", **known)
+        monkeypatch.setitem(FORMATS, poem.suffix, poem)
+
+    return add
+
+
+@pytest.mark.parametrize(
+    ("known", "data", "name"),
+    [
+        ({"start": rb"%(POEM|ODE)"}, b"%ODE\0 to joy", "a.txt"),
+        ({"by_name": True}, b"O joy", "a.poem"),
+        ({"by_name": True}, b"O joy", "a.ODE"),
+        ({"parts": ("verses.xml",)}, packed({"verses.xml": "O joy"}), "a"),
+        ({"media": (b"text/poem",)}, packed({"mimetype": "text/poem"}), "a.docx"),
+        ({"torn": b"verses.xml"}, packed({"verses.xml": "O joy"})[:50], "a.zip.part"),
+    ],
+)
+def test_a_format_that_was_added_is_detected(file, poems, known, data, name):
+    poems(**known)
+    assert detect(file(data), name) == ".poem"
+
+
+def test_a_format_that_was_added_is_read_and_its_pages_named(file, poems):
+    poems(by_name=True)
+    path = file(b"O joy\n\nO spark")
+    read = reader(detect(path, "joy.ode"))
+    pages = read(path, limits=Limits(), password=None, on_page=None).pages
+    assert [page.text for page in pages] == ["O joy", "O spark"]
+    assert how_many("joy.ode", len(pages)) == "2 verses"
+    assert at_the_beginning(page_name("joy.ode", pages[1].number)) == "Verse 2"

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from rag_app.cli import entry
-from rag_app.reading import NAMES, READERS
+from rag_app.reading import NAMES
 from rag_app.settings import Settings
+from rag_app.text.formats import FORMATS
 from scripts import draw_tree
 
 ROOT = Path(__file__).parent.parent
@@ -143,7 +144,7 @@ def test_formats_and_their_page_agree():
     [rows] = re.findall(r"^\| suffixes .*?\n\n", page, re.MULTILINE | re.DOTALL)
     first = (row.split("|")[1] for row in rows.strip().splitlines())
     told = set(re.findall(r"`(\.\w+)`", "".join(first)))
-    assert told == set(READERS)
+    assert told == set(FORMATS)
     [others] = re.findall(r"^Taken for one of these:.*?\n\n", page, re.MULTILINE | re.DOTALL)
     assert set(re.findall(r"`(\.\w+)`", others)) <= set(NAMES)
 

@@ -11,9 +11,9 @@ import pytest
 from round_trips import QUESTION, SENTENCE, Case, cases
 
 from rag_app.library import Library
-from rag_app.reading import READERS
 from rag_app.reading.formats import PICTURES
 from rag_app.settings import Settings
+from rag_app.text.formats import FORMATS
 from rag_app.types import Citation, Finished, Status
 from tests.fakes import WordEmbedder
 
@@ -78,4 +78,4 @@ def test_its_section_is_known(library, case):
 
 def test_every_format_is_here():
     here = {"." + case.name.rpartition(".")[2] for case in CASES}
-    assert set(READERS) - set(PICTURES) - here == set()
+    assert set(FORMATS) - set(PICTURES) - here == set()

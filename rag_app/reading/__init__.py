@@ -2,6 +2,6 @@
 
 Importing this package is cheap: a parser is loaded by the process that uses it."""
 
-from rag_app.reading.formats import LOCKABLE, NAMES, READERS, detect
+from rag_app.reading.formats import LOCKABLE, NAMES, detect
 
-__all__ = ["LOCKABLE", "NAMES", "READERS", "detect"]
+__all__ = ["LOCKABLE", "NAMES", "detect"]

@@ -1,6 +1,4 @@
-"""Which formats can be read, and which one a file is in.
-
-A new format is one line in READERS and one function with the signature of `Reader`."""
+"""Which format a file is in, and its reader; what is known of each stands in `text/formats.py`."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
 from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.plain_text import is_text
+from rag_app.text.formats import FORMATS, all_that, format_of
 from rag_app.types import Reading
 
 # What a file is, told from its bytes: its name may lie.
@@ -24,58 +23,11 @@ from rag_app.types import Reading
 A_ZIP = "a ZIP archive"
 _LOOKED_AT = 1 << 20  # bytes of a part that says what the file is
 _TYPES = "[Content_Types].xml"
-_MAIN = re.compile(
-    rb"(wordprocessingml|ms-word|spreadsheetml|ms-excel|presentationml|ms-powerpoint)"
-    rb"\.[\w.]{1,60}\.main(?:\+xml)?\""
-)
-_OFFICE = {
-    b"wordprocessingml": ".docx",
-    b"ms-word": ".docx",
-    b"spreadsheetml": ".xlsx",
-    b"ms-excel": ".xlsx",
-    b"presentationml": ".pptx",
-    b"ms-powerpoint": ".pptx",
-}
-_MIME = {
-    b"application/epub+zip": ".epub",
-    b"application/vnd.oasis.opendocument.text": ".odt",
-    b"application/vnd.oasis.opendocument.spreadsheet": ".ods",
-    b"application/vnd.oasis.opendocument.presentation": ".odp",
-    b"application/vnd.oasis.opendocument.graphics": ".odp",
-    b"application/vnd.oasis.opendocument.text-master": ".odt",
-    b"application/vnd.oasis.opendocument.text-web": ".odt",
-    b"application/vnd.sun.xml.writer": ".odt",
-    b"application/vnd.sun.xml.impress": ".odp",
-}
 _MANIFEST = "META-INF/manifest.xml"
-_PARTS = (
-    ("word/document.xml", ".docx"),
-    ("xl/workbook.xml", ".xlsx"),
-    ("xl/workbook.bin", ".xlsx"),
-    ("ppt/presentation.xml", ".pptx"),
-    ("META-INF/container.xml", ".epub"),
-)
-_AT_HEAD = (
-    (b"word/", ".docx"),
-    (b"xl/", ".xlsx"),
-    (b"ppt/", ".pptx"),
-    (b"application/epub+zip", ".epub"),
-    (b"opendocument.text", ".odt"),
-    (b"opendocument.spreadsheet", ".ods"),
-    (b"opendocument.presentation", ".odp"),
-)
-_AT_START = (
-    (b"\x89PNG\r\n\x1a\n", ".png"),
-    (b"\xff\xd8\xff", ".jpg"),
-    (b"II*\x00", ".tiff"),
-    (b"MM\x00*", ".tiff"),
-    (b"II+\x00\x08\x00\x00\x00", ".tiff"),
-    (b"MM\x00+\x00\x08\x00\x00", ".tiff"),
-    (b"GIF87a", ".gif"),
-    (b"GIF89a", ".gif"),
-)
-PICTURES = (".png", ".jpg", ".tiff", ".gif", ".bmp", ".webp")
-_BMP_HEADERS = (12, 40, 52, 56, 64, 108, 124)  # their lengths: "BM" alone begins many a text
+PICTURES = all_that(lambda each: each.picture)
+LOCKABLE = all_that(lambda each: each.lockable)
+# Of files worth offering.
+NAMES = tuple(name for each in FORMATS.values() for name in (each.suffix, *each.aliases))
 _PHOTOS = {
     **dict.fromkeys([b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1"], "HEIC"),
     **dict.fromkeys([b"avif", b"avis"], "AVIF"),
@@ -113,7 +65,8 @@ def zip_kind(path: Path) -> str:
     Raises DamagedFile if it cannot be opened, or LimitReached."""
     with Archive(path, Limits()) as archive:
         found = _by_types(archive) or _by_mime(archive)
-        return found or next((suffix for part, suffix in _PARTS if part in archive), "")
+        named = ((each, part) for each in FORMATS.values() for part in each.parts)
+        return found or next((each.suffix for each, part in named if part in archive), "")
 
 
 def zip_guess(path: Path) -> str:
@@ -140,21 +93,25 @@ def _part(archive: Archive, name: str) -> bytes:
 
 
 def _by_types(archive: Archive) -> str:
-    found = _MAIN.search(_part(archive, _TYPES))
-    return _OFFICE[found.group(1)] if found else ""
+    kinds = {kind: each.suffix for each in FORMATS.values() for kind in each.types}
+    main = re.compile(rb'(%s)\.[\w.]{1,60}\.main(?:\+xml)?"' % b"|".join(map(re.escape, kinds)))
+    found = main.search(_part(archive, _TYPES))
+    return kinds[found.group(1)] if found else ""
 
 
 def _by_mime(archive: Archive) -> str:
+    kinds = {kind: each.suffix for each in FORMATS.values() for kind in each.media}
     said = _part(archive, "mimetype").strip().removesuffix(b"-template")
-    if said not in _MIME:
+    if said not in kinds:
         manifest = _part(archive, _MANIFEST)
-        said = next((kind for kind in _MIME if b'"' + kind in manifest), b"")
-    return _MIME.get(said, "")
+        ordered = sorted(kinds, key=lambda kind: b".sun." in kind)  # what is outdated, last
+        said = next((kind for kind in ordered if b'"' + kind in manifest), b"")
+    return kinds.get(said, "")
 
 
 def torn_zip_kind(head: bytes) -> str:
     """What the beginning of a ZIP file without its end seems to be, empty if nothing known."""
-    return next((suffix for mark, suffix in _AT_HEAD if mark in head), "")
+    return next((each.suffix for each in FORMATS.values() if each.torn and each.torn in head), "")
 
 
 def text_kind(head: bytes, suffix: str) -> str:
@@ -198,15 +155,6 @@ def _as_ascii(head: bytes) -> bytes:
     return head
 
 
-def picture_kind(head: bytes) -> str:
-    """The suffix of a picture, empty if it is none that can be read."""
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return ".webp"
-    if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:
-        return ".bmp"
-    return next((suffix for mark, suffix in _AT_START if head.startswith(mark)), "")
-
-
 def guess(head: bytes) -> str:
     """What a file that cannot be read seems to be, empty if nothing known."""
     if head[4:8] == b"ftyp":
@@ -230,86 +178,22 @@ class FormatReader(Protocol):
         ...
 
 
-_PACKAGE = "rag_app.reading"
-READERS = {
-    ".pdf": f"{_PACKAGE}.pdf:read_pdf",
-    **{suffix: f"{_PACKAGE}.images:read_image" for suffix in PICTURES},
-    ".docx": f"{_PACKAGE}.docx:read_docx",
-    ".xlsx": f"{_PACKAGE}.sheets:read_sheets",
-    ".pptx": f"{_PACKAGE}.pptx:read_pptx",
-    ".odt": f"{_PACKAGE}.opendocument:read_odt",
-    ".ods": f"{_PACKAGE}.sheets:read_sheets",
-    ".odp": f"{_PACKAGE}.opendocument:read_odp",
-    ".doc": f"{_PACKAGE}.ole:read_ole",
-    ".xls": f"{_PACKAGE}.ole:read_ole",
-    ".ppt": f"{_PACKAGE}.ole:read_ole",
-    ".rtf": f"{_PACKAGE}.rtf:read_rtf",
-    ".epub": f"{_PACKAGE}.epub:read_epub",
-    ".html": f"{_PACKAGE}.web:read_html",
-    ".mhtml": f"{_PACKAGE}.mail:read_mhtml",
-    ".eml": f"{_PACKAGE}.mail:read_eml",
-    ".msg": f"{_PACKAGE}.ole:read_ole",
-    ".mbox": f"{_PACKAGE}.mail:read_mbox",
-    ".zip": f"{_PACKAGE}.archive:read_zip",
-    ".txt": f"{_PACKAGE}.plain_text:read_text",
-    ".md": f"{_PACKAGE}.plain_text:read_markdown",
-    ".rst": f"{_PACKAGE}.plain_text:read_rst",
-    ".tex": f"{_PACKAGE}.plain_text:read_latex",
-    ".adoc": f"{_PACKAGE}.plain_text:read_asciidoc",
-    ".org": f"{_PACKAGE}.plain_text:read_org",
-    ".csv": f"{_PACKAGE}.sheets:read_delimited",
-    ".tsv": f"{_PACKAGE}.sheets:read_delimited",
-    ".json": f"{_PACKAGE}.structured:read_json",
-    ".jsonl": f"{_PACKAGE}.structured:read_json",
-    ".ipynb": f"{_PACKAGE}.structured:read_json",
-    ".xml": f"{_PACKAGE}.structured:read_xml",
-}
-
-_ALIASES = {
-    ".docm": ".docx", ".dotx": ".docx", ".dotm": ".docx",
-    ".xlsm": ".xlsx", ".xltx": ".xlsx", ".xltm": ".xlsx", ".xlsb": ".xlsx",
-    ".pptm": ".pptx", ".ppsx": ".pptx", ".ppsm": ".pptx", ".potx": ".pptx", ".potm": ".pptx",
-    ".ott": ".odt", ".ots": ".ods", ".otp": ".odp",
-    ".dot": ".doc", ".xlt": ".xls", ".pps": ".ppt", ".pot": ".ppt",
-    ".htm": ".html", ".xhtml": ".html", ".xht": ".html", ".mht": ".mhtml",
-    ".markdown": ".md", ".mdown": ".md", ".mkd": ".md", ".rest": ".rst", ".latex": ".tex",
-    ".asciidoc": ".adoc", ".asc": ".adoc", ".tab": ".tsv", ".ndjson": ".jsonl",
-    ".jpeg": ".jpg", ".jpe": ".jpg", ".jfif": ".jpg", ".tif": ".tiff", ".geojson": ".json",
-    ".nxml": ".xml", ".text": ".txt", ".log": ".txt",
-}  # fmt: skip
-# Texts of which nothing but their names says how they are to be read.
-_BY_NAME = frozenset(
-    [".md", ".rst", ".tex", ".adoc", ".org", ".csv", ".tsv", ".json", ".jsonl", ".ipynb"]
-)
-_SOURCES = (
-    ".bat", ".c", ".cc", ".cfg", ".clj", ".conf", ".cpp", ".cs", ".css", ".cxx", ".dart", ".erl",
-    ".ex", ".f90", ".go", ".gradle", ".groovy", ".h", ".hpp", ".hs", ".ics", ".ini", ".java",
-    ".jl", ".js", ".jsx", ".kt", ".lisp", ".lua", ".m", ".ml", ".nim", ".php", ".pl",
-    ".properties", ".proto", ".ps1", ".py", ".r", ".rb", ".rs", ".scala", ".scss", ".sh", ".sql",
-    ".srt", ".swift", ".tcl", ".tf", ".toml", ".ts", ".tsx", ".vb", ".vcf", ".vim", ".vtt",
-    ".yaml", ".yml", ".zig",
-)  # fmt: skip
-NAMES = tuple(dict.fromkeys([*READERS, *_ALIASES, *_SOURCES]))  # of files worth offering
-
 _TAKEN = (
     "PDF, Word, Excel, PowerPoint, OpenDocument, RTF, EPUB, web page, e-mail, table, picture and "
     "text files can be added, and ZIP archives of them."
 )
 _HEAD = 65_536  # bytes looked at
-LOCKABLE = (".pdf", ".doc", ".xls", ".ppt")  # what may ask for a password; suffixes of READERS
-_IN_A_ZIP = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub")
-_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_OLD_OFFICE = (".doc", ".xls", ".ppt", ".msg")  # one reader for all: it looks into the file
+_ZIP = b"PK\x03\x04"
 
 
 def reader(suffix: str) -> FormatReader:
-    """The reader for a suffix of READERS; its parser is loaded now."""
-    module, function = READERS[suffix].split(":")
-    return cast(FormatReader, getattr(import_module(module), function))
+    """The reader for a suffix of FORMATS; its parser is loaded now."""
+    module, function = FORMATS[suffix].reader.split(":")
+    return cast(FormatReader, getattr(import_module(f"rag_app.reading.{module}"), function))
 
 
 def detect(path: Path, name: str) -> str:
-    """The suffix in READERS that the file at `path` is to be read as; `name` is the user's for it.
+    """The suffix in FORMATS that the file at `path` is to be read as; `name` is the user's for it.
 
     Raises EmptyFile, DamagedFile, UnsupportedFormat or LimitReached."""
     with path.open("rb") as file:
@@ -319,12 +203,13 @@ def detect(path: Path, name: str) -> str:
             f"“{name}” is empty (0 bytes). Check that it was saved or copied completely."
         )
     given = Path(name).suffix.lower()
-    suffix = _ALIASES.get(given, given)
+    known = format_of(given)
+    suffix = known.suffix if known else given
     text = is_text(head, whole=len(head) < _HEAD)
     if _is_pdf(head, suffix, text):
         return ".pdf"
     kind = _kind(path, head, suffix, text)
-    if suffix == ".pdf" and kind not in (*_IN_A_ZIP, *PICTURES):
+    if suffix == ".pdf" and kind not in all_that(lambda each: each.packed or each.picture):
         raise _no_pdf(name, guess(head), text)
     if not kind:
         raise _refusal(name, _guess(path, head))
@@ -337,18 +222,16 @@ def _kind(path: Path, head: bytes, suffix: str, text: bool) -> str:
         try:
             return zip_kind(path) or (".zip" if zip_guess(path) == A_ZIP else "")
         except DamagedFile:  # its reader will say so
-            named = suffix if suffix in (*_IN_A_ZIP, ".zip") else torn_zip_kind(head)
-            return "" if suffix == ".pdf" else named
-    if head.startswith(_OLE):
-        return suffix if suffix in _OLD_OFFICE else ".doc"
-    if picture := picture_kind(head):
-        return picture
+            named = suffix in (*all_that(lambda each: each.packed), ".zip")
+            return "" if suffix == ".pdf" else suffix if named else torn_zip_kind(head)
+    if begun := all_that(lambda each: each.begins(head)):
+        return suffix if suffix in begun else begun[0]
     told = text_kind(head, suffix)
-    if told and (text or told in (".rtf", ".eml", ".mbox", ".mhtml", ".html")):
+    if told and (text or told != ".xml"):
         return told
     if not text or head.startswith(b"%!PS"):
         return ""
-    return suffix if suffix in _BY_NAME else ".txt"
+    return suffix if suffix in all_that(lambda each: each.by_name) else ".txt"
 
 
 def _guess(path: Path, head: bytes) -> str:

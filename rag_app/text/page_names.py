@@ -5,9 +5,11 @@ program turns its pages elsewhere."""
 
 from __future__ import annotations
 
+from rag_app.text.formats import FORMATS, all_that, format_of
+
 # Numbers as people say them: with their noun, and as sizes of files.
 
-TABLES = (".xlsx", ".xls", ".xlsb", ".ods", ".csv", ".tsv")
+TABLES = all_that(lambda each: each.table)
 """Suffixes of documents that are nothing but tables."""
 
 
@@ -26,19 +28,13 @@ def size(number: int) -> str:
     return f"{amount:.1f} GB"
 
 
-_UNITS = {
-    **dict.fromkeys(["pdf", "tiff", "tif"], "page"),
-    **dict.fromkeys(["png", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "webp"], "picture"),
-    **dict.fromkeys(["pptx", "pptm", "ppsx", "ppsm", "potx", "potm", "ppt", "pps", "pot"], "slide"),
-    **dict.fromkeys(["odp", "otp"], "slide"),
-}
 _ALONE = ("part", "picture")  # need no number where there is one only
-_OURS = (*dict.fromkeys(_UNITS.values()), "part", "message", "row", "rows")
 
 
 def unit(name: str) -> str:
     """What a page of a document is; `name`: the document's, or only its suffix."""
-    return _UNITS.get(name.rpartition(".")[2].lower(), "part")
+    known = format_of("." + name.rpartition(".")[2].lower())
+    return known.unit if known else "part"
 
 
 def page_name(name: str, number: int, label: str = "", total: int = 0) -> str:
@@ -74,4 +70,5 @@ def how_many(name: str, number: int) -> str:
 
 def at_the_beginning(said: str) -> str:
     """The name of a page with a capital; what a document calls it stays as it is."""
-    return said[:1].upper() + said[1:] if said.split(" ", 1)[0] in _OURS else said
+    ours = {"message", "row", "rows", *(each.unit for each in FORMATS.values())}
+    return said[:1].upper() + said[1:] if said.split(" ", 1)[0] in ours else said

@@ -1,0 +1,118 @@
+"""The formats that can be read: one record each. A new one is a record here, and a function.
+
+Knows no reader but by its name, and opens nothing: that is for the package `reading`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_OLE = rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # four formats: which one, the name or the reader says
+_OPEN, _SUN = b"application/vnd.oasis.opendocument.", b"application/vnd.sun.xml."
+_IMAGE, _SHEETS = "images:read_image", "sheets:read_sheets"
+# Read as plain text.
+_SOURCES = (
+    ".bat", ".c", ".cc", ".cfg", ".clj", ".conf", ".cpp", ".cs", ".css", ".cxx", ".dart", ".erl",
+    ".ex", ".f90", ".go", ".gradle", ".groovy", ".h", ".hpp", ".hs", ".ics", ".ini", ".java",
+    ".jl", ".js", ".jsx", ".kt", ".lisp", ".lua", ".m", ".ml", ".nim", ".php", ".pl",
+    ".properties", ".proto", ".ps1", ".py", ".r", ".rb", ".rs", ".scala", ".scss", ".sh", ".sql",
+    ".srt", ".swift", ".tcl", ".tf", ".toml", ".ts", ".tsx", ".vb", ".vcf", ".vim", ".vtt",
+    ".yaml", ".yml", ".zig",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What is known of a format. Where a file fits several, the first in the table is taken.
+
+    Texts that say in words what they are (HTML, mail …) are told apart in `reading/formats.py`."""
+
+    suffix: str
+    reader: str  # "module:function" of the package `reading`, see FormatReader
+    aliases: tuple[str, ...] = ()  # other suffixes of the same kind
+    unit: str = "part"  # what a page of it is called
+    table: bool = False  # nothing but tables
+    picture: bool = False
+    lockable: bool = False  # may ask for a password
+    by_name: bool = False  # a text of which nothing but its name says how it is to be read
+    start: bytes = b""  # a regular expression for its first bytes
+    # Of those packed in a ZIP: names in its list of content types, its media types, parts of which
+    # it has one, and what its first bytes hold, should its end be missing.
+    types: tuple[bytes, ...] = ()
+    media: tuple[bytes, ...] = ()
+    parts: tuple[str, ...] = ()
+    torn: bytes = b""
+
+    @property
+    def packed(self) -> bool:
+        """Whether its files are ZIP files."""
+        return bool(self.types or self.media or self.parts)
+
+    def begins(self, head: bytes) -> bool:
+        """Whether a file with these first bytes is in it."""
+        return bool(self.start and re.match(self.start, head, re.DOTALL))
+
+
+_LIST = (
+    Format(".pdf", "pdf:read_pdf", unit="page", lockable=True),
+    Format(".png", _IMAGE, (), "picture", picture=True, start=rb"\x89PNG\r\n\x1a\n"),
+    Format(".jpg", _IMAGE, (".jpeg", ".jpe", ".jfif"), "picture", picture=True,
+           start=rb"\xff\xd8\xff"),
+    Format(".tiff", _IMAGE, (".tif",), "page", picture=True,
+           start=rb"II\*\0|MM\0\*|II\+\0\x08\0\0\0|MM\0\+\0\x08\0\0"),
+    Format(".gif", _IMAGE, (), "picture", picture=True, start=rb"GIF8[79]a"),
+    # The length of its header is one of seven: "BM" alone begins many a text.
+    Format(".bmp", _IMAGE, (), "picture", picture=True,
+           start=rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c](?:\0{3}|\0{0,2}\Z)"),
+    Format(".webp", _IMAGE, (), "picture", picture=True, start=rb"RIFF.{4}WEBP"),
+    Format(".docx", "docx:read_docx", (".docm", ".dotx", ".dotm"), torn=b"word/",
+           types=(b"wordprocessingml", b"ms-word"), parts=("word/document.xml",)),
+    Format(".xlsx", _SHEETS, (".xlsm", ".xltx", ".xltm", ".xlsb"), table=True, torn=b"xl/",
+           types=(b"spreadsheetml", b"ms-excel"), parts=("xl/workbook.xml", "xl/workbook.bin")),
+    Format(".pptx", "pptx:read_pptx", (".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), "slide",
+           types=(b"presentationml", b"ms-powerpoint"), parts=("ppt/presentation.xml",),
+           torn=b"ppt/"),
+    Format(".epub", "epub:read_epub", media=(b"application/epub+zip",),
+           parts=("META-INF/container.xml",), torn=b"application/epub+zip"),
+    Format(".odt", "opendocument:read_odt", (".ott",), torn=b"opendocument.text",
+           media=(_OPEN + b"text", _OPEN + b"text-master", _OPEN + b"text-web", _SUN + b"writer")),
+    Format(".ods", _SHEETS, (".ots",), table=True, torn=b"opendocument.spreadsheet",
+           media=(_OPEN + b"spreadsheet",)),
+    Format(".odp", "opendocument:read_odp", (".otp",), "slide", torn=b"opendocument.presentation",
+           media=(_OPEN + b"presentation", _OPEN + b"graphics", _SUN + b"impress")),
+    Format(".doc", "ole:read_ole", (".dot",), lockable=True, start=_OLE),
+    Format(".xls", "ole:read_ole", (".xlt",), table=True, lockable=True, start=_OLE),
+    Format(".ppt", "ole:read_ole", (".pps", ".pot"), "slide", lockable=True, start=_OLE),
+    Format(".msg", "ole:read_ole", start=_OLE),
+    Format(".rtf", "rtf:read_rtf"),
+    Format(".html", "web:read_html", (".htm", ".xhtml", ".xht")),
+    Format(".mhtml", "mail:read_mhtml", (".mht",)),
+    Format(".eml", "mail:read_eml"),
+    Format(".mbox", "mail:read_mbox"),
+    Format(".zip", "archive:read_zip"),
+    Format(".txt", "plain_text:read_text", (".text", ".log", *_SOURCES)),
+    Format(".md", "plain_text:read_markdown", (".markdown", ".mdown", ".mkd"), by_name=True),
+    Format(".rst", "plain_text:read_rst", (".rest",), by_name=True),
+    Format(".tex", "plain_text:read_latex", (".latex",), by_name=True),
+    Format(".adoc", "plain_text:read_asciidoc", (".asciidoc", ".asc"), by_name=True),
+    Format(".org", "plain_text:read_org", by_name=True),
+    Format(".csv", "sheets:read_delimited", table=True, by_name=True),
+    Format(".tsv", "sheets:read_delimited", (".tab",), table=True, by_name=True),
+    Format(".json", "structured:read_json", (".geojson",), by_name=True),
+    Format(".jsonl", "structured:read_json", (".ndjson",), by_name=True),
+    Format(".ipynb", "structured:read_json", by_name=True),
+    Format(".xml", "structured:read_xml", (".nxml",)),
+)  # fmt: skip
+FORMATS = {each.suffix: each for each in _LIST}
+
+
+def all_that(holds: Callable[[Format], object]) -> tuple[str, ...]:
+    """The suffixes of the formats of which it holds."""
+    return tuple(each.suffix for each in FORMATS.values() if holds(each))
+
+
+def format_of(suffix: str) -> Format | None:
+    """The format that a suffix stands for, its own or another."""
+    also = (each for each in FORMATS.values() if suffix in each.aliases)
+    return FORMATS.get(suffix) or next(also, None)
