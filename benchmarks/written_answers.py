@@ -56,8 +56,8 @@ CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
     "_BEFORE": ("score", "ranked", "says_yes"),
     "_BEFORE_WRITER": ("says_yes", "ranked"),
-    "_AFTER": ("score", "ranked", "says_yes", "supported", "backed"),
-    "_AFTER_WRITER": ("says_yes", "ranked", "supported", "backed"),
+    "_AFTER": ("score", "says_yes", "backed"),
+    "_AFTER_WRITER": ("says_yes", "backed"),
 }
 
 

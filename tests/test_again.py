@@ -105,9 +105,7 @@ def test_a_wish_says_how_long_it_is_to_be(wish, number):
 
 def test_a_question_that_leans_on_the_turn_before_is_searched_with_it():
     turns = (Turn("who may use the crane", "Only Tom. [1]"), Turn("is it loud?", "Yes, very. [2]"))
-    assert in_conversation("and why is that?", turns) == (
-        "and why is that? is it loud? Yes, very."
-    )
+    assert in_conversation("and why is that?", turns) == ("and why is that? is it loud? Yes, very.")
 
 
 def test_a_complete_question_is_searched_alone():

@@ -34,7 +34,9 @@ class Scripted:
             yield AIMessageChunk(f" {word}" if place or begun else word, response_metadata=about)
 
 
-def written(model, reader, caution, question=QUESTION, watch=None, passages=(PASSAGE,), ranking=None):
+def written(
+    model, reader, caution, question=QUESTION, watch=None, passages=(PASSAGE,), ranking=None
+):
     writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
     embedder = WordEmbedder()
     grounding = Grounding(reader, caution, watch=watch, ranking=ranking)

@@ -44,6 +44,8 @@ def after(signals: Signals) -> float:
     if signals.confirms is not None:
         by_writer = _AFTER_CONFIRMED_WRITER
         return _chance(by_writer if signals.score is None else _AFTER_CONFIRMED, signals)
+    if signals.ranked is None:
+        return _chance(_AFTER_UNRANKED, signals)
     return _chance(_AFTER_WRITER if signals.score is None else _AFTER, signals)
 
 
@@ -79,11 +81,12 @@ def _log_odds(chance: float | None) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-_BEFORE = {"bias": -1.4, "score": 0.13, "ranked": 0.1, "says_yes": 0.55}
-_BEFORE_WRITER = {"bias": -2.57, "says_yes": 0.67}
-_AFTER = {"bias": -2.34, "score": 0.13, "ranked": 0.1, "says_yes": 0.55, "supported": 1.55}
+_BEFORE = {"bias": -1.3, "score": 0.051, "ranked": 0.07, "says_yes": 0.399}
+_BEFORE_WRITER = {"bias": -1.43, "ranked": 0.084, "says_yes": 0.408}
+_AFTER = {"bias": -0.88, "score": 0.042, "says_yes": 0.351, "backed": 0.174}
+_AFTER_WRITER = {"bias": -0.96, "says_yes": 0.357, "backed": 0.18}
+# Where the ranker cannot be used; fitted before there was one.
+_AFTER_UNRANKED = {"bias": -2.82, "says_yes": 0.55, "supported": 0.78}
 # By hand: of writers that were taught nothing and are asked whether they confirm what they said.
-_AFTER_CONFIRMED = {"bias": -1.5, "score": 0.2, "says_yes": 0.5, "confirms": 1.0}
-_AFTER_CONFIRMED |= {"supported": 1.0}
+_AFTER_CONFIRMED = {"bias": -1.5, "score": 0.2, "says_yes": 0.5, "confirms": 1.0, "supported": 1.0}
 _AFTER_CONFIRMED_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}
-_AFTER_WRITER = {"bias": -2.82, "says_yes": 0.55, "supported": 0.78}

@@ -176,7 +176,8 @@ class TableDatabase:
         found = {str(one).lower(): one for (one,) in self._connection.execute(sql).fetchall()}
         letters = [value for value in found if len(value) == 1]
         words = {value[0]: value for value in found if len(value) > 1}
-        if len(found) != len(letters) + 2 or not letters or not {*letters} <= words.keys():
+        two = len(words) == 2 == len(found) - len(letters)
+        if not two or not {*letters} <= words.keys():
             return
         for letter in letters:
             self._connection.execute(
