@@ -144,11 +144,14 @@ def test_passages_are_put_in_order_by_the_wordings_that_count_in_full(retriever)
         return [30.0 * ("Dogs" in p.chunk.text) for p in found]
 
     context = AskContext(
-        "and they?", rewritten_query="cats?", in_conversation="cats? and they?", generator="x"
+        "and they?",
+        rewritten_query="cats or dogs?",
+        in_conversation="cats? and dogs?",
+        generator="x",
     )
     asked = retriever.model_copy(update={"reranker": dogs_first, "k": 1})
     events = list(chain.ask(context, asked, ScriptedGenerator("A."), lambda: False))
-    assert read == ["cats?", "cats? and they?"]  # not as it was typed, which counts little
+    assert read == ["cats or dogs?", "cats? and dogs?"]  # not as it was typed, which counts little
     [passage] = events[0].passages
     assert passage.chunk.text == "Dogs bark." and passage.score == pytest.approx(1.0)
 

@@ -120,6 +120,6 @@ def test_what_suits_the_turn_before_is_shown_but_is_no_likelier_for_that():
                 for one in passages]  # fmt: skip
 
     places = [passage(FERRY), passage(MUSEUM, "e")]
-    found = gather(["And a shop?"], places, count, 14, ranking, "And a shop? Kids?")
+    found = gather(["And a shop?"], places, count, 24, ranking, "And a shop? Kids?")
     assert "Children pay nothing." in shown(found) and "There is a shop." in shown(found)
     assert [text for _, text in closest(found)] == ["There is a shop."]
