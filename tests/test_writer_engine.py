@@ -23,6 +23,7 @@ from rag_app.answering.engine import Form, engine_of
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.prompts import taught_messages
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import ChatModelError, SettingsError
 from rag_app.models.catalogue import SMALL
@@ -31,13 +32,11 @@ from tests.fakes import WordEmbedder
 from tests.test_chat import PASSAGES
 from tests.writers import MODELS, either, real
 
-ASKED = [
-    ("system", "You answer from the passages in one sentence."),
-    (
-        "human",
-        "[1] The ferry costs 4 euros. [2] The bus costs 2 euros.\n\nWhat does the ferry cost?",
-    ),
-]
+ASKED = taught_messages(
+    "What does the ferry cost?",
+    [("ferry.txt", "The ferry costs 4 euros."), ("bus.txt", "The bus costs 2 euros.")],
+    "English",
+)
 LONG = [("human", "Count from one to five hundred in English words, separated by commas.")]
 
 
