@@ -115,7 +115,7 @@ class Settings(BaseSettings):
         60, ge=1, le=1_000, description="candidates each index gives to the fusion"
     )
     caution: float = Field(
-        0.4, ge=0, le=1, description="confidence under which the app says that it does not know"
+        0.45, ge=0, le=1, description="confidence under which the app says that it does not know"
     )
     generator: str = Field(
         "",
