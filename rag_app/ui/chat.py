@@ -185,8 +185,6 @@ def take(library: Library) -> None:
     session = current()
     while session.typed:
         given = session.typed[0]  # a run that is broken off while files are added comes again
-        # What else is on the page speaks of the first question, of files, of another page.
-        session.redraw |= bool(given.files) or not session.conversation or not session.talking
         try:
             submit(library, given.text, given.files)
         except Exception:

@@ -58,12 +58,11 @@ def draw(library: Library) -> None:
     document_list.draw(library)
     source.draw(library)
     collection_panel.dialog(library)
-    # In a place of its own: if the field for questions had another, what is sent from it just then
-    # would belong to nothing, and be lost.
+    # In a place of its own: what follows keeps its place, and what is typed there.
     with st.container(key="before_talk"):
         _instead(library, session)
     tasks_menu.draw(library)
-    _talk(library)
+    _talk(library, session)
     if session.talking and (not session.exchanges or not library.documents()):
         welcome.draw(library)
 
@@ -83,21 +82,17 @@ def _instead(library: Library, session: Session) -> None:
         document_page.draw(library)
 
 
-@st.fragment
-def _talk(library: Library) -> None:
+def _talk(library: Library, session: Session) -> None:
     """The conversation and the field for the next question.
 
-    A part of its own: a question draws this anew, and not every row of the documents."""
-    session = current()
-    chat.take(library)
-    if session.redraw:
-        st.rerun()
+    No fragment: an answer in the making is one, and Streamlit forgets what a fragment drew just
+    before it is run again while it keeps what was drawn by the fragments inside it, which then
+    belong nowhere ("Bad delta path index")."""
     with caught(show_error):
         search = str(session.search.number) if session.search.open else ""
         shown = session.page + check_panel.stage(library) if session.page else session.about
         browser.opened(search or shown, len(session.exchanges))
         browser.end(len(session.exchanges) if session.talking else 0)
-        session.asked = _asked(session)
         if session.talking:
             chat.draw(library)
         chat.field(library)

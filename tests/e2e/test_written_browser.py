@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.conftest import serving
 from tests.e2e.test_browser import MARKER, QUOTE, drop, lighthouse, settled
 from tests.servers import Script, scripted_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 PICTURES = os.environ.get("RAG_APP_PICTURES")  # a folder: what was seen is kept there
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An app of this module's own: near tables, a model would be asked for a query first."""
+    with serving(tmp_path_factory.mktemp("written")) as address:
+        yield address
 
 
 @pytest.fixture
