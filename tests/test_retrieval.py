@@ -106,6 +106,22 @@ def test_a_reranker_without_its_model_changes_nothing(tmp_path):
     store.close()
 
 
+def test_a_reranker_is_not_asked_in_a_language_that_it_does_not_know(tmp_path):
+    store = Store(tmp_path / "s.sqlite3")
+    fill(store, 1, PAGES)
+    asked = []
+
+    def listening(question: str, found: Sequence[Passage]) -> list[float]:
+        asked.append(question)
+        return [0.0] * len(found)
+
+    plain = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    ranking = plain.model_copy(update={"reranker": listening})
+    ranking.read(["Was kostet die Fähre?", "What does the ferry cost?"], plain.passages("ferry"))
+    assert asked == ["What does the ferry cost?"]
+    store.close()
+
+
 def test_words_that_say_nothing_are_not_searched_unless_there_are_no_others():
     assert query_words("What is the ferry's price?") == (["ferry's", "price"], [])
     assert query_words("What is it?")[0] == ["what", "is", "it"]

@@ -102,9 +102,10 @@ class HybridRetriever(BaseRetriever):
 
     def read(self, wordings: Sequence[str], found: Sequence[Passage]) -> list[Passage]:
         """The k best of what was found in the reranker's order, if there is one, for the wording
-        of the question that suits each passage best."""
-        if self.reranker is not None:
-            found = rerank(wordings, found, self.reranker)
+        of the question that suits each passage best; a reranker knows English only."""
+        known = [wording for wording in wordings if is_english(wording)]
+        if self.reranker is not None and known:
+            found = rerank(known, found, self.reranker)
         return shares(found[: self.k])
 
     def _get_relevant_documents(
