@@ -37,8 +37,8 @@ from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import EMBEDDED, Grounding
 from rag_app.answering.extraction import Reader
-from rag_app.answering.generation import Writer
-from rag_app.answering.query_rewriting import Turn, in_conversation, standalone
+from rag_app.answering.generation import FollowUp, Writer
+from rag_app.answering.query_rewriting import Turn, follow_up, standalone
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
@@ -72,7 +72,7 @@ class Asked:
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
     golds: tuple[str, ...] = ()
-    beside: str = ""  # with the turn before it, if it leans on that
+    follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
 
     def right(self, answer: str) -> bool:
         """Whether an answer that was given is the wanted one."""
@@ -112,10 +112,11 @@ def of_kitchen(folders: Sequence[Path], half: str) -> Iterator[Asked]:
                 continue
             turns = tuple(Turn(t["question"], t.get("answer", "")) for t in row["turns"])
             asked = standalone(row["question"], turns) if turns else row["question"]
-            beside = in_conversation(row["question"], turns)
-            found = _found(library.retriever(READ), [asked, *filter(None, [beside])])
+            leaning = follow_up(row["question"], turns)
+            wordings = [asked, leaning.text] if leaning else [asked]
+            found = _found(library.retriever(READ), wordings)
             must, must_not = tuple(row["must"]), tuple(row["must_not"])
-            yield Asked(row["id"], row["kind"], asked, found, must, must_not, beside=beside)
+            yield Asked(row["id"], row["kind"], asked, found, must, must_not, follow_up=leaning)
 
 
 def _found(retriever: HybridRetriever, wordings: Sequence[str]) -> tuple[Passage, ...]:
@@ -188,7 +189,7 @@ class Desk:
         self._known.signals = Signals()
         draft = None
         for piece in self._generator.generate(
-            asked.question, asked.passages, lambda: False, in_conversation=asked.beside
+            asked.question, asked.passages, lambda: False, follow_up=asked.follow_up
         ):
             first = first or time.perf_counter() - began
             draft = piece.draft

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.query_rewriting import Turn, in_conversation, written_out
+from rag_app.answering.query_rewriting import Turn, follow_up, written_out
 from rag_app.answering.task_router import sentences
 
 
@@ -105,10 +105,11 @@ def test_a_wish_says_how_long_it_is_to_be(wish, number):
 
 def test_a_question_that_leans_on_the_turn_before_is_searched_with_it():
     turns = (Turn("who may use the crane", "Only Tom. [1]"), Turn("is it loud?", "Yes, very. [2]"))
-    assert in_conversation("and why is that?", turns) == ("and why is that? is it loud? Yes, very.")
+    found = follow_up("and why is that?", turns)
+    assert found is not None and found.text == "and why is that? is it loud? Yes, very."
 
 
 def test_a_complete_question_is_searched_alone():
     turns = (Turn("who may use the crane", "Only Tom."),)
-    assert in_conversation("How many hours does the Lunt project have in May 2026?", turns) == ""
-    assert in_conversation("and why is that?", ()) == ""
+    assert follow_up("How many hours does the Lunt project have in May 2026?", turns) is None
+    assert follow_up("and why is that?", ()) is None

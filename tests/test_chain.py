@@ -7,7 +7,7 @@ import pytest
 
 from rag_app.answering import chain
 from rag_app.answering.chain import AskContext
-from rag_app.answering.generation import Cancelled, Piece
+from rag_app.answering.generation import Cancelled, FollowUp, Piece
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.storage import Store
@@ -146,7 +146,7 @@ def test_passages_are_put_in_order_by_the_wordings_that_count_in_full(retriever)
     context = AskContext(
         "and they?",
         rewritten_query="cats or dogs?",
-        in_conversation="cats? and dogs?",
+        follow_up=FollowUp("cats?", "and dogs?", ""),
         generator="x",
     )
     asked = retriever.model_copy(update={"reranker": dogs_first, "k": 1})

@@ -8,8 +8,7 @@ import pytest
 
 from rag_app.answering.arithmetic import SUM
 from rag_app.answering.prompts import Status
-from training import library
-from training.library import HERE, LibraryQuestion, found, plain, questions
+from training.library import HERE, LibraryQuestion, found, plain, questions, tasks
 from training.writer.from_library import standing
 
 NOTE = "Flat 3. The boiler is serviced every May.\n\nFlat 4. The boiler is serviced every October."
@@ -31,6 +30,16 @@ def test_all_evidence_stands_in_its_document_and_all_sums_are_sums():
             assert plain(piece)[:40] in texts[one.document], one
         for expression in SUM.findall(one.answer):
             assert set(expression) <= set("0123456789.+-*/() "), one
+
+
+def test_what_is_to_be_done_rests_on_documents_that_are_there():
+    texts = {file.name: plain(file.read_text("utf-8")) for file in HERE.glob("*/documents/*")}
+    every = tasks()
+    assert len(every) > 300
+    for one in every:
+        assert one.text and {*one.documents} <= set(texts), one
+        for piece in one.evidence:
+            assert any(plain(piece)[:40] in texts[name] for name in one.documents), one
 
 
 def test_none_of_it_is_of_the_kitchen_table():
@@ -57,10 +66,9 @@ def test_what_nothing_answers_is_never_answered():
     assert standing(asked(evidence=(), status=Status.ABSENT), "anything") is Status.ABSENT
 
 
-def test_questions_are_searched_in_a_library_of_the_documents(tmp_path, monkeypatch):
+def test_questions_are_searched_in_a_library_of_the_documents(tmp_path):
     folder = tmp_path / "home" / "documents"
     folder.mkdir(parents=True)
     (folder / "boilers.txt").write_text(NOTE, "utf-8")
-    monkeypatch.setattr(library, "HERE", tmp_path)
-    [(one, passages)] = list(found([asked()], 5))
+    [(one, passages)] = list(found(folder.parent, [asked()], 5))
     assert passages[0].name == "boilers.txt" and all(one.held(plain(passages[0].chunk.text)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.extraction import Reader
-from rag_app.answering.generation import Cancelled, Generator, Piece, apart, pieces
+from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece, apart, pieces
 from rag_app.answering.quotes import TOKEN, QuoteGenerator, rarity, stem, telling
 from rag_app.answering.summarisation import tells
 from rag_app.retrieval.retriever import query_words
@@ -46,9 +46,11 @@ def language_of_task(wish: str) -> str:
     return found.group(1) if found and found.group(1) in LANGUAGES else ""
 
 
-def wished(wish: str, language: str) -> str:
-    """What a chat model is told: the wish, and the language it is to be carried out in."""
-    return f"{wish}\n\nWrite the answer in {language}." if language else wish
+def language_into(wish: str) -> str:
+    """The language into which something is to be translated: the last one that the wish names, by
+    its English name; empty if it names none."""
+    named = [word for word in re.findall(r"[^\W\d_]+", wish.title()) if word in LANGUAGES]
+    return named[-1] if named else ""
 
 
 class InLanguage:
@@ -58,11 +60,15 @@ class InLanguage:
     words are the documents' own, a note says that they cannot."""
 
     def __init__(
-        self, generator: Generator, language: str, searched: str = "", in_conversation: str = ""
+        self,
+        generator: Generator,
+        language: str,
+        searched: str = "",
+        follow_up: FollowUp | None = None,
     ) -> None:
         self.name = generator.name
         self._generator, self._language = generator, language
-        self._searched, self._in_conversation = searched, in_conversation
+        self._searched, self._follow_up = searched, follow_up
 
     def warm(self) -> None:
         """Load what it needs now. Raises ModelUnavailable."""
@@ -79,7 +85,7 @@ class InLanguage:
                 cancelled,
                 self._language,
                 self._searched,
-                self._in_conversation,
+                self._follow_up,
             )
             return
         if not self._language:

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from rag_app.answering.generation import Cancelled, Generator, Piece
+from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.ranking import fused
 from rag_app.retrieval.retriever import HybridRetriever
@@ -122,7 +122,7 @@ class AskContext:
     task: Task = Task.QUESTION
     rewritten_query: str = ""  # empty: it was searched for as it was typed
     translated_query: str = ""  # in the documents' language, if the question is in another
-    in_conversation: str = ""  # with the turn before it, if the question leans on that
+    follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
     generator: str = ""  # the name of what was asked to answer
     remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
     locate: Locate = lambda citation: citation
@@ -138,8 +138,8 @@ class AskContext:
         found = {self.query: 1.0}
         if self.translated_query:
             found[self.translated_query] = 1.0
-        if self.in_conversation:
-            found[self.in_conversation] = 1.0
+        if self.follow_up:
+            found[self.follow_up.text] = 1.0
         return {self.question: _AS_TYPED} | found
 
 

@@ -17,6 +17,7 @@ from rag_app.answering.extraction import Reader, SpanEvidence
 from rag_app.answering.figures import invented, known_figures
 from rag_app.answering.generation import (
     Cancelled,
+    FollowUp,
     Generator,
     Messages,
     Piece,
@@ -69,7 +70,7 @@ class Writing:
     passages: Sequence[Passage]
     evidence: SpanEvidence | None
     language: str = ""
-    in_conversation: str = ""  # with the turn before it, if it leans on that
+    follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()
     known: frozenset[str] = frozenset()  # figures that may be said
@@ -80,12 +81,16 @@ class Writing:
     def show(self, excerpts: tuple[Excerpt, ...]) -> None:
         """These are what the model sees; with the question they hold all figures it may say."""
         texts = [text for one in excerpts for text in (one.title, *one.texts)]
+        asked = [self.question, self.follow_up.text] if self.follow_up else [self.question]
         self.excerpts = excerpts
-        self.known = frozenset(known_figures("\n".join([self.question, *texts])))
+        self.known = frozenset(known_figures("\n".join([*asked, *texts])))
 
 
 class ChatGenerator:
     """A chat model as a generator."""
+
+    reads: int | None = None
+    """Tokens of documents that a task is carried out with; None: all of them, part by part."""
 
     def __init__(
         self,
@@ -111,18 +116,18 @@ class ChatGenerator:
         cancelled: Cancelled,
         language: str = "",
         searched: str = "",
-        in_conversation: str = "",
+        follow_up: FollowUp | None = None,
     ) -> Iterator[Piece]:
         """Yield pieces as they are written, then the draft with its sources.
 
         `language`: of the answer, by its English name; empty: the question's. `searched`: the
         question in the documents' language, by which their sentences are weighed, too; so is
-        `in_conversation`: with the turn before it."""
+        `follow_up`: as it was typed, with the turn before it."""
         if not passages:
             yield Piece(draft=Draft((), (), 0.0, abstained=True))
             return
         asked = self._begun(question, passages, language, searched)
-        asked.in_conversation = in_conversation
+        asked.follow_up = follow_up
         known = self._known(asked)
         if known is not None:
             yield from pieces(known)
@@ -172,9 +177,14 @@ class ChatGenerator:
         return Writing(question, wordings, passages, evidence, language or language_of(question))
 
     def compose(
-        self, messages: Messages, sources: Sources, otherwise: Otherwise, cancelled: Cancelled
+        self,
+        asked: Sequence[Messages],
+        sources: Sources,
+        otherwise: Otherwise,
+        cancelled: Cancelled,
     ) -> Iterator[Piece]:
-        """The same for any messages, the sources being looked for when the text is there."""
+        """The same for any messages, the replies to which are paragraphs of one text; its sources
+        are looked for when it is there."""
 
         def close(raw: str, notes: tuple[Note, ...]) -> Draft:
             text = finished(raw)
@@ -182,8 +192,19 @@ class ChatGenerator:
                 return Draft((), (), 0.0, abstained=True, notes=notes)
             return self._matched(text, notes, lambda: support(text, sources(text), self._embedder))
 
-        replies = self.writer.write(messages, cancelled)
-        yield from self._composed(replies, shown, close, otherwise, cancelled)
+        replies = self._in_turn(asked, cancelled)
+        yield from self._composed(replies, shown, close, otherwise, cancelled, len(asked))
+
+    def _in_turn(self, asked: Sequence[Messages], cancelled: Cancelled) -> Iterator[str]:
+        """The replies to several messages, one behind the other, as far as they are."""
+        before = ""
+        for messages in asked:
+            raw = ""
+            for raw in self.writer.write(messages, cancelled):
+                yield before + raw
+            if cancelled() or repeats_itself(raw):
+                return
+            before = f"{before}{raw.strip()}\n\n"
 
     def _composed(
         self,
@@ -192,6 +213,7 @@ class ChatGenerator:
         close: _Close,
         otherwise: Otherwise,
         cancelled: Cancelled,
+        replied: int = 1,
     ) -> Iterator[Piece]:
         raw, said = "", ""
         notes: tuple[Note, ...] = ()
@@ -210,7 +232,7 @@ class ChatGenerator:
             return
         if repeats_itself(raw):
             raw, notes = without_repeats(raw), (*notes, Note(NoteKind.REPEATED))
-        elif len(raw) >= self.writer.longest:
+        elif len(raw) >= replied * self.writer.longest:
             notes = (*notes, Note(NoteKind.CUT))
         if not any(c.isalnum() for c in finished(raw)):
             yield from instead(otherwise(), self._safety.name, f"{self.name} wrote nothing.")
@@ -254,7 +276,7 @@ class ChatGenerator:
 
     def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:
         given = (asked.wordings, asked.passages, count, most)
-        ranking, beside = self._grounding.ranking, asked.in_conversation
+        ranking, beside = self._grounding.ranking, asked.follow_up.text if asked.follow_up else ""
         if ranking is not None:
             try:
                 found = gather(*given, ranking, beside)

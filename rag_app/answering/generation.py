@@ -38,6 +38,20 @@ class Piece:
         return Piece(self.text + later.text, later.draft or self.draft)
 
 
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A question as it was typed, and what it leans on: the question and the answer before it."""
+
+    typed: str
+    asked: str
+    said: str
+
+    @property
+    def text(self) -> str:
+        """All of it, to be searched for."""
+        return " ".join(filter(None, (self.typed, self.asked, self.said)))
+
+
 def apart(quotes: Sequence[str]) -> tuple[str, ...]:
     """Quotes as the sentences of a draft, each a paragraph of its own."""
     return tuple(f"{quote}\n\n" for quote in quotes)

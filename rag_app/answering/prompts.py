@@ -31,6 +31,8 @@ _SAID = {Status.ANSWERED: "Answer: ", Status.PARTLY: "Partly: ", Status.ABSENT: 
 _ALONE = "Write the last question so that it can be understood alone."
 _TRANSLATE = "Translate the question into {0}. Write the translation only."
 _TAUGHT = "Answer from the passages, or say None."
+_TASK = "Do what is asked with the passages, and add nothing."
+TRANSLATE = "Translate the passage into {0}."
 _QUERY = "Write a SQL query that answers the question from the tables, or say None."
 _SQL, _SAY = "SQL: ", "Say: "
 _QUERY_RULES = f"""The database is DuckDB. Reply in two lines and nothing else:
@@ -44,14 +46,27 @@ _ENTITLE = "Name a conversation that begins with this question."
 
 
 def taught_messages(
-    question: str, parts: Sequence[tuple[str, str]], language: str
+    question: str,
+    parts: Sequence[tuple[str, str]],
+    language: str,
+    before: tuple[str, str] | None = None,
 ) -> list[Message]:
-    """What a writer that was taught to answer from passages is asked; `parts`: title and text.
+    """What a writer that was taught to answer from passages is asked; `parts`: title and text;
+    `before`: the question and the answer that this one leans on.
 
     It replies as `said_as` has it."""
     data, mark = marked(parts)
-    asked = f"[{mark}] {QUESTION}{one_line(question)}\nAnswer in {language}."
+    turn = f"Before: {one_line(before[0])} – {one_line(before[1])}\n" if before else ""
+    asked = f"[{mark}] {turn}{QUESTION}{one_line(question)}\nAnswer in {language}."
     return [("system", _TAUGHT), ("human", data + asked)]
+
+
+def task_messages(wish: str, parts: Sequence[tuple[str, str]], language: str) -> list[Message]:
+    """What a taught writer is asked for a piece of work on documents, written in a language by its
+    English name; `parts`: title and text."""
+    data, mark = marked(parts)
+    asked = f"[{mark}] Task: {one_line(wish)}\nWrite in {language}."
+    return [("system", _TASK), ("human", data + asked)]
 
 
 def rewriting_messages(question: str, turns: Sequence[tuple[str, str]]) -> list[Message]:
@@ -173,9 +188,10 @@ def note(wish: str, part: Sequence[tuple[str, str]]) -> list[Message]:
     return [("system", _NOTE), ("human", _said(wish, part))]
 
 
-def final(wish: str, part: Sequence[tuple[str, str]]) -> list[Message]:
-    """The work itself."""
-    return [("system", _FINAL), ("human", _said(wish, part))]
+def final(wish: str, part: Sequence[tuple[str, str]], language: str) -> list[Message]:
+    """The work itself, in a language by its English name; empty: that of the wish."""
+    told = f"{wish}\n\nWrite the answer in {language}." if language else wish
+    return [("system", _FINAL), ("human", _said(told, part))]
 
 
 def _said(wish: str, part: Sequence[tuple[str, str]]) -> str:

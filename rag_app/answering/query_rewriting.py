@@ -27,6 +27,7 @@ from rag_app.answering.ellipsis import (
     words,
     years,
 )
+from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, subject, wanted
 from rag_app.errors import ChatModelError
@@ -115,7 +116,7 @@ def _telling(text: str) -> set[str]:
     return found - STOP or found
 
 
-__all__ = ["Rewriter", "Turn", "cleaned", "in_conversation", "rewrite_prompt", "standalone"]
+__all__ = ["Rewriter", "Turn", "cleaned", "follow_up", "rewrite_prompt", "standalone"]
 
 # The gate, then rules, then the language model that comes with the app.
 
@@ -169,14 +170,14 @@ class Rewriter:
         return rewriting_messages(question, shown)
 
 
-def in_conversation(question: str, turns: Sequence[Turn]) -> str:
-    """A question that leans on the turn before it, with that turn: to be searched for beside the
-    question as it would stand alone, which may have been made wrongly; empty for others."""
+def follow_up(question: str, turns: Sequence[Turn]) -> FollowUp | None:
+    """A question that leans on the turn before it, with that turn: to be searched for and shown
+    beside the question as it would stand alone, which may have been made wrongly; None: it does
+    not."""
     if not turns or needs_context(question) < NEEDED:
-        return ""
+        return None
     last = turns[-1]
-    said = _SOURCE.sub("", last.answer)
-    return " ".join(filter(None, (question, _cut(last.question), _cut(said))))
+    return FollowUp(question, _cut(last.question), _cut(_SOURCE.sub("", last.answer)))
 
 
 _SOURCE = re.compile(r" ?\[\d+\]")  # the number of a source

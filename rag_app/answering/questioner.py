@@ -211,9 +211,9 @@ class Questioner:
     def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
         searched = self._in_documents_language(whole, asked)
-        beside = query_rewriting.in_conversation(asked.plain, asked.turns)
+        leaning = query_rewriting.follow_up(asked.plain, asked.turns)
         by: Generator = InLanguage(
-            in_any_language(asked.by, asked.caution), asked.language, searched, beside
+            in_any_language(asked.by, asked.caution), asked.language, searched, leaning
         )
         if isinstance(asked.by, ChatGenerator):
             taught = isinstance(asked.by, TaughtGenerator)
@@ -225,7 +225,7 @@ class Questioner:
             asked.said,
             rewritten_query=whole if whole != asked.said else "",
             translated_query=searched,
-            in_conversation=beside,
+            follow_up=leaning,
             generator=by.name,
             remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
             locate=self._locate,

@@ -249,9 +249,9 @@ OF_TASKS = frozenset(
     bullets but can chapter compare comparison concise content contents contract contracts
     contrast could detail detailed differ difference different differences document documents does
     each everything few file files filing filings five for four from give have important how in it
-    key kindly last lease leases letter letters main more most my now offer offers one other
-    others our over overall overview page pages paper papers paragraph pdf plain please point
-    points quick report reports same say says sentence sentences short shortly similar
+    into key kindly last lease leases letter letters main more most my now offer offers one other
+    others our over overall overview page pages paper papers paragraph part pdf plain please point
+    points quick report reports same say says section sentence sentences short shortly similar
     similarities simple some sum summarise summarize summary tell text texts that the their them
     these thing things this those three two uploaded versus was were what which whole with words
     would year years you your

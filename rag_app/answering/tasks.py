@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
 
 from rag_app.answering import answer_language, prompts
 from rag_app.answering.attribution import pieces_of
-from rag_app.answering.chat_generator import ChatGenerator
+from rag_app.answering.chat_generator import ChatGenerator, language_of
+from rag_app.answering.evidence import title
 from rag_app.answering.generation import (
     Cancelled,
     Generator,
+    Messages,
     Piece,
     TokenBudget,
     apart,
@@ -24,7 +27,7 @@ from rag_app.answering.generation import (
 from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import Candidate
 from rag_app.answering.summarisation import Gist
-from rag_app.answering.task_router import TaskRequest, sentences, topic
+from rag_app.answering.task_router import TaskRequest, rest, sentences, topic
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever
@@ -41,6 +44,8 @@ ASKED_OF = 5  # documents of one task, at most
 _NEAREST = 3  # documents that are quoted for what cannot be written
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
+_BROUGHT = 4  # words behind a colon from which they are the text that is to be translated
+_USUAL = "English"  # what is translated into if nothing is said
 
 SAYS = "{0} says:"
 _WRITTEN_ONLY = (Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
@@ -67,13 +72,16 @@ class TaskRunner:
         """What is read for the task, and the pieces of its answer."""
         chosen = list(documents)[:ASKED_OF]
         by_model = isinstance(generator, ChatGenerator)
+        reads = generator.reads if isinstance(generator, ChatGenerator) else None
         if task.kind not in WHOLE:
             read = retriever.passages(task.wish)
             found = list(dict.fromkeys(passage.chunk.document_id for passage in read))
             held = [document for document in documents if document.id in found]
             chosen = sorted(held, key=lambda d: found.index(d.id))[:_NEAREST]
-        elif not by_model and topic(task, chosen):
+        elif (reads or not by_model) and topic(task, chosen):
             read = self._about(task, chosen, retriever)
+        elif reads:
+            read = self._standing_for(chosen, reads)
         else:
             read = self._central(chosen, cancelled)
         if isinstance(generator, ChatGenerator):
@@ -157,9 +165,13 @@ class TaskRunner:
     ) -> Iterator[Piece]:
         found = {p.chunk.id: p for p in read}
 
-        def messages(room: TokenBudget) -> Sequence[Message]:
+        def in_parts(room: TokenBudget) -> Sequence[Message]:
             notes = self._notes(task, documents, read, generator, room, cancelled)
-            return prompts.final(answer_language.wished(task.wish, task.language), notes)
+            return prompts.final(task.wish, notes, task.language)
+
+        asked: Sequence[Messages] = [in_parts]
+        if generator.reads is not None:
+            asked = self._at_once(task, documents, read, generator.reads)
 
         def sources(text: str) -> list[Passage]:
             narrowed = retriever.model_copy(update={"k": _PER_CLAIM})
@@ -170,8 +182,64 @@ class TaskRunner:
             return read
 
         yield from generator.compose(
-            messages, sources, lambda: pieces(self._quoted(task, documents, read)), cancelled
+            asked, sources, lambda: pieces(self._quoted(task, documents, read)), cancelled
         )
+
+    def _at_once(
+        self,
+        task: TaskRequest,
+        documents: Sequence[Document],
+        read: Sequence[Passage],
+        tokens: int,
+    ) -> list[Messages]:
+        """What a writer that reads `tokens` in one go is asked; for a translation, passage by
+        passage."""
+        if task.kind is Task.TRANSLATION:
+            into = answer_language.language_into(task.wish) or task.language or _USUAL
+            wish, texts = prompts.TRANSLATE.format(into), self._to_translate(task, documents, read)
+            return [_saying(prompts.task_messages(wish, [part], into)) for part in texts]
+        if task.kind is Task.DRAFT:  # the nearest last: a small model heeds most what it read last
+            chosen = self._first(read, tokens)[::-1]
+        else:
+            each = [[p for p in read if p.chunk.document_id == d.id] for d in documents]
+            chosen = [p for one in each for p in self._first(one, tokens // len(documents))]
+        language = task.language or language_of(task.wish)
+        return [_saying(prompts.task_messages(task.wish, _titled(chosen), language))]
+
+    def _to_translate(
+        self, task: TaskRequest, documents: Sequence[Document], read: Sequence[Passage]
+    ) -> list[tuple[str, str]]:
+        """(title, text) of each passage: a text that the wish brings, else the section that it is
+        about, else the whole document."""
+        _, _, brought = task.wish.partition(": ")
+        if len(brought.split()) >= _BROUGHT:
+            return [("", brought)]
+        if not read:
+            return []
+        best = read[0].chunk
+        whole = self._whole(next(d for d in documents if d.id == best.document_id))
+        if topic(replace(task, wish=rest(task.wish)), documents):
+            section = [c for c in whole if best.heading and c.heading == best.heading]
+            whole = section if best in section else [best]
+        return [("", chunk.text) for chunk in whole]
+
+    def _standing_for(self, documents: Sequence[Document], tokens: int) -> list[Passage]:
+        """Passages that stand for documents, as many tokens of each: all where they are few."""
+        share = tokens // max(1, len(documents))
+        found: list[Passage] = []
+        for document in documents:
+            whole = [Passage(chunk, document.name, 0.0) for chunk in self._whole(document)]
+            size = sum(self.embedder.count_tokens([p.chunk.text for p in whole]))
+            if size > share:
+                whole = self._gist.passages(document, max(1, len(whole) * share // size))
+            found += whole
+        return found
+
+    def _first(self, passages: Sequence[Passage], tokens: int) -> list[Passage]:
+        """As many of the first passages as there is room for, one at least."""
+        sizes = self.embedder.count_tokens([p.chunk.text for p in passages])
+        held = [p for p, used in zip(passages, accumulate(sizes), strict=True) if used <= tokens]
+        return held or list(passages[:1])
 
     def _notes(
         self,
@@ -243,6 +311,17 @@ class TaskRunner:
     def _fitting(self, texts: list[tuple[str, str]], room: TokenBudget) -> list[tuple[str, str]]:
         groups = self._groups(texts, room)
         return groups[0] if groups else []
+
+
+def _saying(messages: Sequence[Message]) -> Messages:
+    """Messages that ask for no more than there is."""
+    return lambda room: messages
+
+
+def _titled(passages: Sequence[Passage]) -> list[tuple[str, str]]:
+    """(title, text), passages of one section as one."""
+    runs = groupby(passages, key=lambda p: title(p.name, p.chunk.heading))
+    return [(headed, "\n".join(p.chunk.text for p in held)) for headed, held in runs]
 
 
 def _needed(task: TaskRequest) -> tuple[Note, ...]:

@@ -27,12 +27,15 @@ from rag_app.types import Basis, Draft, Note, NoteKind
 # Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
 # the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
 _SURE_SCORE, _SURE_LEAD = 4.5, 3.0
+TASKED = 1_200  # tokens of documents that a task is carried out with: seconds of reading
 _HOPE = 0.5  # of the caution, before a word is written: its sources may still speak for an answer
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
 
 class TaughtGenerator(ChatGenerator):
     """The app's own writer as a generator."""
+
+    reads = TASKED
 
     def _known(self, asked: Writing) -> Draft | None:
         """A plain fact of which the reader is sure: it is quoted at once."""
@@ -46,9 +49,12 @@ class TaughtGenerator(ChatGenerator):
         return replace(reader.drafted(asked.question, asked.passages, evidence), generator="reader")
 
     def _messages(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
-        self._gather(asked, room, taught_messages(asked.question, (), asked.language))
+        leans = asked.follow_up
+        question = leans.typed if leans else asked.question
+        before = (leans.asked, leans.said) if leans else None
+        self._gather(asked, room, taught_messages(question, (), asked.language, before))
         parts = [(one.title, one.shown) for one in asked.excerpts]
-        return taught_messages(asked.question, parts, asked.language)
+        return taught_messages(question, parts, asked.language, before)
 
     def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
         """What is written, as far as it is; no more than the status where there is little hope.

@@ -1,7 +1,9 @@
-"""A library that was written for teaching: everyday documents, and what people would ask of them.
+"""Libraries that were written for teaching: everyday documents, what people would ask of them, and
+what they want done with them.
 
-Every question has the verbatim pieces of its document that answer it. What the app finds for the
-questions in all documents at once is what ranker and writer are taught with."""
+Each folder is the library of one household or office. Every question has the verbatim pieces of
+the documents that answer it. What the app finds in the library is what ranker and writer are
+taught with."""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rag_app.answering.prompts import Status
 from rag_app.library import Library
@@ -36,10 +40,14 @@ class LibraryQuestion:
     answer: str
     evidence: tuple[str, ...]
     english: str = ""
+    turn: tuple[str, str] | None = None  # the question and the answer that it leans on
+    standalone: str = ""  # as it would be asked without them
 
     @property
     def wordings(self) -> tuple[str, ...]:
         """What is searched for."""
+        if self.turn:
+            return self.standalone, " ".join([self.question, *self.turn])
         return (self.question, self.english) if self.english else (self.question,)
 
     def held(self, text: str) -> list[bool]:
@@ -52,31 +60,73 @@ def plain(text: str) -> str:
     return _MARKS.sub(" ", _TAG.sub(" ", text).replace("&amp;", "&")).strip().lower()
 
 
-def questions() -> list[LibraryQuestion]:
-    """All that were written."""
+@dataclass(frozen=True, slots=True)
+class LibraryTask:
+    """What is to be done with one or two of the documents, and the result; `evidence`: what it
+    rests on, empty for what rests on whole documents."""
+
+    documents: tuple[str, ...]
+    kind: str
+    wish: str
+    language: str
+    text: str
+    evidence: tuple[str, ...]
+
+
+def folders() -> list[Path]:
+    """All libraries."""
+    return sorted(path.parent for path in HERE.glob("*/documents"))
+
+
+def questions(folder: Path | None = None) -> list[LibraryQuestion]:
+    """All that were written, or those of one library."""
     return [
         LibraryQuestion(
             *(row["document"], row["kind"], row["question"], row["language"]),
             *(Status(row["status"]), row["answer"], tuple(row["evidence"])),
             row.get("english", ""),
+            (row["turn"]["question"], row["turn"]["answer"]) if "turn" in row else None,
+            row.get("standalone", ""),
         )
-        for path in sorted(HERE.glob("*/questions.jsonl"))
-        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        for row in _rows("questions.jsonl", folder)
     ]
 
 
-def found(
-    asked: Sequence[LibraryQuestion], most: int
-) -> Iterator[tuple[LibraryQuestion, list[Passage]]]:
-    """What the app finds for each question when all documents are in one library, before the
-    ranker puts it in order."""
+def tasks() -> list[LibraryTask]:
+    """All that were written."""
+    return [
+        LibraryTask(
+            *(tuple(row["documents"]), row["kind"], row["wish"], row["language"], row["text"]),
+            tuple(row.get("evidence", ())),
+        )
+        for row in _rows("tasks.jsonl")
+    ]
+
+
+def _rows(name: str, folder: Path | None = None) -> Iterator[dict[str, Any]]:
+    for one in folders() if folder is None else [folder]:
+        if (one / name).exists():
+            yield from map(json.loads, (one / name).read_text(encoding="utf-8").splitlines())
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Library]:
+    """The app's library of a folder's documents, all of them read."""
     with (
         tempfile.TemporaryDirectory() as place,
         Library(Settings.load(data_dir=Path(place))) as library,
     ):
-        files = sorted(HERE.glob("*/documents/*"))
+        files = sorted((folder / "documents").iterdir())
         added = [library.add(file.name, file.read_bytes()) for file in files]
         library.wait([one.document.id for one in added])
+        yield library
+
+
+def found(
+    folder: Path, asked: Sequence[LibraryQuestion], most: int
+) -> Iterator[tuple[LibraryQuestion, list[Passage]]]:
+    """What the app finds for each question in a library, before the ranker puts it in order."""
+    with opened(folder) as library:
         for one in asked:
             lists = [library.search(wording, most) for wording in one.wordings]
             yield one, fused(lists, [1.0] * len(lists), most)

@@ -55,9 +55,9 @@ class Group:
     gold: tuple[tuple[bool, ...], ...]
 
 
-def of_library(asked: Sequence[LibraryQuestion]) -> Iterator[Group]:
+def of_library(folder: Path, asked: Sequence[LibraryQuestion]) -> Iterator[Group]:
     """What the app finds for each question; those whose evidence it does not find are left out."""
-    for one, passages in found(asked, FOUND):
+    for one, passages in found(folder, asked, FOUND):
         pieces = [plain(piece) for piece in one.evidence]
         shown = [_titled(title(p.name, p.chunk.heading), p.chunk.text) for p in passages]
         gold = [

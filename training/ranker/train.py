@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from rag_app.answering.sentence_ranker import ABOUT, NOT_READ, READER, RankerInput, RankerTokens
 from rag_app.retrieval.embedding import MiniLmEmbedder
-from training.library import questions
+from training.library import folders, questions
 from training.ranker.groups import Group, of_contexts, of_library, of_spans
 from training.writer.contexts import written
 
@@ -196,7 +196,7 @@ def made(data: Path, work: Path) -> dict[str, list[Group]]:
         work.mkdir(parents=True, exist_ok=True)
         embedder = MiniLmEmbedder()
         groups = {
-            "library": list(of_library(questions())),
+            "library": [g for one in folders() for g in of_library(one, questions(one))],
             "contexts": list(of_contexts(list(written()), embedder)),
             "spans": list(of_spans(data, embedder)),
         }

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_app.answering.chat_generator import language_of
 from rag_app.answering.prompts import (
     Message,
     Status,
     introduction_messages,
     rewriting_messages,
     said_as,
+    task_messages,
     taught_messages,
     titling_messages,
     translation_messages,
@@ -56,20 +58,39 @@ class Asked:
     language: str
     status: Status
     answer: str
+    before: tuple[str, str] | None = None  # the question and the answer that it leans on
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be done with the passages, and the result."""
+
+    wish: str
+    language: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Passages as (title, text), questions about them, and conversations about them."""
+    """Passages as (title, text), questions about them, conversations about them, and work."""
 
     passages: tuple[tuple[str, str], ...]
     asked: tuple[Asked, ...]
     follow_ups: tuple[FollowUp, ...] = ()
+    work: tuple[Work, ...] = ()
 
     def lesson(self, one: Asked) -> Lesson:
         """A question as it is taught."""
-        messages = taught_messages(one.question, self.passages, one.language)
+        messages = taught_messages(one.question, self.passages, one.language, one.before)
         return Lesson(messages, said_as(one.status, one.answer))
+
+    @property
+    def works(self) -> list[Lesson]:
+        """All that is to be done with the passages."""
+        return [
+            Lesson(task_messages(one.wish, self.passages, one.language), one.text)
+            for one in self.work
+        ]
 
     @property
     def lessons(self) -> list[Lesson]:
@@ -94,10 +115,16 @@ def translations() -> list[Lesson]:
         Lesson(translation_messages(row["question"], row["to"]), row["translation"])
         for row in _rows("translations.jsonl")
     ]
-    foreign = [one for one in questions() if one.english]
     return lessons + [
-        Lesson(translation_messages(one.question, "English"), one.english) for one in foreign
+        Lesson(translation_messages(one.question, language_of(one.english)), one.english)
+        for one in questions()
+        if one.english
     ]
+
+
+def conversations() -> list[FollowUp]:
+    """Follow-ups to questions about the written libraries."""
+    return [FollowUp((one.turn,), one.question, one.standalone) for one in questions() if one.turn]
 
 
 def introductions() -> list[Lesson]:
@@ -130,8 +157,10 @@ def write(path: Path, contexts: Iterable[Context]) -> None:
                 "passages": [{"title": title, "text": text} for title, text in one.passages],
                 "questions": [
                     {"q": a.question, "language": a.language, "status": a.status, "a": a.answer}
+                    | ({"before": a.before} if a.before else {})
                     for a in one.asked
                 ],
+                "work": [asdict(each) for each in one.work],
             },
             ensure_ascii=False,
         )
@@ -144,11 +173,15 @@ def _of(row: dict[str, Any]) -> Context:
     return Context(
         tuple((one["title"], one["text"]) for one in row["passages"]),
         tuple(
-            Asked(one["q"], one["language"], Status(one["status"]), one["a"])
+            Asked(
+                *(one["q"], one["language"], Status(one["status"]), one["a"]),
+                (one["before"][0], one["before"][1]) if "before" in one else None,
+            )
             for one in row["questions"]
         ),
         tuple(
             FollowUp(tuple((q, a) for q, a in one["history"]), one["q"], one["standalone"])
             for one in row.get("follow_ups", [])
         ),
+        tuple(Work(**one) for one in row.get("work", [])),
     )

@@ -1,33 +1,54 @@
-"""Contexts of the written library, as the app shows them to the writer.
+"""Contexts of the written libraries, as the app shows them to the writer.
 
-    python -m training.writer.from_library --out WORK/library.jsonl
+    python -m training.writer.from_library --out WORK/library.jsonl [--folders NAME …]
 
-Every question is searched among all documents, and the sentences that the app would show are the
+Every question is searched in its library, and the sentences that the app would show are the
 context. Whether they answer is told by the question's evidence: where the search has lost it, there
 is none. Other questions of the same document are asked of the same context: those whose
-evidence stands in it, and some whose evidence does not, which must be told apart."""
+evidence stands in it, and some whose evidence does not, which must be told apart. What is to be
+done with documents is shown their passages; a result that says more than these is left out."""
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from rag_app.answering.chat_generator import EMBEDDED
-from rag_app.answering.evidence import Excerpt, gather, relevance
-from rag_app.answering.prompts import Status
+from rag_app.answering.evidence import Excerpt, gather, relevance, title
+from rag_app.answering.prompts import TRANSLATE, Status
 from rag_app.answering.sentence_ranker import SentenceRanker
+from rag_app.answering.taught_generator import TASKED
+from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import rerank
-from training.library import LibraryQuestion, found, plain, questions
-from training.writer.contexts import Asked, Context, write
+from rag_app.types import Chunk, Passage
+from training.library import (
+    LibraryQuestion,
+    LibraryTask,
+    folders,
+    found,
+    opened,
+    plain,
+    questions,
+    tasks,
+)
+from training.writer.contexts import Asked, Context, Work, write
 
 FOUND, READ = 20, 8  # passages that are ranked, and that the writer's sentences are chosen from
 _MORE = 5  # other questions that a context answers
+_HELD = 4  # times as many questions that a context answers as that it does not
+_TOLD = re.compile(r"\d+(?:[.,:]\d+)*|\b[A-Z][a-zà-ÿ]{3,}")
+_SAID = 0.9  # of a result's figures and names that its passages hold
+_WHOLE = ("summary", "points", "comparison")
+_SIMPLE = "simple"  # asked as a question
+
+Part = tuple[str, str]  # title, text
 
 
 def standing(one: LibraryQuestion, text: str) -> Status | None:
@@ -38,27 +59,29 @@ def standing(one: LibraryQuestion, text: str) -> Status | None:
     return one.status if all(held) else None
 
 
-def shown(excerpts: Sequence[Excerpt]) -> tuple[tuple[str, str], ...]:
+def shown(excerpts: Sequence[Excerpt]) -> tuple[Part, ...]:
     """Excerpts as titles and texts."""
     return tuple((one.title, one.shown) for one in excerpts)
 
 
-def contexts(budget: int, seed: int) -> list[Context]:
-    """One for each question that no earlier one asks, in no order."""
+def contexts(folder: Path, budget: int, seed: int) -> list[Context]:
+    """One for each question of a library that no earlier one asks, in no order."""
     rng = random.Random(seed)
     ranker, embedder = SentenceRanker(), MiniLmEmbedder()
-    every = questions()
+    every = questions(folder) + _simple(folder)
     by_document: dict[str, list[LibraryQuestion]] = defaultdict(list)
     for one in every:
         by_document[one.document].append(one)
     asked: set[LibraryQuestion] = set()
     made = []
-    for one, passages in found(rng.sample(every, len(every)), FOUND):
+    for one, passages in found(folder, rng.sample(every, len(every)), FOUND):
         if one in asked:
             continue
-        best = rerank(one.wordings, passages, partial(relevance, ranking=ranker.score))[:READ]
+        wordings = one.wordings[:1] if one.turn else one.wordings
+        beside = one.wordings[1] if one.turn else ""
+        ranked = rerank(one.wordings, passages, partial(relevance, ranking=ranker.score))[:READ]
         count = embedder.count_tokens
-        parts = shown(gather(one.wordings, best, count, budget, ranker.score))
+        parts = shown(gather(wordings, ranked, count, budget, ranker.score, beside))
         text = plain("\n".join(f"{title}\n{body}" for title, body in parts))
         others = [other for other in by_document[one.document] if other not in asked]
         rng.shuffle(others)
@@ -69,10 +92,23 @@ def contexts(budget: int, seed: int) -> list[Context]:
     return made
 
 
+def _simple(folder: Path) -> list[LibraryQuestion]:
+    """What is to be explained simply: it is asked as a question."""
+    files = {file.name for file in (folder / "documents").iterdir()}
+    return [
+        LibraryQuestion(
+            *(one.documents[0], one.kind, one.wish, one.language),
+            *(Status.ANSWERED, one.text, one.evidence),
+        )
+        for one in tasks()
+        if one.kind == _SIMPLE and one.documents[0] in files
+    ]
+
+
 def _lessons(
     one: LibraryQuestion, others: Sequence[LibraryQuestion], text: str
 ) -> list[tuple[LibraryQuestion, Status]]:
-    """What a context is asked: three times as much that it answers as that it does not."""
+    """What a context is asked: several times as much that it answers as that it does not."""
     first = standing(one, text)
     rest = [(who, standing(who, text)) for who in others if who is not one]
     held = [(who, s) for who, s in rest if s is not None and s is not Status.ABSENT][:_MORE]
@@ -82,24 +118,113 @@ def _lessons(
     none.sort(key=lambda pair: pair[0].status is not Status.ABSENT)  # without any answer first
     if first is Status.ABSENT:
         none.insert(0, (one, first))
-    return [*held, *none[: max(1, round(len(held) / 3))]]
+    return [*held, *none[: max(1, round(len(held) / _HELD))]]
 
 
 def _asked(one: LibraryQuestion, status: Status) -> Asked:
     answer = "" if status is Status.ABSENT else one.answer
-    return Asked(one.question, one.language, status, answer)
+    return Asked(one.question, one.language, status, answer, one.turn)
+
+
+def works(folder: Path) -> Iterator[Context]:
+    """The passages of a library's documents, and what is to be done with them."""
+    embedder = MiniLmEmbedder()
+    with opened(folder) as library:
+        chunks = {one.name: library.chunks(one.id) for one in library.documents()}
+        mine = [one for one in tasks() if {*one.documents} <= chunks.keys()]
+        groups: dict[tuple[str, ...], list[LibraryTask]] = defaultdict(list)
+        for one in mine:
+            if one.kind in _WHOLE:
+                groups[one.documents].append(one)
+        for names, those in groups.items():
+            share = TASKED // len(names)
+            parts = tuple(
+                part
+                for name in names
+                for part in _parts(name, _telling(chunks[name], those, share, embedder))
+            )
+            yield Context(parts, (), work=tuple(_work(one) for one in those if _says(one, parts)))
+        for one in mine:
+            if one.kind == "translation":
+                parts = (("", "\n".join(one.evidence)),)
+                work = Work(TRANSLATE.format(one.language), one.language, one.text)
+                yield Context(parts, (), work=(work,))
+            elif one.kind == "draft":
+                parts = _near(one, chunks[one.documents[0]], library, embedder)
+                yield Context(parts, (), work=(_work(one),))
+
+
+def _work(one: LibraryTask) -> Work:
+    return Work(one.wish, one.language, one.text)
+
+
+def _says(one: LibraryTask, parts: Sequence[Part]) -> bool:
+    """Whether the parts hold what a result tells."""
+    held = " ".join(f"{title} {text}" for title, text in parts)
+    told = set(_TOLD.findall(one.text))
+    return sum(each in held for each in told) >= _SAID * len(told)
+
+
+def _telling(
+    chunks: Sequence[Chunk], those: Sequence[LibraryTask], most: int, embedder: MiniLmEmbedder
+) -> list[Chunk]:
+    """As many chunks as there is room for, those first of which the results tell most."""
+    told = {each for one in those for each in _TOLD.findall(one.text)}
+    order = sorted(chunks, key=lambda c: -len(told & set(_TOLD.findall(c.text))))
+    kept, used = set(), 0
+    for chunk, size in zip(order, embedder.count_tokens([c.text for c in order]), strict=True):
+        used += size
+        if used <= most:
+            kept.add(chunk.id)
+    return [chunk for chunk in chunks if chunk.id in kept]
+
+
+def _near(
+    one: LibraryTask, chunks: Sequence[Chunk], library: Library, embedder: MiniLmEmbedder
+) -> tuple[Part, ...]:
+    """What is found for a wish, the nearest last, and what its result rests on."""
+    pieces = [plain(piece)[:60] for piece in one.evidence]
+    needed = [c for c in chunks if any(piece in plain(c.text) for piece in pieces)]
+    document = chunks[0].document_id
+    near: list[Passage] = library.search(one.wish, READ, [document])
+    both = list({c.id: c for c in [*needed, *(p.chunk for p in near)]}.values())
+    sizes = embedder.count_tokens([c.text for c in both])
+    while sum(sizes) > TASKED and len(both) > len(needed):
+        both.pop()
+        sizes.pop()
+    rank = {p.chunk.id: n for n, p in enumerate(near)}
+    both.sort(key=lambda c: -rank.get(c.id, READ))
+    return tuple(_parts(one.documents[0], both))
+
+
+def _parts(name: str, chunks: Sequence[Chunk]) -> list[Part]:
+    """(title, text), chunks of one section as one."""
+    parts: list[Part] = []
+    for chunk in chunks:
+        headed = title(name, chunk.heading)
+        if parts and parts[-1][0] == headed:
+            parts[-1] = headed, f"{parts[-1][1]}\n{chunk.text}"
+        else:
+            parts.append((headed, chunk.text))
+    return parts
 
 
 def main(argv: Sequence[str]) -> int:
     """Write them; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--folders", nargs="*", default=[one.name for one in folders()])
     parser.add_argument("--context", type=int, default=EMBEDDED, help="tokens of excerpts")
     parser.add_argument("--seed", type=int, default=4)
     given = parser.parse_args(argv)
-    made = contexts(given.context, given.seed)
+    made: list[Context] = []
+    for folder in folders():
+        if folder.name in given.folders:
+            made += contexts(folder, given.context, given.seed)
+        made += [one for one in works(folder) if one.work]
     write(given.out, made)
-    print(f"{len(made)} contexts, {sum(len(one.asked) for one in made)} questions")
+    asked, work = sum(len(o.asked) for o in made), sum(len(o.work) for o in made)
+    print(f"{len(made)} contexts, {asked} questions, {work} pieces of work")
     return 0
 
 

@@ -27,6 +27,7 @@ from training.writer import queries
 from training.writer.contexts import (
     Context,
     Lesson,
+    conversations,
     introductions,
     read,
     titles,
@@ -37,7 +38,7 @@ from training.writer.packing import Pack, pack
 
 RANK, SCALE = 16, 32  # of the adapter; what it adds is scaled by SCALE / RANK
 FIRST_WEIGHT = 1.0  # of a reply's first token against all others together
-MOST_TOKENS = 1_100  # of a sequence
+MOST_TOKENS = 1_900  # of a sequence
 AT_ONCE = 2  # sequences of a step
 TALKS = 8  # conversations of a sequence
 WARM = 15  # steps until the learning rate is reached
@@ -137,14 +138,20 @@ class Run:
         contexts = taught(list(written()))
         groups = [one.lessons for one in contexts]
         talks = [talk.lesson for one in contexts for talk in one.follow_ups]
+        talks += [talk.lesson for talk in conversations()]
         for some in (talks, translations(), titles()):
             groups += [some[at : at + TALKS] for at in range(0, len(some), TALKS)]
         groups += [[one] for one in introductions()]
         groups += self._queries()
         most = round(self.options.share * len(groups))
-        groups = random.Random(self.options.seed).sample(groups, most)
+        again = [one.lessons for path in self.options.again for one in taught(read(path))]
+        lot = random.Random(self.options.seed)
+        groups = lot.sample(groups, most)
+        groups += lot.sample(again, round(self.options.again_share * len(again)))
         for path in self.options.spans:
-            groups += [one.lessons for one in taught(read(path))]
+            contexts = taught(read(path))
+            groups += [one.lessons for one in contexts] + [one.works for one in contexts]
+        groups = [one for one in groups if one]
         packs = [p for one in groups for p in pack(one, tokens, FIRST_WEIGHT, MOST_TOKENS)]
         return [one.padded() for one in packs]
 
@@ -245,6 +252,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="an earlier OUT whose weights are taught on")
     parser.add_argument("--share", type=float, default=1.0, help="of all but --spans is taught")
+    parser.add_argument("--again", type=Path, nargs="*", default=[], help="taught in part")
+    parser.add_argument("--again-share", type=float, default=0.2)
     parser.add_argument("--lowest", type=int, default=0, help="the first layer that is adapted")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--rate", type=float, default=2e-4)
