@@ -6,6 +6,7 @@ import pytest
 
 from rag_app.answering import chain
 from rag_app.answering.chain import AskContext
+from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.task_router import topic, wanted
 from rag_app.export.messages import sentence
 from rag_app.library import Library
@@ -183,3 +184,58 @@ def test_a_task_on_too_many_documents_says_which_it_was_done_with(library):
         "This is of the first 5 of 7 documents: Ferry report.txt, "
     )
     assert all(citation.name in answer.notes[-1].values for citation in answer.citations)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """A writer that carries tasks out in one go, as the one that comes with the app does."""
+    monkeypatch.setattr(ChatGenerator, "reads", 60)
+    with scripted_server() as (url, script):
+        script.words = ["Geschrieben."]
+        yield f"openai:m@{url}", script
+
+
+def prompts_of(script) -> list[str]:
+    return [asked["messages"][1]["content"] for asked in script.asked]
+
+
+def test_a_writer_that_reads_in_one_go_is_shown_what_stands_for_the_document(library, at_once):
+    generator, script = at_once
+    halls = "\n\n".join(f"Lamp {n} hangs in hall {n}." * 9 for n in range(40))
+    added = library.add("long.txt", halls.encode())
+    library.wait([added.document.id], timeout=30)
+    ask(library, "Summarise long.txt in German", generator)
+    [prompt] = prompts_of(script)
+    assert 0 < prompt.count("hangs in hall") < 100
+    assert prompt.endswith("Task: Summarise long.txt in German\nWrite in German.")
+
+
+def test_a_translation_goes_passage_by_passage(library, at_once):
+    generator, script = at_once
+    fees, times = "The ferry costs four euros. " * 25, "The ferry sails at six. " * 25
+    guide = f"# Fees\n\n{fees}\n\n# Times\n\n{times}\n"
+    added = library.add("guide.md", guide.encode())
+    library.wait([added.document.id], timeout=30)
+    answer = ask(library, "Translate guide.md into German", generator)
+    prompts = prompts_of(script)
+    assert ["four euros" in prompt for prompt in prompts] == [True, False]
+    assert answer.text.count("Geschrieben.") == 2
+    script.asked.clear()
+    ask(library, "Translate the part about fees of guide.md into German", generator)
+    [prompt] = prompts_of(script)
+    assert "four euros" in prompt and "sails at six" not in prompt
+    assert prompt.endswith("Translate the passage into German.\nWrite in German.")
+
+
+def test_a_text_that_comes_with_the_wish_is_what_is_translated(library, at_once):
+    generator, script = at_once
+    ask(library, "Translate into French: The museum is closed on Mondays.", generator)
+    [prompt] = prompts_of(script)
+    assert "The museum is closed on Mondays." in prompt and "old ships" not in prompt
+
+
+def test_a_draft_rests_on_what_is_near_the_wish(library, at_once):
+    generator, script = at_once
+    ask(library, "Write a letter to the museum about Monday", generator)
+    [prompt] = prompts_of(script)
+    assert "closed on every Monday" in prompt

@@ -196,7 +196,8 @@ class TaskRunner:
         passage."""
         if task.kind is Task.TRANSLATION:
             into = answer_language.language_into(task.wish) or task.language or _USUAL
-            wish, texts = prompts.TRANSLATE.format(into), self._to_translate(task, documents, read)
+            wish = prompts.TRANSLATE.format(into)
+            texts = self._to_translate(replace(task, language=into), documents, read)
             return [_saying(prompts.task_messages(wish, [part], into)) for part in texts]
         if task.kind is Task.DRAFT:  # the nearest last: a small model heeds most what it read last
             chosen = self._first(read, tokens)[::-1]

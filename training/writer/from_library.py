@@ -41,7 +41,7 @@ from training.library import (
 from training.writer.contexts import Asked, Context, Work, write
 
 FOUND, READ = 20, 8  # passages that are ranked, and that the writer's sentences are chosen from
-_MORE = 5  # other questions that a context answers
+_MORE = 7  # other questions that a context answers
 _HELD = 4  # times as many questions that a context answers as that it does not
 _TOLD = re.compile(r"\d+(?:[.,:]\d+)*|\b[A-Z][a-zà-ÿ]{3,}")
 _SAID = 0.9  # of a result's figures and names that its passages hold
@@ -69,9 +69,6 @@ def contexts(folder: Path, budget: int, seed: int) -> list[Context]:
     rng = random.Random(seed)
     ranker, embedder = SentenceRanker(), MiniLmEmbedder()
     every = questions(folder) + _simple(folder)
-    by_document: dict[str, list[LibraryQuestion]] = defaultdict(list)
-    for one in every:
-        by_document[one.document].append(one)
     asked: set[LibraryQuestion] = set()
     made = []
     for one, passages in found(folder, rng.sample(every, len(every)), FOUND):
@@ -83,9 +80,9 @@ def contexts(folder: Path, budget: int, seed: int) -> list[Context]:
         count = embedder.count_tokens
         parts = shown(gather(wordings, ranked, count, budget, ranker.score, beside))
         text = plain("\n".join(f"{title}\n{body}" for title, body in parts))
-        others = [other for other in by_document[one.document] if other not in asked]
+        others = [other for other in every if other not in asked]
         rng.shuffle(others)
-        lessons = _lessons(one, others, text)
+        lessons = _lessons(one, others, text, rng)
         if lessons:
             asked |= {who for who, status in lessons if status is who.status}
             made.append(Context(parts, tuple(_asked(who, status) for who, status in lessons)))
@@ -106,7 +103,7 @@ def _simple(folder: Path) -> list[LibraryQuestion]:
 
 
 def _lessons(
-    one: LibraryQuestion, others: Sequence[LibraryQuestion], text: str
+    one: LibraryQuestion, others: Sequence[LibraryQuestion], text: str, rng: random.Random
 ) -> list[tuple[LibraryQuestion, Status]]:
     """What a context is asked: several times as much that it answers as that it does not."""
     first = standing(one, text)
@@ -115,10 +112,12 @@ def _lessons(
     if first is not None and first is not Status.ABSENT:
         held.insert(0, (one, first))
     none = [(who, s) for who, s in rest if s is Status.ABSENT]
-    none.sort(key=lambda pair: pair[0].status is not Status.ABSENT)  # without any answer first
+    # Those of the same document are nearest; those without any answer anywhere come first.
+    near = [pair for pair in none if pair[0].document == one.document]
+    near.sort(key=lambda pair: pair[0].status is not Status.ABSENT)
     if first is Status.ABSENT:
-        none.insert(0, (one, first))
-    return [*held, *none[: max(1, round(len(held) / _HELD))]]
+        near.insert(0, (one, first))
+    return [*held, *near[: int(len(held) / _HELD + rng.random())]]
 
 
 def _asked(one: LibraryQuestion, status: Status) -> Asked:
