@@ -5,6 +5,7 @@ And what everybody needs: the keyboard alone, readable contrasts, nothing cut on
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -74,7 +75,7 @@ def filled(browser, **how):
     return page
 
 
-def menu(page, name: str, choice: str) -> None:
+def menu(page, name: str, choice: str | re.Pattern[str]) -> None:
     row(page, name).locator('[class*="st-key-menu-"] button').click()
     page.get_by_role("menuitem", name=choice).or_(
         page.get_by_text(choice, exact=True)
@@ -233,7 +234,7 @@ def test_the_queue_is_paused_and_goes_on(browser):
         {"name": f"store-{n}.txt", "mimeType": "text/plain", "buffer": f"Store {n}. ".encode() * 99}
         for n in range(12)
     ]
-    files[0]["buffer"] = text * 20_000  # seconds of work, or there is nothing to pause
+    files[0]["buffer"] = text * 60_000  # seconds of work, or there is nothing to pause
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
     page.get_by_role("button", name="Pause").click()
     page.get_by_text("Paused: files wait").wait_for()
@@ -242,7 +243,8 @@ def test_the_queue_is_paused_and_goes_on(browser):
     page.get_by_text("Paused: files wait").wait_for(state="detached")
     second = browser.open()
     second.get_by_role("button", name="Pause").or_(second.get_by_text("Ready")).first.wait_for()
-    menu(page, "store-0.txt", "Cancel and remove…")  # the tests that follow need none of it
+    # The tests that follow need none of it; a fast machine may have done it all by now.
+    menu(page, "store-0.txt", re.compile("emove…$"))
     row(page, "store-0.txt").get_by_role("button", name="Remove", exact=True).click()
     row(page, "store-0.txt").wait_for(state="detached")
 
