@@ -10,6 +10,7 @@ import streamlit as st
 from rag_app.library import Library
 from rag_app.storage.conversations import title_of
 from rag_app.text.highlighting import link_citations, mark
+from rag_app.types import Document
 from rag_app.ui import (
     answer_actions,
     answers,
@@ -168,12 +169,24 @@ def field(library: Library) -> None:
     chosen = session.chosen(documents)
     hint = texts.ASK if chosen is None else texts.ask_some(len(chosen), len(documents))
     with st.bottom:
+        _asked_of(session, chosen, documents)
         st.chat_input(
             hint if documents else texts.ASK_NOTHING_YET,
             key="question",
             accept_file="multiple",
             on_submit=_submitted,
         )
+
+
+def _asked_of(session: Session, chosen: list[str] | None, documents: list[Document]) -> None:
+    """Which documents are asked, if some are left out, and what takes them all again."""
+    # Its place is always there, so that the field under it never moves.
+    with st.container(key="asked_of", horizontal=True, vertical_alignment="center"):
+        if chosen is not None:
+            st.html(f"<p class='note'>{escape(texts.asking(len(chosen), len(documents)))}</p>")
+            st.button(
+                texts.ASK_ALL, key="ask_all", type="tertiary", on_click=lambda: session.untick(())
+            )
 
 
 @caught(say)

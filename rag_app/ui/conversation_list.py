@@ -66,17 +66,15 @@ def address() -> None:
 
 def draw(library: Library) -> None:
     """Two buttons at the top of the panel."""
-    session = current()
-    with st.sidebar, st.container(key="conversations", horizontal=True):
-        st.button(
-            texts.NEW_CONVERSATION,
-            key="new_conversation",
-            icon=":material/add:",
-            type="tertiary",
-            on_click=_new,
-            disabled=not session.exchanges,
-        )
-        st.fragment(_opened)(library)
+    st.button(
+        texts.NEW_CONVERSATION,
+        key="new_conversation",
+        icon=":material/add:",
+        type="tertiary",
+        on_click=_new,
+        disabled=not current().exchanges,
+    )
+    st.fragment(_opened)(library)
 
 
 def _opened(library: Library) -> None:
@@ -106,7 +104,11 @@ def _list(library: Library) -> None:
     found = library.conversations.listed(words or "")
     if not found:
         st.html(f"<p class='note'>{texts.NO_CONVERSATIONS}</p>")
+    day = ""
     for one in found[:_LISTED]:
+        if (now := texts.day(one.changed_at)) != day:
+            day = now
+            st.html(f"<h3 class='day'>{escape(day)}</h3>")
         with st.container(key=f"row-c{one.id}", horizontal=True, vertical_alignment="center"):
             _row(library, one)
         if current().exporting == one.id:

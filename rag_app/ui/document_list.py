@@ -46,6 +46,7 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
     with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
         st.checkbox(
             escape_markdown(own),
+            label_visibility="collapsed",
             # Not set by way of the session state: that is told to the browser once, and a run that
             # is broken off may never tell it; the browser would then say "not ticked".
             value=session.at_first[key],
@@ -53,6 +54,14 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
             disabled=failed,
             on_change=_tick,
             args=(document.id, key, session.ticks),
+        )
+        st.button(
+            escape_markdown(own),
+            key=f"name-{document.id}",
+            type="tertiary",
+            disabled=not document.pages,
+            on_click=_open,
+            args=(document,),
             width="stretch",
         )
         _menu(library, document, work)
@@ -127,6 +136,12 @@ def _confirm(library: Library, document: Document) -> None:
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
 
 
+def _open(document: Document) -> None:
+    """Show its first page beside the conversation."""
+    session = current()
+    session.opened, session.redraw = Opened(Place(document.id, document.name, 1), 1), True
+
+
 @caught(say)
 def _row_chosen(library: Library, document: Document) -> None:
     session, choice = current(), st.session_state[f"menu-{document.id}"]
@@ -136,7 +151,7 @@ def _row_chosen(library: Library, document: Document) -> None:
     elif choice == words.FOLDER_AND_TAGS:
         collection_panel.ask_for(document.id)
     elif choice == texts.OPEN:
-        session.opened = Opened(Place(document.id, document.name, 1), 1)
+        _open(document)
     elif choice == texts.ONLY_THIS:
         session.untick({d.id for d in library.documents()} - {document.id})
     elif choice == texts.SUMMARISE:
@@ -216,9 +231,10 @@ def _drop_zone(library: Library, session: Session) -> None:
         key=f"drop-{session.drops}-{session.whole_folder}",
         label_visibility="collapsed",
     )
-    limits = texts.limits(NAMES, library.settings.max_file_mb)
-    with st.container(key="limits"):
+    if not library.documents():
+        limits = texts.limits(NAMES, library.settings.max_file_mb)
         st.html(f"<p class='limits'>{escape(limits)}</p>")
+    with st.container(key="limits", horizontal=True, horizontal_alignment="center"):
         st.button(
             words.SINGLE_FILES if session.whole_folder else words.WHOLE_FOLDER,
             key="drop_mode",
@@ -234,12 +250,17 @@ def _drop_zone(library: Library, session: Session) -> None:
 
 
 def _receipt(library: Library, session: Session) -> None:
+    """What became of the files of a drop; good news alone goes by itself."""
     receipt = session.receipt
-    if receipt is None or not (receipt.refused or receipt.notes or receipt.total > 1):
+    if receipt is None:
         return
-    brief = not (receipt.refused or receipt.notes)
-    with st.container(key="receipt", horizontal=brief, vertical_alignment="center"):
-        line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
+    line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
+    if not (receipt.refused or receipt.notes or receipt.replaceable):
+        if receipt.total > 1:
+            st.toast(line, icon=":material/check:")
+        session.receipt = None
+        return
+    with st.container(key="receipt"):
         items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
         st.html(f"<p><b>{escape(line)}</b></p><ul>{items}</ul>")
         for choice in receipt.replaceable:

@@ -11,7 +11,7 @@ from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
 from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import settings_panel, texts
+from rag_app.ui import texts
 from rag_app.ui.state import Session, current
 
 # What a person chose: taken up when a session begins, kept when it changes.
@@ -72,8 +72,6 @@ def draw(library: Library) -> None:
             running = fetch is not None and fetch.running
             st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
             _try_out(library, session, now)
-        settings_panel.button()
-    settings_panel.draw(library)
 
 
 def _choose(library: Library, session: Session, now: str) -> None:

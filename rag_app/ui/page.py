@@ -18,6 +18,7 @@ from rag_app.ui import (
     folder_panel,
     model_picker,
     search_panel,
+    settings_panel,
     source,
     style,
     tasks_menu,
@@ -51,10 +52,12 @@ def draw(library: Library) -> None:
     session.redraw = False
     for exchange in session.exchanges:
         exchange.drawn = exchange.drawn or not exchange.running  # what this run is about to do
-    conversation_list.draw(library)
-    model_picker.draw(library)
-    with st.sidebar:
+    with st.sidebar, st.container(key="tools", horizontal=True, vertical_alignment="center"):
+        conversation_list.draw(library)
         search_panel.button(library)
+        settings_panel.button()
+    settings_panel.draw(library)
+    model_picker.draw(library)
     document_list.draw(library)
     source.draw(library)
     collection_panel.dialog(library)

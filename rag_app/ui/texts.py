@@ -323,6 +323,24 @@ def limits(suffixes: Iterable[str], megabytes: int) -> str:
     return f"{listed}{more}, up to {megabytes:,} MB each"
 
 
+ASK_ALL = "Ask all"
+
+
+def asking(chosen: int, of: int) -> str:
+    """Over the question's field when some documents are left out."""
+    return f"Asking {chosen:,} of {count(of, 'document', 'documents')}"
+
+
+def day(at: str) -> str:
+    """The day of a moment (ISO 8601) as people call it, in the machine's time zone."""
+    then, now = datetime.fromisoformat(at).astimezone(), datetime.now().astimezone()
+    days = (now.date() - then.date()).days
+    if 0 <= days < 2:
+        return ("Today", "Yesterday")[days]
+    year = "" if then.year == now.year else f" {then.year}"
+    return f"{then.strftime('%A')}, {then.day} {then.strftime('%B')}{year}"
+
+
 def ask_some(chosen: int, of: int) -> str:
     """The hint in the question's field when some documents are left out."""
     return f"Ask {chosen:,} of your {of:,} documents…"

@@ -237,8 +237,8 @@ COLLECTION_MARK, TAG_MARK = "★ ", "#"
 SAVE_CHOICE = "Save this choice as a collection…"
 COLLECTION = "Name of the collection"
 DROP_COLLECTION = "Forget the collection “{0}”"
-WHOLE_FOLDER = "Add a whole folder instead"
-SINGLE_FILES = "Add single files instead"
+WHOLE_FOLDER = "Add a folder"
+SINGLE_FILES = "Add single files"
 FOLDER_HERE = "or drop one"
 
 

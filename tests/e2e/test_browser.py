@@ -138,7 +138,7 @@ def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
             "buffer": b"The phone box is painted red.\n",
         }
     )
-    page.get_by_text("phone.txt").first.wait_for()
+    page.get_by_role("button", name="phone.txt").first.wait_for()
     ask(page, "What colour is the phone box painted?")
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= 390, "nothing sticks out sideways"

@@ -58,7 +58,7 @@ def picture(page, name: str) -> None:
 
 def begin(browser, url: str, **looks):
     page = browser.open(**looks)
-    if not page.get_by_text("lighthouse.pdf").count():
+    if not page.get_by_role("button", name="lighthouse.pdf").count():
         drop(page, "lighthouse.pdf", lighthouse())
     choose(page, url)
     return page

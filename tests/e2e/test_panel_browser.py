@@ -1,0 +1,70 @@
+"""The panel of documents in a real browser: room for many, names that open, boxes that select."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conftest import listed, serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+MANY = 14
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An app with nothing in it."""
+    with serving(tmp_path_factory.mktemp("panel")) as address:
+        yield address
+
+
+def filled(browser, **how):
+    page = browser.open(**how)
+    listed(page)
+    if not page.get_by_text("Nothing here yet").count():
+        return page
+    text = "Letter {} says that the gate is painted in colour {}.\n"
+    page.locator('input[type="file"]').first.set_input_files(
+        [
+            {"name": f"letter {n}.txt", "mimeType": "text/plain", "buffer": text.format(n, n).encode()}
+            for n in range(MANY)
+        ]
+    )  # fmt: skip
+    page.get_by_text(f"{MANY} added").wait_for()
+    page.get_by_text(f"{MANY} documents are ready to be asked.").wait_for()
+    page.get_by_role("button", name="Pause").wait_for(state="detached")
+    return page
+
+
+def test_ten_of_fourteen_documents_are_in_view(browser):
+    page = filled(browser, width=1440, height=900)
+    page.get_by_text(f"{MANY} added").wait_for(state="detached")
+    rows = page.locator('[class*="st-key-doc-"]')
+    rows.nth(MANY - 1).wait_for(state="attached")
+    boxes = [rows.nth(n).bounding_box() for n in range(MANY)]
+    assert sum(box["y"] + box["height"] <= 900 for box in boxes) >= 10
+
+
+def test_a_name_opens_its_document_and_a_box_selects(browser):
+    page = filled(browser)
+    page.get_by_role("button", name="letter 3.txt", exact=True).click()
+    page.locator(".st-key-source").get_by_text("letter 3.txt").wait_for()
+    page.locator(".st-key-source").get_by_text("painted in colour 3").wait_for()
+    assert not page.get_by_text("Asking").count(), "all of them are asked still"
+    page.locator(".st-key-source_close button").click()
+    row = page.locator('[class*="st-key-doc-"]').filter(has_text="letter 3.txt")
+    row.locator("label").first.click()
+    page.get_by_text(f"Asking {MANY - 1} of {MANY} documents").wait_for()
+    page.get_by_role("button", name="Ask all").click()
+    page.get_by_text("Asking").wait_for(state="detached")
+
+
+def test_conversations_stand_under_their_day(browser):
+    page = filled(browser)
+    page.get_by_test_id("stChatInputTextArea").fill("What colour is the gate of letter 5?")
+    page.keyboard.press("Enter")
+    page.locator(".how").first.wait_for()
+    page.get_by_role("button", name="Conversations").click()
+    page.get_by_role("heading", name="Today").wait_for()
