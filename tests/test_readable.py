@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.export.readable import PageMarks, cells, header_row, readable
+from rag_app.export.readable import PageMarks, cells, has_cells, header_row, readable
 from rag_app.types import Heading
 
 SHEET = "Boats\n\nname | built | price\nSkerry | 1987 | 1,200\nGull |  | 900"
@@ -87,4 +87,21 @@ def test_every_character_is_shown_once_and_in_order(text, quote, others, rows):
 
 @given(TEXTS.filter(lambda line: "\n" not in line))
 def test_cells_joined_are_the_row(line):
-    assert " | ".join(line[a:b] for a, b in cells(line)) == line
+    bare = line
+    while len(bare) > 3 and bare.startswith("| ") and bare.endswith(" |"):
+        bare = bare[2:-2]
+    assert " | ".join(line[a:b] for a, b in cells(line)) == bare
+
+
+def test_a_table_of_markdown_has_no_bars_and_no_rule():
+    text = "| Kind | Price |\n|---|---:|\n| Couple | £380 |\n| Junior | £65 |"
+    start = text.index("| Couple")
+    shown = readable(text, PageMarks((start, start + len("| Couple | £380 |"))))
+    assert "|" not in shown and "---" not in shown
+    assert "<th scope=col>Kind</th>" in shown
+    assert "<tr class='cited'><td>Couple</td>" in shown
+
+
+def test_a_page_without_rows_has_none():
+    assert has_cells("a | b")
+    assert not has_cells("The ferry costs four euros.")

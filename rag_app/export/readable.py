@@ -17,6 +17,8 @@ from rag_app.types import Heading
 Span = tuple[int, int]
 
 _CELLS = " | "
+_OUTER = re.compile(r"\| (.*) \|", re.DOTALL)  # a row with bars around it
+_RULE = re.compile(r"[|:\s-]*-\s*\|[|:\s-]*")  # what parts the names of columns from the rows
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
 _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}")
 
@@ -49,8 +51,16 @@ def readable(
     return f"{before}{body}{after}"
 
 
+def has_cells(text: str) -> bool:
+    """Whether any line of a text is a row."""
+    return _CELLS in text
+
+
 def cells(line: str) -> list[Span]:
-    """Where the cells of a row "a | b | c" stand in it."""
+    """Where the cells of a row "a | b | c" stand in it; of Markdown's "| a | b |", too."""
+    outer = _OUTER.fullmatch(line)
+    if outer is not None:
+        return [(a + 2, b + 2) for a, b in cells(outer[1])]
     found, start = [], 0
     for cell in line.split(_CELLS):
         found.append((start, start + len(cell)))
@@ -103,7 +113,7 @@ class _PageRenderer:
             return ""
         if heading and text.startswith(heading.text):
             return "heading"
-        if rows or _CELLS in text:
+        if rows or _CELLS in text or _RULE.fullmatch(text):
             return "table"
         return "fields" if on_top and _FIELD.match(text) else "text"
 
@@ -126,7 +136,8 @@ class _PageRenderer:
         return f"<dt>{name}</dt><dd>{value}</dd>"
 
     def _table(self, lines: list[Span]) -> str:
-        spans = [[(a + x, a + y) for x, y in cells(self._text[a:b])] for a, b in lines]
+        kept = [(a, b) for a, b in lines if not _RULE.fullmatch(self._text[a:b])] or lines
+        spans = [[(a + x, a + y) for x, y in cells(self._text[a:b])] for a, b in kept]
         written = [[self._text[a:b] for a, b in row] for row in spans]
         at = header_row(written)
         width = max(map(len, spans))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +15,7 @@ import streamlit as st
 from rag_app.errors import RagAppError
 from rag_app.export import messages
 from rag_app.export.conversation import where_in
+from rag_app.export.readable import PageMarks, has_cells, readable
 from rag_app.library import Library
 from rag_app.text.highlighting import CITE, link_citations, mark
 from rag_app.types import Answer, Basis, Cell, Citation, Computation, Passage, RetrieverKind, Task
@@ -167,7 +168,7 @@ def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> Non
     else:
         st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
     cards = "".join(
-        _card(exchange.id, f"p{n}", p.name, _where(library, p), mark(p.chunk.text, ()))
+        _card(exchange.id, f"p{n}", p.name, _where(library, p), _marked(p.chunk.text))
         for n, p in enumerate(nearest, start=1)
     )
     if cards:
@@ -186,7 +187,7 @@ def _closest(exchange_id: str, near: Citation, where: str) -> None:
             str(near.number),
             near.name,
             where,
-            mark(near.quote, [(0, len(near.quote))]),
+            _marked(near.quote, [(0, len(near.quote))]),
         )
     )
 
@@ -202,10 +203,18 @@ def _how(answer: Answer) -> None:
 
 def _source(exchange_id: str, answer: Answer, citation: Citation, where: str) -> str:
     if not citation.quote:
-        removed = f"<i class='removed'>{texts_answers.SOURCE_REMOVED}</i>"
+        removed = f"<p class='passage removed'>{texts_answers.SOURCE_REMOVED}</p>"
         return _card(exchange_id, str(citation.number), citation.name, where, removed)
-    passage = mark(*_context(answer, citation))
+    passage = _marked(*_context(answer, citation))
     return _card(exchange_id, str(citation.number), citation.name, where, passage)
+
+
+def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
+    """A passage with its quotes marked; rows of a table as a table."""
+    if not has_cells(text):
+        return f"<p class='passage'>{mark(text, quotes)}</p>"
+    quote, *others = quotes or [(0, 0)]
+    return f"<div class='passage'>{readable(text, PageMarks(quote, tuple(others)))}</div>"
 
 
 def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:
@@ -225,7 +234,7 @@ def _card(exchange_id: str, number: str, name: str, where: str, passage: str) ->
         f"<article class='card'><header>{badge}<b>{escape(name)}</b>"
         f"<span>{escape(texts.page(where))}</span>"
         f"<a href='{CITE}{exchange_id}-{number}'>{texts.OPEN_SOURCE}</a></header>"
-        f"<p class='passage'>{passage}</p></article>"
+        f"{passage}</article>"
     )
 
 
@@ -323,7 +332,7 @@ def _passage(
         f"<li><header><b>{escape(passage.name)}</b><span>{escape(where)}</span>"
         f"<a href='{CITE}{exchange.id}-p{number}'>{texts.OPEN_SOURCE}</a></header>"
         f"<p class='score'>{facts}</p>"
-        f"<p class='passage'>{mark(chunk.text, [span for _, span in cited])}</p></li>"
+        f"{_marked(chunk.text, [span for _, span in cited])}</li>"
     )
 
 

@@ -20,18 +20,21 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+def _letter(number: int) -> bytes:
+    return f"Letter {number} says that the gate is painted in colour {number}.\n".encode()
+
+
 def filled(browser, **how):
     page = browser.open(**how)
     listed(page)
     if not page.get_by_text("Nothing here yet").count():
         return page
-    text = "Letter {} says that the gate is painted in colour {}.\n"
     page.locator('input[type="file"]').first.set_input_files(
         [
-            {"name": f"letter {n}.txt", "mimeType": "text/plain", "buffer": text.format(n, n).encode()}
+            {"name": f"letter {n}.txt", "mimeType": "text/plain", "buffer": _letter(n)}
             for n in range(MANY)
         ]
-    )  # fmt: skip
+    )
     page.get_by_text(f"{MANY} added").wait_for()
     page.get_by_text(f"{MANY} documents are ready to be asked.").wait_for()
     page.get_by_role("button", name="Pause").wait_for(state="detached")
