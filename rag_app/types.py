@@ -52,6 +52,7 @@ class NoteKind(StrEnum):
 
     FIRST_DOCUMENTS_ONLY = "first_documents_only"  # how many, of how many, their names
     NAMED_DOCUMENTS_ONLY = "named_documents_only"  # their names
+    WHICH_DOCUMENTS = "which_documents"  # names of some that could be meant: asked back
     SEARCHED_BY_WORDS_ONLY = "searched_by_words_only"  # how many documents
     NOT_READ_YET = "not_read_yet"  # how many documents
     SCANS_NOT_READ_YET = "scans_not_read_yet"  # how many documents

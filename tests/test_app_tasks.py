@@ -104,3 +104,16 @@ def test_a_draft_is_asked_for_in_plain_words(what, asked):
 def test_documents_are_listed_as_people_do():
     assert texts.compare(["a", "b", "c"]) == "Compare “a”, “b” and “c”"
     assert texts.summarise("a") == "Summarise “a”"
+
+
+def test_where_it_is_not_clear_which_documents_are_meant_a_click_says_it(page):
+    notes = [(f"note {n}.txt", f"Note {n} is about rain in May.".encode()) for n in range(6)]
+    page.drop(("ferry.txt", FERRY), *notes)
+    said = page.ask("Summarise it")
+    assert "Which documents do you mean?" in said
+    offered = {b.label: b for b in page.at.button if (b.key or "").startswith("which-")}
+    assert len(offered) == 7
+    offered["ferry.txt"].click()
+    page.run()
+    page.until(page.at_rest)
+    assert "four euros" in page.said()

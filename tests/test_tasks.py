@@ -179,11 +179,29 @@ def test_a_task_on_too_many_documents_says_which_it_was_done_with(library):
     for number in range(5):
         library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())
     library.wait([d.id for d in library.documents()], timeout=30)
-    answer = ask(library, "Summarise everything")
-    assert sentence(answer.notes[-1]).startswith(
-        "This is of the first 5 of 7 documents: Ferry report.txt, "
-    )
-    assert all(citation.name in answer.notes[-1].values for citation in answer.citations)
+    every = [document.id for document in library.documents()]
+    *_, last = library.ask("Summarise the ferry report, the museum guide and the notes")
+    assert isinstance(last, Finished) and len(every) == 7
+    said = sentence(last.answer.notes[-1])
+    assert said.startswith("This is of the first 5 of 7 documents: Ferry report.txt, ")
+
+
+def test_which_documents_are_meant_is_asked_where_there_are_many(library):
+    for number in range(5):
+        library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())
+    library.wait([d.id for d in library.documents()], timeout=30)
+    answer = ask(library, "Compare them")
+    assert answer.abstained and answer.text == chain.WHICH
+    [note] = answer.notes
+    assert note.kind is NoteKind.WHICH_DOCUMENTS and note.values[0] == "Note 4.txt"
+
+
+def test_a_summary_of_one_thing_among_many_documents_is_of_those_that_hold_it(library):
+    for number in range(5):
+        library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())
+    library.wait([d.id for d in library.documents()], timeout=30)
+    answer = ask(library, "Summarise what they say about soup")
+    assert {c.name for c in answer.citations} == {"Ferry report.txt"}
 
 
 @pytest.fixture

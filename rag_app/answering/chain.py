@@ -105,6 +105,7 @@ def cite_cells(computed: Computation) -> tuple[Citation, ...]:
     )
 
 
+WHICH = "Which documents do you mean? Name them, or tick up to five on the left."
 NOT_FOUND = "I could not find an answer to this in your documents."
 APP = "app"
 """The generator of what the app says of itself, about no document."""
@@ -251,6 +252,19 @@ def carry_out(
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finalize(draft, read, seconds, context))
+
+
+def ask_back(context: AskContext, documents: Sequence[str]) -> Iterator[Event]:
+    """The same events where it is not clear what a task is about; `documents`: names of some that
+    could be meant."""
+    yield Sources(())
+    yield Finished(
+        Answer(
+            *(context.question, WHICH, "", True, 0.0, APP, (), (), Timing(0.0, 0.0)),
+            context.task,
+            notes=(Note(NoteKind.WHICH_DOCUMENTS, tuple(documents)),),
+        )
+    )
 
 
 def say(question: str, sentence: str) -> Iterator[Event]:

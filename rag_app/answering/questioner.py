@@ -5,6 +5,7 @@ Knows nothing of files and of pages as pictures."""
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
 from contextlib import suppress
@@ -40,7 +41,7 @@ from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.table_answers import TableAnswers, WithTables
-from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, wanted
+from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, topic, wanted
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
 from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
@@ -63,6 +64,9 @@ from rag_app.types import (
     Task,
     askable,
 )
+
+_LESS = 0.3  # of what the best document says about a thing, another says something about it, too
+_OFFERED = 8  # documents that are named where it is asked which are meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +277,15 @@ class Questioner:
 
     def _task(self, task: TaskRequest, asked: _Request) -> Iterator[Event]:
         named = self._meant(task, asked)
-        documents = named.documents or asked.readable
+        documents: Sequence[Document] = named.documents or asked.readable
+        if task.kind in WHOLE and not named.documents and len(documents) > ASKED_OF:
+            about = topic(task, ())
+            if not about:
+                newest = [document.name for document in documents[::-1]]
+                return chain.ask_back(AskContext(asked.said, task.kind), newest[:_OFFERED])
+            if task.kind is Task.COMPARISON:  # of things, wherever they stand
+                return self._question(asked, computes=False)
+            documents = self._holding(about, asked)
         task = replace(task, naming=named.words, among=len(asked.readable))
         ids = tuple(document.id for document in documents)
         within = asked.retriever.model_copy(update={"documents": ids, "reranker": None})
@@ -295,6 +307,15 @@ class Questioner:
             lambda: desk.carry_out(task, documents, asked.by, within, asked.stop.is_set),
             asked.stop.is_set,
         )
+
+    def _holding(self, about: str, asked: _Request) -> list[Document]:
+        """The documents that say most about something, the best first."""
+        says: dict[str, float] = defaultdict(float)
+        for passage in asked.retriever.passages(about):
+            says[passage.chunk.document_id] += passage.score
+        least = max(says.values(), default=0.0) * _LESS
+        held = [document for document in asked.readable if says[document.id] >= least > 0]
+        return sorted(held, key=lambda d: -says[d.id])[:ASKED_OF] or list(asked.readable)
 
     def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return relevance(question, passages, self._ranker.score)

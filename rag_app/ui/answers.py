@@ -17,9 +17,19 @@ from rag_app.export import messages
 from rag_app.export.conversation import where_in
 from rag_app.export.readable import PageMarks, has_cells, readable
 from rag_app.library import Library
-from rag_app.text.highlighting import CITE, link_citations, mark
-from rag_app.types import Answer, Basis, Cell, Citation, Computation, Passage, RetrieverKind, Task
-from rag_app.ui import texts, texts_answers
+from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
+from rag_app.types import (
+    Answer,
+    Basis,
+    Cell,
+    Citation,
+    Computation,
+    NoteKind,
+    Passage,
+    RetrieverKind,
+    Task,
+)
+from rag_app.ui import composer, texts, texts_answers
 from rag_app.ui.live_answer import Moment
 from rag_app.ui.state import ShownExchange, current
 
@@ -36,10 +46,28 @@ def draw(library: Library, exchange: ShownExchange, moment: Moment) -> None:
         sentence(texts.STOPPED)
     elif moment.answer.task is Task.CHITCHAT:
         sentence(moment.answer.text)
+    elif any(note.kind is NoteKind.WHICH_DOCUMENTS for note in moment.answer.notes):
+        _which(library, exchange, moment.answer)
     elif moment.answer.abstained:
         _abstained(library, exchange, moment.answer)
     else:
         _answer(library, exchange, moment.answer)
+
+
+def _which(library: Library, exchange: ShownExchange, answer: Answer) -> None:
+    """It was not clear which documents are meant: a button for each that could be."""
+    sentence(answer.text)
+    known = {document.name: document.id for document in library.documents()}
+    names = [name for note in answer.notes for name in note.values if name in known]
+    with st.container(key=f"which-{exchange.id}", horizontal=True, gap="small"):
+        for number, name in enumerate(names):
+            st.button(
+                escape_markdown(name),
+                key=f"which-{exchange.id}-{number}",
+                on_click=composer.submit,
+                args=(library, exchange.question),
+                kwargs={"only": [known[name]]},
+            )
 
 
 def sentence(text: str) -> None:
