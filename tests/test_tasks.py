@@ -237,7 +237,8 @@ def test_a_translation_goes_passage_by_passage(library, at_once):
     answer = ask(library, "Translate guide.md into German", generator)
     prompts = prompts_of(script)
     assert ["four euros" in prompt for prompt in prompts] == [True, False]
-    assert answer.text.count("Geschrieben.") == 2
+    assert answer.text.count("Geschrieben.") == 2 and answer.text.rstrip().endswith("[2]")
+    assert ["four euros" in c.quote for c in answer.citations] == [True, False]
     script.asked.clear()
     ask(library, "Translate the part about fees of guide.md into German", generator)
     [prompt] = prompts_of(script)

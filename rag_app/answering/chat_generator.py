@@ -36,7 +36,7 @@ from rag_app.answering.span_model import log_sum
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import NAMES, is_english, language
-from rag_app.types import Basis, Draft, Note, NoteKind, Passage
+from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
 SERVED, EMBEDDED = 3_000, 450
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
@@ -182,26 +182,38 @@ class ChatGenerator:
         sources: Sources,
         otherwise: Otherwise,
         cancelled: Cancelled,
+        rests_on: Sequence[Span] = (),
     ) -> Iterator[Piece]:
         """The same for any messages, the replies to which are paragraphs of one text; its sources
-        are looked for when it is there."""
+        are looked for when it is there, but where each reply `rests_on` a known place."""
+        said: list[str] = []
 
         def close(raw: str, notes: tuple[Note, ...]) -> Draft:
+            if rests_on:
+                known = [
+                    Supported(f"{finished(reply)}\n\n", (span,))
+                    for reply, span in zip(said, rests_on, strict=False)
+                ]
+                return self._matched(raw, notes, lambda: known)
             text = finished(raw)
             if says_not_found(text):
                 return Draft((), (), 0.0, abstained=True, notes=notes)
             return self._matched(text, notes, lambda: support(text, sources(text), self._embedder))
 
-        replies = self._in_turn(asked, cancelled)
+        replies = self._in_turn(asked, cancelled, said)
         yield from self._composed(replies, shown, close, otherwise, cancelled, len(asked))
 
-    def _in_turn(self, asked: Sequence[Messages], cancelled: Cancelled) -> Iterator[str]:
-        """The replies to several messages, one behind the other, as far as they are."""
+    def _in_turn(
+        self, asked: Sequence[Messages], cancelled: Cancelled, said: list[str]
+    ) -> Iterator[str]:
+        """The replies to several messages, one behind the other, as far as they are; each that is
+        whole is told to `said`, too."""
         before = ""
         for messages in asked:
             raw = ""
             for raw in self.writer.write(messages, cancelled):
                 yield before + raw
+            said.append(raw)
             if cancelled() or repeats_itself(raw):
                 return
             before = f"{before}{raw.strip()}\n\n"

@@ -170,8 +170,11 @@ class TaskRunner:
             return prompts.final(task.wish, notes, task.language)
 
         asked: Sequence[Messages] = [in_parts]
-        if generator.reads is not None:
-            asked = self._at_once(task, documents, read, generator.reads)
+        rests_on: Sequence[Span] = ()
+        if generator.reads is not None and task.kind is Task.TRANSLATION:
+            asked, rests_on = self._translated(task, documents, read)
+        elif generator.reads is not None:
+            asked = [self._at_once(task, documents, read, generator.reads)]
 
         def sources(text: str) -> list[Passage]:
             narrowed = retriever.model_copy(update={"k": _PER_CLAIM})
@@ -182,7 +185,11 @@ class TaskRunner:
             return read
 
         yield from generator.compose(
-            asked, sources, lambda: pieces(self._quoted(task, documents, read)), cancelled
+            asked,
+            sources,
+            lambda: pieces(self._quoted(task, documents, read)),
+            cancelled,
+            rests_on,
         )
 
     def _at_once(
@@ -191,38 +198,47 @@ class TaskRunner:
         documents: Sequence[Document],
         read: Sequence[Passage],
         tokens: int,
-    ) -> list[Messages]:
-        """What a writer that reads `tokens` in one go is asked; for a translation, passage by
-        passage."""
-        if task.kind is Task.TRANSLATION:
-            into = answer_language.language_into(task.wish) or task.language or _USUAL
-            wish = prompts.TRANSLATE.format(into)
-            texts = self._to_translate(replace(task, language=into), documents, read)
-            return [_saying(prompts.task_messages(wish, [part], into)) for part in texts]
+    ) -> Messages:
+        """What a writer that reads `tokens` in one go is asked."""
         if task.kind is Task.DRAFT:  # the nearest last: a small model heeds most what it read last
             chosen = self._first(read, tokens)[::-1]
         else:
             each = [[p for p in read if p.chunk.document_id == d.id] for d in documents]
             chosen = [p for one in each for p in self._first(one, tokens // len(documents))]
         language = task.language or language_of(task.wish)
-        return [_saying(prompts.task_messages(task.wish, _titled(chosen), language))]
+        return _saying(prompts.task_messages(task.wish, _titled(chosen), language))
 
-    def _to_translate(
-        self, task: TaskRequest, documents: Sequence[Document], read: Sequence[Passage]
-    ) -> list[tuple[str, str]]:
-        """(title, text) of each passage: a text that the wish brings, else the section that it is
-        about, else the whole document."""
+    def _translated(
+        self, task: TaskRequest, documents: Sequence[Document], read: list[Passage]
+    ) -> tuple[list[Messages], list[Span]]:
+        """What a writer is asked for a translation, passage by passage, and where each stands: the
+        section that the wish is about, else the whole document; or a text that the wish brings."""
+        into = answer_language.language_into(task.wish) or task.language or _USUAL
+        wish = prompts.TRANSLATE.format(into)
+
+        def messages(text: str) -> Messages:
+            return _saying(prompts.task_messages(wish, [("", text)], into))
+
         _, _, brought = task.wish.partition(": ")
-        if len(brought.split()) >= _BROUGHT:
-            return [("", brought)]
-        if not read:
-            return []
-        best = read[0].chunk
-        whole = self._whole(next(d for d in documents if d.id == best.document_id))
-        if topic(replace(task, wish=rest(task.wish)), documents):
-            section = [c for c in whole if best.heading and c.heading == best.heading]
-            whole = section if best in section else [best]
-        return [("", chunk.text) for chunk in whole]
+        if len(brought.split()) >= _BROUGHT or not read:
+            return [messages(brought or task.wish)], []
+        read[:] = self._section(replace(task, language=into), documents, read[0])
+        chunks = [passage.chunk for passage in read]
+        spans = [Span(c.document_id, c.page, c.start, c.end) for c in chunks]
+        return [messages(chunk.text) for chunk in chunks], spans
+
+    def _section(
+        self, task: TaskRequest, documents: Sequence[Document], best: Passage
+    ) -> list[Passage]:
+        """What stands under the same heading as the best passage, if the wish is about something;
+        else its whole document."""
+        document = next(d for d in documents if d.id == best.chunk.document_id)
+        whole = [Passage(chunk, document.name, best.score) for chunk in self._whole(document)]
+        if not topic(replace(task, wish=rest(task.wish)), documents):
+            return whole
+        headed = best.chunk.heading
+        section = [p for p in whole if headed and p.chunk.heading == headed]
+        return section if any(p.chunk == best.chunk for p in section) else [best]
 
     def _standing_for(self, documents: Sequence[Document], tokens: int) -> list[Passage]:
         """Passages that stand for documents, as many tokens of each: all where they are few."""
