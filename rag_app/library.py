@@ -35,6 +35,7 @@ from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.collections import DocumentGroups
+from rag_app.storage.conversations import title_of
 from rag_app.storage.originals import Originals, own
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
@@ -466,6 +467,22 @@ class Library(DocumentLibrary):
         """The k best passages for a query. Raises QuestionError."""
         with self._underway.using():
             return self._questioner.search(query, k, documents, retriever)
+
+    def entitle(self, conversation_id: str) -> None:
+        """Give a conversation that goes by its first question a title, if the app's own writer
+        answers; one that a person gave stays. Raises LibraryClosed."""
+        [first_id, *_] = [*self.conversations.order(conversation_id), ""]
+        first = self.conversations.exchange(first_id)
+        if first is None or not self._goes_by(conversation_id, first.question):
+            return
+        with self._underway.using():
+            title = self._questioner.entitle(first.question)
+        if title and self._goes_by(conversation_id, first.question):
+            self.conversations.rename(conversation_id, title)
+
+    def _goes_by(self, conversation_id: str, question: str) -> bool:
+        known = self.conversations.conversation(conversation_id)
+        return known is not None and known.title == title_of(question)
 
     def ask(
         self,

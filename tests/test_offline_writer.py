@@ -48,6 +48,18 @@ def test_a_question_is_answered_in_a_written_sentence_with_its_source(library):
     assert page.text[cited.start : cited.end] == cited.quote and "21 days" in cited.quote
 
 
+def test_a_conversation_gets_a_title_and_one_that_a_person_gave_stays(library):
+    question = "how often do you guys actually check the bikes for safety?"
+    begun = library.conversations.start(question)
+    library.conversations.ask(begun, question)
+    library.entitle(begun)
+    title = library.conversations.conversation(begun).title
+    assert title != question and 0 < len(title) <= 60 and "\n" not in title
+    library.conversations.rename(begun, "Mine")
+    library.entitle(begun)
+    assert library.conversations.conversation(begun).title == "Mine"
+
+
 def test_what_no_document_says_is_not_answered_out_of_the_model_s_own_memory(library):
     _, answer = ask(library, "What is the capital of Mongolia?")
     assert answer.abstained and answer.basis is Basis.NONE and "Ulaan" not in answer.text

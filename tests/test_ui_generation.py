@@ -38,6 +38,25 @@ def test_the_answer_is_there_at_the_end():
     assert (moment.text, moment.answer) == ("All", ANSWER)
 
 
+def test_what_is_to_be_done_afterwards_waits_for_the_end():
+    done = threading.Event()
+    seen = []
+
+    def afterwards():
+        seen.append(running.now().done)
+        done.set()
+
+    gate = threading.Event()
+
+    def events(cancelled):
+        gate.wait(5)
+        yield Finished(ANSWER)
+
+    running = Generation(events, afterwards=afterwards)
+    gate.set()
+    assert done.wait(5) and seen == [True]
+
+
 def test_text_can_be_seen_before_the_end():
     gate, told = threading.Event(), threading.Event()
 

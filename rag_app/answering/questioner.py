@@ -32,11 +32,17 @@ from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
+from rag_app.answering.figures import invented, known_figures
 from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.introductions import understood_introduction
 from rag_app.answering.model_spec import ModelSpec, parse
-from rag_app.answering.prompts import Message, introduction_messages, translation_messages
+from rag_app.answering.prompts import (
+    Message,
+    introduction_messages,
+    titling_messages,
+    translation_messages,
+)
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
@@ -53,6 +59,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction
 from rag_app.storage.vectors import VectorIndex
+from rag_app.text.sentences import one_line
 from rag_app.types import (
     Basis,
     Document,
@@ -66,6 +73,7 @@ from rag_app.types import (
 )
 
 _LESS = 0.3  # of what the best document says about a thing, another says something about it, too
+_LONGEST_TITLE = 60  # characters
 _OFFERED = 8  # documents that are named where it is asked which are meant
 
 
@@ -133,6 +141,19 @@ class Questioner:
         except ChatModelError:
             return None
         return understood_introduction(reply, name, text)
+
+    def entitle(self, question: str) -> str:
+        """What a conversation that begins with a question is called, if the app's own writer
+        answers; else empty."""
+        if not isinstance(self._generator, TaughtGenerator):
+            return ""
+        messages = titling_messages(question)
+        try:
+            title = one_line(self._generator.writer.whole(lambda _: messages, lambda: False))
+        except ChatModelError:
+            return ""
+        known = known_figures(question)
+        return title if len(title) <= _LONGEST_TITLE and not invented(title, known) else ""
 
     def search(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from rag_app.answering.ask_options import AskOptions
@@ -131,4 +132,5 @@ def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
         lambda: turns_of(before),
         exchange.quoting,
         after=[earlier.generation for earlier in before if earlier.generation],
+        afterwards=partial(library.entitle, session.conversation or ""),
     )

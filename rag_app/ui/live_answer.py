@@ -41,8 +41,10 @@ class Generation:
         self,
         events: Callable[[threading.Event], Iterator[Event]],
         failed: Callable[[str], None] = lambda error: None,
+        afterwards: Callable[[], None] = lambda: None,
     ) -> None:
         self._events = events
+        self._afterwards = afterwards
         self._failed = failed
         self._cancelled = threading.Event()
         self._done = threading.Event()
@@ -74,6 +76,8 @@ class Generation:
         unfinished = self.now().answer is None and self.now().error is None
         self._change(done=True, stopped=unfinished)
         self._done.set()
+        with caught(lambda sentence: None):
+            self._afterwards()
 
     def _take(self, event: Event) -> None:
         match event:
@@ -150,12 +154,14 @@ def ask(
     turns: Callable[[], Sequence[Turn]] = tuple,
     quoting: bool = False,
     after: Sequence[Generation | FinishedGeneration] = (),
+    afterwards: Callable[[], None] = lambda: None,
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed) and the
     answers `after` which it is asked are there: only then are its `turns` known.
 
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
-    comes of it is kept in the exchange, whether or not anybody still looks."""
+    comes of it is kept in the exchange, whether or not anybody still looks; `afterwards` is done
+    when it has ended."""
 
     def events(cancelled: threading.Event) -> Iterator[Event]:
         while _unread(library, first) and not cancelled.wait(0.1):
@@ -173,7 +179,9 @@ def ask(
                 else:
                     yield event
 
-    generation = Generation(events, lambda error: library.conversations.fail(exchange_id, error))
+    generation = Generation(
+        events, lambda error: library.conversations.fail(exchange_id, error), afterwards
+    )
     RUNNING[exchange_id] = generation
     return generation
 
