@@ -171,6 +171,22 @@ _CONNECT = 10.0  # seconds for one connection
 _TRY = 4.0  # the same while there is another address to try
 _SILENCE = 30.0  # longest time without a byte
 _NAT64 = ip_network("64:ff9b::/96")
+# Special addresses behind which no web page lies, and that not every Python knows of: its tables
+# follow the registries of IANA years later, and clouds choose addresses of their own.
+_SPECIAL = tuple(
+    ip_network(one)
+    for one in (
+        "168.63.129.16/32",  # what Azure tells a machine about itself
+        "192.0.0.0/24",  # protocols; 192.0.0.192 is what Oracle's cloud tells a machine
+        "192.31.196.0/24",  # AS112, as are 192.175.48.0/24 and 2620:4f:8000::/48
+        "192.52.193.0/24",  # relays of multicast
+        "192.88.99.0/24",  # relays of 6to4
+        "192.175.48.0/24",
+        "2001::/23",  # protocols, Teredo among them
+        "2620:4f:8000::/48",
+        "3fff::/20",  # examples
+    )
+)
 _AT_MOST = 8  # addresses that are tried
 _UNREACHABLE = "Look at the connection of this computer to the internet, then try again."
 
@@ -205,6 +221,8 @@ def is_public(address: str) -> bool:
     """Whether an IP address is one that everybody may reach."""
     ip = _inner(ip_address(address.partition("%")[0]))
     if ip.is_multicast or ip.is_reserved or ip.is_unspecified:
+        return False
+    if any(ip in network for network in _SPECIAL):
         return False
     return ip.is_global and not getattr(ip, "is_site_local", False)
 
