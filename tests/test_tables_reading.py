@@ -12,10 +12,11 @@ from rag_app.reading.frames import pack, unpack
 from rag_app.reading.limits import Limits
 from rag_app.reading.opendocument import read_odt
 from rag_app.reading.pptx import read_pptx
+from rag_app.reading.sandbox import Sandbox
 from rag_app.reading.sections import PageBuilder, row_words
 from rag_app.reading.sheets import read_delimited, read_sheets
 from rag_app.reading.web import read_html
-from rag_app.reading.workbook import unit_of_format
+from rag_app.reading.workbook import sheet_facts, unit_of_format
 from rag_app.tables.building import typed_tables
 from rag_app.tables.cells import Cells
 from rag_app.types import ColumnKind, Merged, Reading
@@ -207,6 +208,49 @@ def test_two_far_cells_are_read_as_two_cells(file):
     assert list(reading.grids[0].rows) == [1, 1_048_576]
     assert [cell for row in grids(reading)[0] for cell in row if cell] == ["1", "2"]
     assert tables(reading) == []
+
+
+@pytest.fixture(scope="module")
+def small_child():
+    """A sheet that is spread out would end it."""
+    sandbox = Sandbox(Limits(memory_mb=300))
+    yield sandbox
+    sandbox.close()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        f'<row r="1">{_cell("A1", 1)}</row><row r="2">{_cell("XFD1048576", 2)}</row>',
+        f"<row>{_cell('A1', 1)}</row><row>{_cell('XFD1048576', 2)}</row>",
+        f'<row r="1">{_cell("A1", 1)}{_cell("xfd1048576", 2)}</row>',
+        f'<row r="1">{_cell("A1", 1)}</row><row>{"<c/>" * 9}{_cell("DZZZ9999999", 2)}</row>',
+    ],  # fmt: skip
+    ids=["row-says-otherwise", "row-says-nothing", "small-letters", "beyond-excel"],
+)
+def test_far_cells_are_drawn_together_whatever_their_rows_say(file, rows, small_child):
+    data = workbook({"Far": f"<sheetData>{rows}</sheetData>"})
+    reading = small_child.read(file(data), ".xlsx")
+    assert [cell for row in grids(reading)[0] for cell in row if cell] == ["1", "2"]
+    assert max(reading.grids[0].rows) in (1_048_576, 9_999_999)
+
+
+@pytest.mark.parametrize("broken", ["\x0b", "<!DOCTYPE a [<!ENTITY b 'c'>]>"])
+def test_a_sheet_that_is_no_xml_is_left_out_if_its_cells_lie_far_apart(file, broken, small_child):
+    far = f'<row r="1">{_cell("A1", 1)}</row><row>{_cell("XFD1048576", 2)}</row>'
+    near = f'<row r="1">{_cell("A1", 3)}{_cell("B1", 4)}</row>'
+    sheets = {name: f"{broken}<sheetData>{rows}</sheetData>" for name, rows in
+              (("Far", far), ("Near", near))}  # fmt: skip
+    reading = small_child.read(file(workbook(sheets)), ".xlsx")
+    assert [page.label for page in reading.pages] == ["Near, row 1"]
+    assert reading.warnings == ("The sheet “Far” is damaged and was left out.",)
+
+
+def test_columns_that_are_hidden_again_and_again_are_so_once(file):
+    columns = '<col min="1" max="999999999" hidden="1"/>' * 5_000
+    sheet = f'<cols>{columns}</cols><sheetData><row r="1">{_cell("A1", 1)}</row></sheetData>'
+    facts = sheet_facts(file(workbook({"S": sheet})), LIMITS)["S"]
+    assert len(facts.hidden_columns) < 120_000
 
 
 def test_a_sheet_of_16384_columns_is_a_table_that_says_what_it_leaves_out(file):

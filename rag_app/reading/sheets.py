@@ -147,10 +147,14 @@ def read_sheets(
     facts = sheet_facts(path, limits) if packed else {}
     sections = PageBuilder(limits, _PAGE)
     warnings: list[str] = []
+    # What can neither be drawn together nor be spread out.
+    lost = [name for name, each in facts.items() if each.is_scattered and each.is_broken]
+    warnings += [f"The sheet “{name}” is damaged and was left out." for name in lost]
     scattered = any(each.is_scattered for each in facts.values())
     drawn = drawn_together(path, facts, limits) if scattered else None
     with _panics_told(), _open(drawn.data if drawn else path) as book:
-        names = [each.name for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
+        sheets = [e.name for e in book.sheets_metadata if e.typ == SheetTypeEnum.WorkSheet]
+        names = [name for name in sheets if name not in lost]
         for done, name in enumerate(names, 1):
             try:
                 rows = drawn.rows.get(name, ()) if drawn else ()

@@ -12,7 +12,8 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import NoReturn
 from xml.etree.ElementTree import Element
@@ -22,15 +23,19 @@ from xml.sax.saxutils import escape, quoteattr
 from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
-from rag_app.reading.markup import main_part, outermost, related, relations, tree
+from rag_app.reading.markup import Stream, main_part, outermost, related, relations, tree
 
 _BLOCK = 65_536
 _ROOMY = 2_000_000  # cells that a sheet may be wide, times tall, whatever is in it
 _SPARSE = 20  # times the cells that are there
 _MOST_HIDDEN = 100_000
+_COLUMNS = 16_384  # that a sheet may have
 _MOSTLY = 0.7
 _PERCENT = "%"
 _BUILT_IN = {"9": _PERCENT, "10": _PERCENT}
+_ROW_OR_CELL = re.compile(
+    rb"""<(?:\w+:)?(row|c)\b(?:[^<>]*?\br\s*=\s*["']([A-Za-z]{0,6}[0-9]{1,9}))?"""
+)
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]|\\(.)')
 
 
@@ -45,6 +50,13 @@ class SheetFacts:
     hidden_columns: list[int] = field(default_factory=list)
     shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units to be written, errors
     units: list[str] = field(default_factory=list)  # by column
+    is_broken: bool = False  # it is no XML, and only looked over
+
+    def reach(self, row: int, column: int) -> None:
+        """There is a cell here."""
+        self.cells += 1
+        self.last_row = max(self.last_row, row)
+        self.last_column = max(self.last_column, column)
 
     @property
     def is_scattered(self) -> bool:
@@ -67,10 +79,34 @@ def _facts(archive: Archive) -> Iterator[tuple[str, SheetFacts]]:
         return
     units = _unit_of_styles(archive, main)
     for name, part in _sheets(archive, main):
-        scan = _Scan(units)
+        yield name, _facts_of(archive, part, units)
+
+
+def _facts_of(archive: Archive, part: str, units: list[str]) -> SheetFacts:
+    scan = _Scan(units)
+    try:
         with archive.open(part) as member:
             scan.read(iter(partial(member.read, _BLOCK), b""))
-        yield name, scan.finish()
+    except DamagedFile:
+        with archive.open(part) as member:
+            return _looked_over(iter(partial(member.read, _BLOCK), b""))
+    return scan.finish()
+
+
+def _looked_over(blocks: Iterator[bytes]) -> SheetFacts:
+    """How far the cells of a sheet reach that is no XML: what spreads them out may take it."""
+    facts = SheetFacts(is_broken=True)
+    row, column, rest = 0, -1, b""
+    for block in blocks:
+        whole, mark, rest = (rest + block).rpartition(b"<")
+        rest = mark + rest
+        for tag, said in _ROW_OR_CELL.findall(whole):
+            if tag == b"row":
+                (row, _), column = _place(said.decode(), row + 1, 0), -1
+            else:
+                number, column = _place(said.decode(), row, column + 1)
+                facts.reach(number, column)
+    return facts
 
 
 def _sheets(archive: Archive, main: str) -> Iterator[tuple[str, str]]:
@@ -120,9 +156,9 @@ class _Scan:
         self._errors: dict[tuple[int, int], str] = {}
         self._facts = SheetFacts()
         self._row = self._column = 0
+        self._at = 0, 0  # of the cell that is being read
         self._counts: dict[int, Counter[str]] = defaultdict(Counter)
         self._marked: dict[tuple[int, int], str] = {}
-        self._known: dict[str, int] = {}
 
     def read(self, blocks: Iterator[bytes]) -> None:
         parser = self._parser
@@ -157,7 +193,7 @@ class _Scan:
         if tag == "c":
             self._cell(attributes)
         if tag in ("c", "v", "f"):  # the value of an error is its name
-            error = tag == "v" and (self._row, self._column) in self._errors
+            error = tag == "v" and self._at in self._errors
             self._parser.CharacterDataHandler = self._text if error else None
         elif tag == "row":
             said = attributes.get("r", "")
@@ -170,39 +206,40 @@ class _Scan:
                 self._facts.hidden_rows.append(self._row)
         elif tag == "col" and attributes.get("hidden") in ("1", "true"):
             first, last = (int(attributes.get(each, "1")) for each in ("min", "max"))
-            self._facts.hidden_columns += range(first - 1, min(last, 16_384))
+            if len(self._facts.hidden_columns) < _MOST_HIDDEN:
+                self._facts.hidden_columns += range(first - 1, min(last, _COLUMNS))
 
     def _text(self, text: str) -> None:
-        self._errors[self._row, self._column] += text
+        self._errors[self._at] += text
 
     def _cell(self, attributes: dict[str, str]) -> None:
-        said = attributes.get("r", "")
-        letters = said.rstrip("0123456789")
-        if letters:
-            column = self._known.get(letters)
-            if column is None:
-                column = self._known[letters] = _column(letters)
-        else:
-            column = self._column + 1
+        row, column = _place(attributes.get("r", ""), self._row, self._column + 1)
         self._column = column
-        facts = self._facts
-        facts.cells += 1
-        facts.last_row = max(facts.last_row, self._row)
-        facts.last_column = max(facts.last_column, column)
+        self._facts.reach(row, column)
+        self._at = row, column
         if attributes.get("t") == "e":
-            self._errors[self._row, column] = ""
+            self._errors[row, column] = ""
         style = attributes.get("s", "0")
-        if self._units and attributes.get("t", "n") == "n" and style.isdecimal():
+        numeric = attributes.get("t", "n") == "n" and style.isdecimal()
+        if self._units and numeric and column < _COLUMNS:
             unit = self._units[int(style)] if int(style) < len(self._units) else ""
             self._counts[column][unit] += 1
             if unit:
-                self._marked[self._row, column] = unit
+                self._marked[row, column] = unit
 
 
 def _refuse(*_: object) -> NoReturn:
     raise DamagedFile("This workbook declares XML entities.")
 
 
+def _place(said: str, row: int, column: int) -> tuple[int, int]:
+    """Where a cell stands: where it says, whatever its row says, else at `row` and `column`."""
+    letters = said.rstrip("0123456789")
+    number = said[len(letters) :]
+    return int(number) if number else row, _column(letters) if letters else column
+
+
+@lru_cache(_COLUMNS)
 def _column(letters: str) -> int:
     number = 0
     for letter in letters.upper():
@@ -227,7 +264,7 @@ def drawn_together(path: Path, facts: Mapping[str, SheetFacts], limits: Limits) 
     with Archive(path, limits) as archive:
         main = main_part(archive, "xl/workbook.xml")
         for name, part in _sheets(archive, main):
-            if facts[name].is_scattered:
+            if facts[name].is_scattered and not facts[name].is_broken:
                 written[part.lower()], numbers[name] = _rewritten(archive, part)
     data = io.BytesIO()
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(data, "w") as new:
@@ -245,21 +282,33 @@ def _rewritten(archive: Archive, part: str) -> tuple[bytes, list[int]]:
         columns = _closer(used)
         lines: list[str] = []
         with archive.open(part) as member:
-            for row in outermost(member, frozenset(["row"])):
-                cells = [each for each in row if each.tag == "c"]
-                if not cells:
-                    continue
-                said = row.get("r", "")
-                number = int(said) if said.isdecimal() else (rows[-1] + 1 if rows else 1)
+            for number, cells in _rows(member):
                 if not pass_:
-                    used |= {_column(each.get("r", "A1").rstrip("0123456789")) for each in cells}
+                    used.update(column for column, _ in cells)
                     continue
                 rows.append(number)
-                inside = "".join(_written(each, columns, len(rows)) for each in cells)
+                inside = "".join(
+                    _written(cell, _letters(columns[column]), len(rows)) for column, cell in cells
+                )
                 lines.append(f'<row r="{len(rows)}">{inside}</row>')
     space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     text = f'<worksheet xmlns="{space}"><sheetData>{"".join(lines)}</sheetData></worksheet>'
     return text.encode(), rows
+
+
+def _rows(stream: Stream) -> Iterator[tuple[int, list[tuple[int, Element]]]]:
+    """The number of each row, and its cells with their columns."""
+    row = 0
+    for each in outermost(stream, frozenset(["row"])):
+        said = each.get("r", "")
+        row = int(said) if said.isdecimal() else row + 1
+        column, placed = -1, []
+        for cell in each:
+            if cell.tag == "c":
+                number, column = _place(cell.get("r", ""), row, column + 1)
+                placed.append((number, column, cell))
+        for number, same in groupby(placed, lambda one: one[0]):
+            yield number, [(column, cell) for _, column, cell in same]
 
 
 def _closer(used: set[int]) -> dict[int, int]:
@@ -273,8 +322,7 @@ def _closer(used: set[int]) -> dict[int, int]:
     return places
 
 
-def _written(cell: Element, columns: Mapping[int, int], row: int) -> str:
-    column = columns[_column(cell.get("r", "A1").rstrip("0123456789"))]
+def _written(cell: Element, letters: str, row: int) -> str:
     kept = "".join(
         f" {name}={quoteattr(cell.get(name, ''))}" for name in ("s", "t") if cell.get(name)
     )
@@ -286,7 +334,7 @@ def _written(cell: Element, columns: Mapping[int, int], row: int) -> str:
         for each in part.iter("t")
     )
     inside = value + (f"<is>{inline}</is>" if inline else "")
-    return f'<c r="{_letters(column)}{row}"{kept}>{inside}</c>'
+    return f'<c r="{letters}{row}"{kept}>{inside}</c>'
 
 
 def _letters(column: int) -> str:
