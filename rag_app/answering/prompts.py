@@ -6,7 +6,6 @@ documents is never an instruction."""
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -55,8 +54,8 @@ def taught_messages(
     `before`: the question and the answer that this one leans on.
 
     It replies as `said_as` has it."""
-    data, mark = marked(parts)
     turn = f"Before: {one_line(before[0])} – {one_line(before[1])}\n" if before else ""
+    data, mark = marked(parts, turn)
     asked = f"[{mark}] {turn}{QUESTION}{one_line(question)}\nAnswer in {language}."
     return [("system", _TAUGHT), ("human", data + asked)]
 
@@ -148,25 +147,22 @@ def grounded_messages(question: str, excerpts: Sequence[Excerpt], language: str)
     return [("system", GROUNDED), ("human", data + asked)]
 
 
-def marked(parts: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """Titles and texts, each after a mark that none of them can hold, and the mark.
+def marked(parts: Sequence[tuple[str, str]], beside: str = "") -> tuple[str, str]:
+    """Titles and texts, each after a mark that none of them holds, nor what stands `beside` them,
+    and the mark.
 
-    It is made from all that stands between the marks: a text that holds it changes it. Not drawn by
-    lot, so that the same question gets the same answer."""
+    It is made from all that stands between the marks, and made anew where a text has guessed it.
+    Not drawn by lot, so that the same question gets the same answer."""
     held = "\0".join(text for part in parts for text in part)
-    digest = hashlib.blake2b(held.encode("utf-8", "replace"), digest_size=8).digest()
-    mark = "".join(chr(ord("a") + byte % 26) for byte in digest[:_MARK_LETTERS])
+    hashed, taken = held.encode("utf-8", "replace"), f"{held}{beside}".casefold()
+    while (mark := _mark_of(hashed)) in taken:
+        hashed += mark.encode()
     return "".join(f"[{mark}] {title}\n{text}\n\n" for title, text in parts), mark
 
 
-# Marks of the messages below, whose number is not known to a document but whose form is.
-
-_MARK = re.compile(r"</?\s*(?:passage|question|history)\b[^>]*>", re.IGNORECASE)
-
-
-def without_marks(text: str) -> str:
-    """Text that cannot end its own passage or begin a question."""
-    return _MARK.sub(lambda mark: mark.group().replace("<", "‹").replace(">", "›"), text)
+def _mark_of(hashed: bytes) -> str:
+    digest = hashlib.blake2b(hashed, digest_size=8).digest()
+    return "".join(chr(ord("a") + byte % 26) for byte in digest[:_MARK_LETTERS])
 
 
 # What is said to a chat model about whole documents. Pure.
@@ -200,9 +196,5 @@ def _said(wish: str, part: Sequence[tuple[str, str]]) -> str:
         if not runs or runs[-1][0] != name:
             runs.append((name, []))
         runs[-1][1].append(text)
-    data = "\n\n".join(
-        f"<passage {number}>\n{without_marks(name)}\n{without_marks(chr(10).join(texts))}\n"
-        f"</passage {number}>"
-        for number, (name, texts) in enumerate(runs, start=1)
-    )
-    return f"{data}\n\n<question>\n{without_marks(wish)}\n</question>"
+    data, mark = marked([(name, "\n".join(texts)) for name, texts in runs])
+    return f"{data}[{mark}] Wish: {wish}"

@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
+from rag_app.answering.chatml import TextTokens
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import has_fast_bf16
 
@@ -33,6 +34,7 @@ class LocalChatModel(BaseChatModel):
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
     _network: Any = PrivateAttr(default=None)
     _tokenizer: Any = PrivateAttr(default=None)
+    _tokens: TextTokens = PrivateAttr()
 
     @property
     def _llm_type(self) -> str:
@@ -47,13 +49,14 @@ class LocalChatModel(BaseChatModel):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has for this model."""
         self.load()
-        return [len(ids) for ids in self._tokenizer(list(texts))["input_ids"]] if texts else []
+        return self._tokens.count(texts)
 
     def load(self) -> None:
         """Read the weights now. Raises ChatModelError."""
         with self._lock:
             if self._network is None:
                 self._tokenizer, self._network = _load(Path(self.folder))
+                self._tokens = tokens_of(self._tokenizer)
 
     def _generate(
         self,
@@ -111,16 +114,35 @@ class LocalChatModel(BaseChatModel):
     def _encoded(self, messages: list[BaseMessage]) -> dict[str, Any]:
         import torch
 
-        said = [{"role": _ROLES.get(m.type, "user"), "content": str(m.text)} for m in messages]
-        if self._tokenizer.chat_template:
-            ids = self._tokenizer.apply_chat_template(
-                said, add_generation_prompt=True, return_tensors="pt", return_dict=True
-            )["input_ids"]
-        else:
-            plain = "\n\n".join(f"{one['role']}: {one['content']}" for one in said)
-            ids = self._tokenizer(f"{plain}\n\nassistant:", return_tensors="pt")["input_ids"]
-        ids = ids.to(self._network.device)
+        said = [(_ROLES.get(m.type, "user"), str(m.text)) for m in messages]
+        ids = torch.tensor([self._tokens.of_messages(said)], device=self._network.device)
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def tokens_of(tokenizer: Any) -> TextTokens:
+    """What a tokenizer of transformers makes of conversations, its control tokens out of reach."""
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def fill(said: list[dict[str, str]]) -> str:
+        if tokenizer.chat_template:
+            return str(
+                tokenizer.apply_chat_template(said, add_generation_prompt=True, tokenize=False)
+            )
+        begins = tokenizer.bos_token_id in tokenizer("")["input_ids"]
+        plain = "\n\n".join(f"{one['role']}: {one['content']}" for one in said)
+        return f"{tokenizer.bos_token if begins else ''}{plain}\n\nassistant:"
+
+    # A tokenizer may also have been given words and runs of spaces: they command nothing.
+    controls = {
+        one.content: number
+        for number, one in tokenizer.added_tokens_decoder.items()
+        if one.special or not (one.content.isspace() or one.content.isalnum())
+    }
+    named = zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True)
+    return TextTokens(encode, fill, {**controls, **dict(named)})
 
 
 class _Stop:

@@ -23,6 +23,8 @@ Where transformers' RagSequenceForGeneration / RagTokenForGeneration count other
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,12 +99,26 @@ def joined(
 ) -> str:
     """join(question, passage), the passage shortened until it is at most `longest` tokens.
 
-    Without it a tokenizer would cut whatever stands last, in many prompts the question."""
+    Without it a tokenizer would cut whatever stands last, in many prompts the question. Neither
+    holds a control token, whatever it says."""
+    question, passage = spelled_out(question, tokenizer), spelled_out(passage, tokenizer)
     text = join(question, passage)
     while passage and (size := len(tokenizer(text)["input_ids"])) > longest:
         passage = passage[: min(len(passage) - 1, len(passage) * longest // size)]
         text = join(question, passage)
     return text
+
+
+def spelled_out(text: str, tokenizer: Any) -> str:
+    """A text with a space after the first letter of each control token that it spells.
+
+    Not by the tokenizer's `split_special_tokens`: one of whole pieces (T5) knows them as pieces,
+    too, and may first turn other letters into theirs."""
+    named = sorted((n for n in tokenizer.all_special_tokens if n[1:]), key=len, reverse=True)
+    halves = "|".join(f"(?<={re.escape(n[0])}){re.escape(n[1:])}" for n in named)
+    control = re.compile(halves or "(?!)")
+    folded = unicodedata.normalize("NFKC", text)
+    return control.sub(r" \g<0>", folded if control.search(folded) else text)
 
 
 def log_priors(scores: Tensor) -> Tensor:
