@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import (
     DamagedFile,
+    DocumentError,
     EmptyFile,
     LibraryInUse,
     LimitReached,
@@ -64,6 +66,17 @@ def test_a_file_is_added_and_answers_with_a_verbatim_quote(library):
     page = library.page(citation.document_id, citation.page)
     assert page.text[citation.start : citation.end] == citation.quote
     assert not answer.abstained and answer.notes == ()
+
+
+@pytest.mark.timeout(30)
+def test_a_folder_and_a_pipe_are_refused_at_once(library, tmp_path):
+    with pytest.raises(DocumentError, match=r"^“papers” is a folder\."):
+        library.add("papers", tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.txt")
+        with pytest.raises(DocumentError, match=r"^“pipe\.txt” is a pipe"):
+            library.add("pipe.txt", tmp_path / "pipe.txt")
+    assert library.documents() == []
 
 
 def test_a_text_has_no_picture_and_no_places_on_one(library):

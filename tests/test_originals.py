@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import socket
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.errors import EmptyFile, LimitReached
+from rag_app.errors import DocumentError, EmptyFile, LimitReached
 from rag_app.storage.originals import Originals, display_name, free_name
 
 
@@ -43,6 +45,23 @@ def test_a_disk_that_takes_no_more_is_said_in_one_sentence(originals, tmp_path):
             originals.receive("a.txt", b"x" * 5_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are POSIX only")
+@pytest.mark.timeout(20)  # who opens a pipe waits for somebody to write to it
+def test_what_is_no_file_is_refused_in_a_sentence_that_says_what_it_is(originals, tmp_path):
+    os.mkfifo(tmp_path / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket.txt"))
+        for path in (tmp_path / "pipe.txt", tmp_path / "socket.txt", Path("/dev/zero")):
+            with pytest.raises(DocumentError, match="Only files can be added"):
+                originals.receive(path.name, path)
+    with pytest.raises(DocumentError, match="is a folder") as said:
+        originals.receive(tmp_path.name, tmp_path)
+    assert "room on the disk" not in str(said.value)
+    with pytest.raises(DocumentError, match="No such file"):
+        originals.receive("gone.txt", tmp_path / "gone.txt")
     assert list((tmp_path / "files").iterdir()) == []
 
 

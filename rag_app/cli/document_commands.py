@@ -102,7 +102,7 @@ def _files(paths: Iterable[Path | str]) -> Iterator[Path | str]:
             yield from (
                 p for p in sorted(path.rglob("*")) if p.is_file() and p.suffix.lower() in NAMES
             )
-        elif path.is_file():
+        elif path.exists():
             yield path
         else:
             raise BadUse(f"There is no file or folder {path}.")

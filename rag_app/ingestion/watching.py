@@ -307,11 +307,11 @@ class Watching:
         file = Path(folder, path)
         try:
             added = self._asked.take(file.name, file)
-        except FileNotFoundError:  # gone since: the next look sees it
-            return
         except DiskFull:
             raise
         except (RagAppError, OSError) as error:
+            if not file.exists():  # gone since: the next look sees it
+                return
             stays = before.document_id if before else None
             refused = Known(stamp.size, stamp.changed, stays, str(error))
             self._folders.keep(folder, path, refused)

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from rag_app.errors import DiskFull, EmptyFile, LibraryInUse, LimitReached
+from rag_app.errors import DiskFull, DocumentError, EmptyFile, LibraryInUse, LimitReached
 
 log = logging.getLogger(__name__)
 
@@ -48,13 +49,13 @@ class Originals:
         folder.mkdir(parents=True, exist_ok=True)
 
     def receive(self, name: str, data: bytes | Path) -> Incoming:
-        """Write the bytes down. Raises EmptyFile or LimitReached; then nothing is left behind."""
+        """Write the bytes down. Raises DocumentError or DiskFull; then nothing is left behind."""
         handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
         path = Path(temporary)
         digest, size = hashlib.sha256(), 0
         try:
             with os.fdopen(handle, "wb") as file:
-                for block in _blocks(data):
+                for block in _blocks(name, data):
                     size += len(block)
                     self._check_size(name, size)
                     digest.update(block)
@@ -81,9 +82,9 @@ class Originals:
     def adopt(self, name: str, path: Path) -> Incoming:
         """Take a file over that lies on the same disk and is ours already, where it is.
 
-        Raises LimitReached."""
+        Raises DocumentError."""
         digest, size = hashlib.sha256(), 0
-        for block in _blocks(path):
+        for block in _blocks(name, path):
             size += len(block)
             self._check_size(name, size)
             digest.update(block)
@@ -174,13 +175,37 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     return free
 
 
-def _blocks(data: bytes | Path) -> Iterator[bytes]:
-    if isinstance(data, Path):
+def _blocks(name: str, data: bytes | Path) -> Iterator[bytes]:
+    """The bytes of a file, piece by piece. Raises DocumentError if it cannot be read."""
+    if isinstance(data, bytes):
+        if data:
+            yield data
+        return
+    try:
+        _check_kind(name, data.stat().st_mode)
         with data.open("rb") as file:
             while block := file.read(_BLOCK):
                 yield block
-    elif data:
-        yield data
+    except OSError as error:
+        raise DocumentError(
+            f"“{name}” could not be read: {error.strerror or error}. "
+            "Check that it is there and that you may open it, then add it again."
+        ) from error
+
+
+def _check_kind(name: str, mode: int) -> None:
+    """Only files have an end: who opens a pipe waits for whoever may write to it one day.
+
+    Raises DocumentError."""
+    if stat.S_ISDIR(mode):
+        raise DocumentError(
+            f"“{name}” is a folder. Add the files in it, or have the folder kept in step."
+        )
+    if not stat.S_ISREG(mode):
+        raise DocumentError(
+            f"“{name}” is a pipe, a socket or a device. Only files can be added: "
+            "save what it gives to a file, and add that."
+        )
 
 
 # One process owns a data directory: a lock file says so, and goes with the process.
