@@ -210,6 +210,13 @@ class DocumentLibrary:
         That happens once the newer one can be searched; if it cannot be read, the older stays."""
         return self._keeping.replace(older_id, newer_id)
 
+    def to_replace(self, document_id: str) -> list[Document]:
+        """The older versions that a document is still about to replace. Raises UnknownDocument.
+
+        They were given up when it was to replace them: none comes back because it is removed before
+        it can be searched. Of one that cannot be read there are none; what it was for stays."""
+        return self._keeping.to_replace(document_id)
+
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""
         return self._store.documents()
@@ -231,6 +238,7 @@ class DocumentLibrary:
     def remove(self, document_id: str) -> None:
         """Forget a document, and what was unpacked from it alone. Raises UnknownDocument.
 
+        The older versions that it is still about to replace go with it, see `to_replace`.
         Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
         the background, see `wait_until_clean`."""
         self._keeping.remove(document_id)

@@ -68,6 +68,31 @@ def test_a_file_is_added_and_answers_with_a_verbatim_quote(library):
     assert not answer.abstained and answer.notes == ()
 
 
+def test_a_new_version_that_is_removed_before_it_can_be_searched_leaves_neither(library):
+    old = add(library, "a.txt", FERRY)
+    library.pause()
+    first = library.add("a.txt", FERRY.replace(b"four", b"five"), replace=True).document
+    new = library.add("a.txt", MUSEUM, replace=True).document
+    assert {each.id for each in library.to_replace(new.id)} == {old, first.id}
+    library.remove(new.id)
+    library.resume()
+    assert library.documents() == []
+    with pytest.raises(QuestionError):
+        library.search("ferry")
+    assert library.wait_until_clean(60)
+    assert not any((library.settings.data_dir / "files").iterdir())
+
+
+def test_a_new_version_that_cannot_be_read_leaves_the_old_one_when_it_is_removed(library):
+    old = add(library, "a.txt", FERRY)
+    library.pause()
+    new = library.add("a.txt", MUSEUM, replace=True).document
+    library.cancel(new.id)
+    assert library.to_replace(new.id) == []
+    library.remove(new.id)
+    assert [document.id for document in library.documents()] == [old]
+
+
 @pytest.mark.timeout(30)
 def test_a_folder_and_a_pipe_are_refused_at_once(library, tmp_path):
     with pytest.raises(DocumentError, match=r"^“papers” is a folder\."):

@@ -81,3 +81,9 @@ def test_no_text_takes_the_name_of_another():
         if isinstance(name, ast.Name)
     ]
     assert len(named) == len(set(named))
+
+
+def test_a_removal_names_the_older_version_that_goes_with_it():
+    assert "older" not in texts.confirm_removal("lease (2).pdf")
+    said = texts.confirm_removal("lease (2).pdf", ["lease.pdf"])
+    assert said.endswith("So will the older “lease.pdf”, which it is about to replace.")

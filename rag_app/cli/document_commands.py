@@ -137,9 +137,15 @@ def _documents(arguments: argparse.Namespace) -> int:
 
 def _remove(arguments: argparse.Namespace) -> int:
     with opened(arguments) as library:
+        gone: set[str] = set()
         for document in [library.document(one) for one in arguments.documents]:
+            if document.id in gone:
+                continue
+            going = [document, *library.to_replace(document.id)]
             library.remove(document.id)
-            print(f"removed  {document.name}")
+            gone.update(each.id for each in going)
+            for each in going:
+                print(f"removed  {each.name}")
         if not library.wait_until_clean(_CLEAN_SECONDS):
             print("What is left of it in the index is overwritten at the next start.")
     return 0

@@ -217,16 +217,27 @@ class DocumentService:
                 self._store.replace(newer, older)
                 self._sweep_away()
 
+    def to_replace(self, document_id: str) -> list[Document]:
+        """What goes with a document if it is removed now, see `Library.to_replace`."""
+        if self._store.document(document_id).status is Status.FAILED:
+            return []
+        return self._store.documents(self._store.queue.to_replace(document_id))
+
     def remove(self, document_id: str) -> None:
         """Forget a document, see `Library.remove`."""
-        self._store.document(document_id)
-        with self._adding, self._holding(document_id):
+        with self._adding:
+            older = [document.id for document in self.to_replace(document_id)]
+            self._forget(document_id, *older)
+
+    def _forget(self, *document_ids: str) -> None:
+        """Remove documents in one step. The caller takes care that none is added meanwhile."""
+        with self._holding(*document_ids):
             try:
-                self._store.remove(document_id)
+                self._store.remove(*document_ids)
                 self._sweep_away()
             except DiskFull:
                 with self._reserve.given_up():
-                    self._store.remove(document_id)
+                    self._store.remove(*document_ids)
                     self._sweep_away()
 
     def remove_all(self) -> None:
@@ -236,11 +247,10 @@ class DocumentService:
                 self.remove(document.id)
 
     def _withdraw(self, document_id: str) -> None:
-        """Remove a document, and what it was still to replace."""
-        older = self._store.queue.to_replace(document_id)
-        self.remove(document_id)
-        for each in older:
-            self.remove(each)
+        """Remove a document, and what it was still to replace, even if it cannot be read."""
+        with self._adding:
+            self._store.document(document_id)
+            self._forget(document_id, *self._store.queue.to_replace(document_id))
 
     def _sweep_away(self) -> None:
         """Finish removals: vectors, files, and what is left of the text on disk."""

@@ -117,12 +117,13 @@ class Store(Contents):
                 (Status.FAILED, message, code, document_id),
             )
 
-    def remove(self, document_id: str) -> None:
-        """Forget a document's text and words, and note that its file and vectors are to go too.
+    def remove(self, *document_ids: str) -> None:
+        """Forget documents' text and words, and note that their files and vectors are to go too.
 
-        What was unpacked from it and is here for no other reason goes with it."""
+        What was unpacked from them and is here for no other reason goes with them."""
         with self._write() as db:
-            _remove(db, document_id)
+            for document_id in document_ids:
+                _remove(db, document_id)
 
     def want_replacement(self, newer: str, older: str) -> None:
         """Note that a document is to take the place of another as soon as it can be searched."""

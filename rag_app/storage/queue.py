@@ -139,15 +139,12 @@ class Queue:
             return provenance.superseded(db, newer, older)
 
     def to_replace(self, document_id: str) -> list[str]:
-        """What a document is to replace once it can be searched, and what that was to replace."""
+        """All that goes once a document can be searched, because it is to take its place."""
         with self._read() as db:
-            rows = db.execute(
-                "WITH RECURSIVE r (id, steps) AS (SELECT replaces, 1 FROM documents WHERE id = ? "
-                "UNION SELECT d.replaces, r.steps + 1 FROM r JOIN documents d ON d.id = r.id "
-                "WHERE r.steps < 100) SELECT DISTINCT d.id FROM r JOIN documents d ON d.id = r.id",
-                (document_id,),
-            )
-            return [row[0] for row in rows]
+            row = db.execute(
+                "SELECT replaces FROM documents WHERE id = ?", (document_id,)
+            ).fetchone()
+            return provenance.superseded(db, document_id, row[0]) if row and row[0] else []
 
     def parts(self, document_id: str) -> list[str]:
         """The documents that came out of a document."""

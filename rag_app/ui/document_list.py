@@ -121,7 +121,8 @@ def _password(library: Library, document: Document, session: Session) -> None:
 
 
 def _confirm(library: Library, document: Document) -> None:
-    st.html(f"<p class='failed'>{escape(texts.confirm_removal(document.name))}</p>")
+    older = [each.name for each in library.to_replace(document.id)]
+    st.html(f"<p class='failed'>{escape(texts.confirm_removal(document.name, older))}</p>")
     with st.container(key=f"confirm-{document.id[:16]}", horizontal=True):
         st.button(
             texts.REMOVE_NOW,

@@ -302,9 +302,12 @@ def _listed(names: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
-def confirm_removal(name: str) -> str:
-    """The question before a document is removed."""
-    return f"Remove “{name}”? Its file, its text and everything made from it will be deleted."
+def confirm_removal(name: str, older: Sequence[str] = ()) -> str:
+    """The question before a document is removed, and `older` versions with it."""
+    asked = f"Remove “{name}”? Its file, its text and everything made from it will be deleted."
+    if not older:
+        return asked
+    return f"{asked} So will the older {_listed(older)}, which it is about to replace."
 
 
 def confirm_deletion(title: str) -> str:
