@@ -275,9 +275,12 @@ class DocumentLibrary:
 
     # The queue
 
-    def progress(self) -> dict[str, Progress]:
-        """By document id: what is being worked on or waits for it."""
-        return self._queue.progress()
+    def progress(self, documents: Iterable[Document] | None = None) -> dict[str, Progress]:
+        """By document id: what is being worked on or waits for it.
+
+        Who shows it beside a list gives that list: files that others add in between then count in
+        both or in neither."""
+        return self._queue.progress(documents)
 
     def wait(self, document_ids: Iterable[str], timeout: float | None = None) -> list[Document]:
         """The documents once no work on them is left, or as they are when the time is over.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import listing, texts
+from rag_app.ui import document_list, listing, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Search
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
@@ -183,3 +183,23 @@ def test_the_queue_can_be_paused_and_goes_on(page):
     page.library.wait([d.id for d in page.library.documents()], timeout=30)
     page.run()
     assert words.PAUSED not in page.html() and "queue_pause" not in page.buttons()
+
+
+def test_what_others_add_while_the_list_is_drawn_keeps_the_bar_in_its_bounds(page, monkeypatch):
+    page.library.pause()
+    for n in range(5):
+        page.library.add(f"{n}.txt", f"Text {n}.".encode())
+    look = page.library.progress
+
+    def progress(*documents):  # the list was read before
+        for n in range(7):
+            page.library.add(f"other-{n}.txt", f"Other text {n}.".encode())
+        return look(*documents)
+
+    monkeypatch.setattr(document_list, "_working", lambda library: True)
+    monkeypatch.setattr(document_list, "_state", lambda library, session: ())
+    monkeypatch.setattr(page.library, "progress", progress)
+    page.run()
+    monkeypatch.undo()
+    assert [bar.proto.text for bar in page.at.get("progress")] == [texts.overall(0, 5)]
+    assert not page.at.error

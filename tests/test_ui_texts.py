@@ -28,6 +28,14 @@ def test_times_are_no_more_exact_than_they_can_be(seconds, said):
     assert texts.time_left(seconds) == said
 
 
+@pytest.mark.parametrize(
+    ("done", "total", "full"),
+    [(1, 4, 0.25), (-6, 5, 0.0), (9, 5, 1.0), (0, 0, 0.0), (3, 0, 0.0), (3, -1, 0.0)],
+)
+def test_a_bar_never_leaves_its_bounds(done, total, full):
+    assert texts.share(done, total) == full
+
+
 def test_progress_says_stage_share_and_time():
     work = Progress("d", "reading", 45, 100, "pages", 21.0)
     assert texts.progress(work, ".pdf") == "Reading · 45 of 100 pages · about 20 s left"

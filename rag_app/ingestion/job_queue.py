@@ -180,11 +180,16 @@ class JobQueue:
     def _reading(self) -> list[RunningJob]:
         return [t for t in self._tasks.values() if t.stage in _UNREAD]
 
-    def progress(self) -> dict[str, Progress]:
-        """By document id: what is being worked on or waits for it."""
+    def progress(self, documents: Iterable[Document] | None = None) -> dict[str, Progress]:
+        """By document id: what is being worked on or waits for it.
+
+        Of these documents alone, as they were when they were listed, or of all."""
         with self._changed:
             running = {task.document_id: task.progress() for task in self._tasks.values()}
-            waiting = self._store.queue.waiting([*self._to_do])
+            if documents is None:
+                waiting = self._store.queue.waiting([*self._to_do])
+            else:
+                waiting = [(d.id, d.pages) for d in documents if d.status in self._to_do]
             given_up = set(self._given_up)
         return {
             id_: running.get(id_) or Progress(id_, "waiting", 0, pages)

@@ -103,9 +103,8 @@ def _running(now: Job) -> None:
     """How far it is; the page is drawn anew when it is done."""
     if not now.running:
         st.rerun()
-    share = now.done / now.total if now.total else 0.0
     said = words.CHECK_STOPPING if now.stopping else words.check_progress(now.done, now.total)
-    st.progress(share, said)
+    st.progress(texts.share(now.done, now.total), said)
     st.button(
         words.CHECK_STOP, key="check_stop", icon=":material/stop:", disabled=now.stopping,
         on_click=now.stop,

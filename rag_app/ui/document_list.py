@@ -75,7 +75,7 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
         st.html(f"<p class='facts'>{escape(said)}</p>")
     if work and work.total and work.stage != "waiting":
         with st.container(key=f"share-{document.id[:16]}"):
-            st.progress(min(work.done / work.total, 1.0))
+            st.progress(texts.share(work.done, work.total))
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
     if failed and document.error_code in _LOCKED:
@@ -280,7 +280,8 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
         if current().redraw or current().overdue or _state(library, current()) != drawn:
             st.rerun()
-        session, documents, progress = current(), library.documents(), library.progress()
+        session, documents = current(), library.documents()
+        progress = library.progress(documents)
         only = collection_panel.chosen(library)
         _heading([d for d in documents if only is None or d.id in only], session)
         if documents:

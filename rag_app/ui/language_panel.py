@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.library import Library
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY
-from rag_app.ui import folder_panel, texts_library
+from rag_app.ui import folder_panel, texts, texts_library
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
@@ -51,10 +51,10 @@ def under_way(library: Library) -> None:
     """How far that is."""
     fetch, work = library.meaning.fetching, library.reindexing()
     if fetch is not None and fetch.running:
-        st.progress(fetch.done / max(1, fetch.total), words.fetching(fetch.done, fetch.total))
+        said = words.fetching(fetch.done, fetch.total)
+        st.progress(texts.share(fetch.done, fetch.total), said)
     elif work is not None:
-        share = min(work.done / work.total, 1.0) if work.total else 0.0
-        st.progress(share, texts_library.reindexing(work))
+        st.progress(texts.share(work.done, work.total), texts_library.reindexing(work))
 
 
 def hint(library: Library, open_settings: str) -> None:

@@ -134,7 +134,8 @@ def _download(library: Library, now: str, was_running: bool) -> None:
     """Offered where the chosen model is not here yet; then how far it is."""
     fetch = library.models.fetching
     if fetch is not None and fetch.running:
-        st.progress(fetch.done / max(1, fetch.total), texts.downloading(fetch.done, fetch.total))
+        said = texts.downloading(fetch.done, fetch.total)
+        st.progress(texts.share(fetch.done, fetch.total), said)
         st.button(texts.STOP_FETCHING, key="who_stop", on_click=fetch.stop)
         return
     if was_running:

@@ -24,7 +24,7 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
     failed = [d for d in documents if d.status is Status.FAILED and not locked(d)]
     if len(progress) > _MANY:
         done = len(documents) - len(progress)
-        st.progress(done / len(documents), texts.overall(done, len(documents)))
+        st.progress(texts.share(done, len(documents)), texts.overall(done, len(documents)))
     if not progress and not library.paused and len(failed) < 2:
         return
     with st.container(key="queue", horizontal=True, vertical_alignment="center"):

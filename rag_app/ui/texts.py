@@ -195,6 +195,13 @@ def downloading(done: int, total: int) -> str:
     return f"Downloading: {size(done)} of {size(total)}" if total else "Downloading…"
 
 
+def share(done: int, total: int) -> float:
+    """How much of a bar is full: from 0 to 1, whatever the numbers say; 0 while nothing is known.
+
+    They may be read while others change them, and a bar out of bounds would break the page."""
+    return max(0.0, min(done / total, 1.0)) if total > 0 else 0.0
+
+
 def time_left(seconds: float) -> str:
     """How long a wait will be, no more exact than it can be known."""
     if seconds < 3:
