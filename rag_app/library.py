@@ -36,7 +36,7 @@ from rag_app.settings import Settings, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.collections import DocumentGroups
 from rag_app.storage.conversations import title_of
-from rag_app.storage.originals import Originals, own
+from rag_app.storage.originals import Originals, Reserve, own
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.text import languages
@@ -157,6 +157,9 @@ class DocumentLibrary:
         self.settings, self.folder = settings, settings.folder
         with ExitStack() as undone:  # who cannot be opened holds nothing
             undone.callback(own(self.folder).release)
+            reserve = Reserve(self.folder / "reserve")
+            undone.callback(reserve.take)
+            reserve.make_room()
             self._store = Store(self.folder / "library.sqlite3")
             undone.callback(self._store.close)
             self.conversations = Conversations(self._store.database)
@@ -178,7 +181,7 @@ class DocumentLibrary:
             viewer = Sandbox(Limits.from_settings(settings))
             undone.callback(viewer.close)
             self._showing = PageViews(stock, viewer)
-            self._keeping = DocumentService(stock, viewer, settings, after_step)
+            self._keeping = DocumentService(stock, viewer, settings, reserve, after_step)
             self.web = WebDocuments(self._store, self._keeping, settings)
             self._queue, self._cleaner = self._keeping.ingestion, self._keeping.cleaner
             self._held = undone.pop_all()

@@ -14,6 +14,7 @@ from rag_app.errors import DiskFull
 from rag_app.ingestion import worker
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.storage.database import Database
 from rag_app.types import RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
@@ -98,6 +99,55 @@ def test_removing_makes_room_on_a_full_disk(small_disk, monkeypatch):
         added = library.add("more.txt", text("more", 100))
         assert library.wait([added.document.id], timeout=60)[0].name == "more.txt"
         assert library.search('"beacon1x of line 7"')[0].name == "1.txt"
+
+
+def test_removing_makes_room_on_a_full_disk_after_a_restart_too(small_disk, monkeypatch):
+    monkeypatch.setattr(worker, "_PAUSE", 0.1)
+    with open_library(small_disk) as library:
+        ids = [library.add(f"{n}.txt", text(f"beacon{n}x", 3_000)).document.id for n in range(3)]
+        library.wait(ids, timeout=120)
+        vectors = library._vectors.count()
+        assert vectors
+    fill(small_disk, 0)
+    for n in range(2):
+        with open_library(small_disk) as library:
+            assert [d.status for d in library.documents()] == [Status.READY] * (3 - n)
+            assert library.search("lighthouse", retriever=RetrieverKind.DENSE)
+            assert library._vectors.count() <= vectors * (3 - n) // 3
+            library.remove(ids[n])
+            assert not (small_disk / "data" / "files" / f"{ids[n]}.txt").exists()
+            assert library._vectors.count() == vectors * (2 - n) // 3
+            found = library.search(f'"beacon{n}x of line 7"', retriever=RetrieverKind.BM25)
+            assert ids[n] not in {passage.chunk.document_id for passage in found}
+            assert library.search('"beacon2x of line 7"')[0].name == "2.txt"
+
+
+def test_the_reserve_is_given_up_to_open_a_library_and_taken_again(small_disk):
+    with open_library(small_disk):
+        pass
+    reserve = small_disk / "data" / "reserve"
+    size = reserve.stat().st_size
+    filler = fill(small_disk, 0)
+    with open_library(small_disk):
+        held = reserve.stat().st_size
+        assert size // 2 < held < size and not shutil.disk_usage(small_disk).free
+    filler.unlink()
+    with open_library(small_disk):
+        assert reserve.stat().st_size == size
+
+
+def test_a_log_that_a_full_disk_broke_off_gives_its_room_back(small_disk):
+    database = Database(small_disk / "library.sqlite3")
+    with database.write() as db:
+        db.execute("CREATE TABLE t (x)")
+    database.cut_log()
+    before = shutil.disk_usage(small_disk).free
+    with pytest.raises(DiskFull), database.write() as db:
+        db.execute("PRAGMA cache_size = 1")  # what does not fit goes to the log at once
+        for _ in range(2 * MEGABYTES):
+            db.execute("INSERT INTO t VALUES (randomblob(1000000))")
+    assert shutil.disk_usage(small_disk).free > before - 100_000
+    database.close()
 
 
 def test_a_library_on_a_full_disk_says_so_when_it_is_opened(small_disk):

@@ -70,11 +70,12 @@ class DocumentService:
         stock: Dependencies,
         viewer: Sandbox,
         settings: Settings,
+        reserve: Reserve,
         after_step: Callable[[], None],
     ) -> None:
         self._stock, self._viewer, self._after_step = stock, viewer, after_step
         self._store, self._originals = stock.store, stock.originals
-        self._reserve = Reserve(settings.folder / "reserve")
+        self._reserve = reserve  # given up if need be while the library is opened
         self._adding = threading.Lock()
         self._intake = Intake(stock.store, stock.originals)
         limits = Limits.from_settings(settings)
@@ -110,6 +111,10 @@ class DocumentService:
     def start(self) -> None:
         """Finish what a killed process left half done, and begin to work."""
         self._recover()
+        if self._reserve.needed:  # to open the vectors takes room, too
+            with surviving(log, "the vectors could not be opened"):
+                self._stock.vectors.count()
+        self._reserve.take()
         self.ingestion.start(self._check_vectors)
         self.cleaner.start()
         self.watching.start()
@@ -239,6 +244,8 @@ class DocumentService:
                 with self._reserve.given_up():
                     self._store.remove(*document_ids)
                     self._sweep_away()
+                    with contextlib.suppress(DiskFull):  # removed it is
+                        self._store.database.cut_log()
 
     def remove_all(self) -> None:
         """Forget every document."""

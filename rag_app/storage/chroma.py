@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _COUNT_AND_SIZE = struct.Struct("<QQ")  # of vectors, and of the bytes that each takes
 _MOST_UNUSED = 64 << 20
+_ROOM = 4 << 20  # bytes; with less on the disk, what fails fails for want of room
 FRESH, SPENT, _TORN = ".fresh", ".spent", ".torn"  # folders beside the one in use
 _HNSW: Any = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 
@@ -54,17 +55,25 @@ def blank_unused(folder: Path) -> bool:
 
 
 def open_or_begin_anew(folder: Path, name: str) -> tuple[Client, Collection]:
-    """A client and its collection. A folder that Chroma cannot open is renamed and begun anew."""
+    """A client and its collection. A folder that Chroma cannot open is renamed and begun anew.
+
+    Raises DiskFull where that is why: then the folder is whole, as far as anybody knows."""
     from chromadb.api.shared_system_client import SharedSystemClient
 
     _finish_exchange(folder)
     try:
         return _open_chroma(folder, name)
-    except Exception:  # noqa: BLE001 - Chroma raises what its parts raise; a cache may be begun anew
+    except Exception as error:  # Chroma raises what its parts raise; a cache may be begun anew
         SharedSystemClient.clear_system_cache()
+        if _is_full(folder):
+            raise DiskFull.now() from error
         # Renamed, not deleted: something of the broken client may still hold its files open.
         folder.rename(folder.with_name(f"{folder.name}{_TORN}"))
         return _open_chroma(folder, name)
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder.parent).free <= _ROOM
 
 
 def _finish_exchange(folder: Path) -> None:
@@ -95,7 +104,6 @@ def _open_chroma(folder: Path, name: str) -> tuple[Client, Collection]:
 
 log = logging.getLogger(__name__)
 
-_ROOM = 4 << 20  # bytes; with less on the disk, a write that fails failed for want of room
 _PREFIX = "chunks-"  # of a collection's name
 _WRITE_BATCH = 1_000  # Chroma takes 5,461 at once
 
@@ -238,7 +246,7 @@ class ChromaVectors:
                     self._blanked = blank_unused(self._folder)
                 self._small.forget(document_id)
             except (ChromaError, OSError, RuntimeError) as error:
-                if shutil.disk_usage(self._folder).free > _ROOM:
+                if not _is_full(self._folder):
                     raise
                 log.error("the vectors could not be written: %s", error)
                 raise DiskFull.now() from error

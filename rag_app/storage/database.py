@@ -4,10 +4,11 @@ Knows nothing of what the tables mean."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rag_app.errors import DiskFull, LibraryClosed, LibraryDamaged
@@ -87,6 +88,8 @@ class Database:
             yield connection
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", None) in _FULL:
+                with suppress(sqlite3.Error):  # what could not be finished has filled the log
+                    _cut_log(connection)
                 raise DiskFull.now() from error
             raise
         finally:
@@ -102,10 +105,22 @@ class Database:
         Overwriting what is deleted (`secure_delete`) is not enough: SQLite leaves copies of rows
         that it moved from page to page."""
         with self._writing, self.read() as db:
+            self._check_room(db)
             db.execute("VACUUM")
-            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if busy:  # a reader was in the way for as long as we wait
+            if _cut_log(db):  # a reader was in the way for as long as we wait
                 raise sqlite3.OperationalError("the log could not be cut off")
+
+    def _check_room(self, db: sqlite3.Connection) -> None:
+        """Raise DiskFull where the file cannot be written anew, before that takes what is left."""
+        size = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count"
+        needed = db.execute(f"{size}, pragma_freelist_count, pragma_page_size").fetchone()[0]
+        if shutil.disk_usage(self._path.parent).free < needed:
+            raise DiskFull.now()
+
+    def cut_log(self) -> None:
+        """Write what the log holds to the file, and give its room back. Raises DiskFull."""
+        with self._writing, self.read() as db:
+            _cut_log(db)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -120,6 +135,11 @@ class Database:
                 if db.in_transaction:  # a full disk makes SQLite roll back by itself
                     db.execute("ROLLBACK")
                 raise
+
+
+def _cut_log(db: sqlite3.Connection) -> bool:
+    """Whether somebody was in the way."""
+    return bool(db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
 
 # Which model's vectors answer: kept, so that a change of the setting is seen at the next start.

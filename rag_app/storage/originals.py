@@ -10,6 +10,7 @@ import hashlib
 import logging
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
@@ -235,6 +236,7 @@ def own(folder: Path) -> FileLock:
 # Room on the disk that is kept for when there is none left, because removing takes room, too.
 
 _SIZE = 2 << 20
+_PIECE = 64 << 10  # of it; where one finds no room, those before it keep theirs
 
 
 class Reserve:
@@ -242,7 +244,14 @@ class Reserve:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._take()
+        self.needed = False  # for opening the library
+
+    def make_room(self) -> None:
+        """Give the room up if the disk has no more than that: a library that is opened takes room
+        before anything can be removed from it. Whoever calls this takes it again with `take`."""
+        self.needed = shutil.disk_usage(self._path.parent).free < _SIZE
+        if self.needed:
+            self._path.unlink(missing_ok=True)
 
     @contextmanager
     def given_up(self) -> Iterator[None]:
@@ -251,14 +260,12 @@ class Reserve:
         try:
             yield
         finally:
-            self._take()
+            self.take()
 
-    def _take(self) -> None:
-        if self._path.is_file() and self._path.stat().st_size == _SIZE:
-            return
-        try:
+    def take(self) -> None:
+        """Take the room, or what there is of it: on a full disk something is better than nothing,
+        as long as nobody else can have it."""
+        with contextlib.suppress(OSError), self._path.open("ab", buffering=0) as file:
             # Of random bytes: file systems that compress give no room to zeros.
-            self._path.write_bytes(os.urandom(_SIZE))
-        except OSError:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
+            while (missing := _SIZE - file.tell()) > 0:
+                file.write(os.urandom(min(missing, _PIECE)))
