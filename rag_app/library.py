@@ -32,7 +32,7 @@ from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors
 from rag_app.retrieval.plain_search import PlainSearch
 from rag_app.retrieval.reindexing import Reindexing
 from rag_app.retrieval.retriever import HybridRetriever
-from rag_app.settings import Settings, quiet_dependencies
+from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.collections import DocumentGroups
 from rag_app.storage.conversations import title_of
@@ -402,6 +402,7 @@ class Library(DocumentLibrary):
     def _put_together(self, by: Generator | ModelSpec) -> None:
         terms = ChatSettings(
             self.settings.chat_key,
+            self._key_for(),
             self.settings.chat_seconds,
             self.settings.chat_tokens,
             self.folder / "models",
@@ -426,6 +427,12 @@ class Library(DocumentLibrary):
         if isinstance(by, ModelSpec):
             loads.append(partial(begin, by, terms))
         self._warming = ModelWarmUp(loads, lambda: self._reindexing.notice)
+
+    def _key_for(self) -> str:
+        """Whom the key of the settings is for."""
+        if self.settings.chat_key_url:
+            return origin_of(self.settings.chat_key_url)
+        return parse(self.settings.answers_by).destination
 
     def _makers(self, generator: Generator | ModelSpec) -> Makers:
         """Overviews are checked by quoting: nothing is sent anywhere that nobody asked for."""

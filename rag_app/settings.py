@@ -5,13 +5,15 @@ Every setting can be given as RAG_APP_<NAME> in the environment or as an argumen
 from __future__ import annotations
 
 import os
+import re
 import sys
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_app.errors import SettingsError
@@ -49,6 +51,36 @@ def online_environment() -> dict[str, str]:
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
     return {**os.environ, **changed}
+
+
+# Addresses of servers that language models answer at. Only what every parser of addresses reads
+# the same way counts as one: plain names, no password, nothing behind the path.
+_ADDRESS = re.compile(
+    r"https?://(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%/+=:-]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_PORTS = {"http": 80, "https": 443}
+
+
+def checked_url(text: str) -> str:
+    """An address of a server, without a slash at its end. Raises SettingsError."""
+    url = text.strip().rstrip("/")
+    try:
+        usable = _ADDRESS.fullmatch(url) and urlsplit(url).port != 0
+    except ValueError:  # no port, or no IPv6 address
+        usable = False
+    if not usable:
+        said = "".join(c for c in " ".join(url.split()) if c.isprintable())[:80]
+        raise SettingsError(
+            f"“{said}” is no address of a server. Write it like http://127.0.0.1:8000/v1"
+        )
+    return url
+
+
+def origin_of(url: str) -> str:
+    """The server that an address names, whatever the path: scheme, host and port."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
 
 
 def _default_data_dir() -> Path:
@@ -126,6 +158,16 @@ class Settings(BaseSettings):
     chat_key: SecretStr | None = Field(
         None, description="key of the chat model; never shown, logged or stored"
     )
+    chat_key_url: str = Field(
+        "",
+        description="address of the server that this key is for, which is sent to no other; "
+        "empty: the one that `RAG_APP_GENERATOR` names",
+    )
+    chat_servers: str = Field(
+        "",
+        description="addresses of servers of language models that may also be chosen by those who "
+        "reach the page from another computer; separated by commas",
+    )
     chat_seconds: float = Field(60, gt=0, description="longest silence of a chat model")
     chat_tokens: int = Field(700, ge=16, description="longest answer of a chat model, in tokens")
     chat_window: int = Field(
@@ -164,6 +206,15 @@ class Settings(BaseSettings):
                 ip_network(one.strip(), strict=False)
         return given
 
+    @field_validator("chat_key_url", "chat_servers")
+    @classmethod
+    def _are_addresses(cls, given: str, field: ValidationInfo) -> str:
+        listed = given.split(",") if field.field_name == "chat_servers" else [given]
+        try:
+            return ",".join(checked_url(one) for one in listed if one.strip())
+        except SettingsError as error:
+            raise ValueError(str(error).rstrip(".")) from error
+
     @classmethod
     def load(cls, **given: Any) -> Settings:
         """Settings from the environment, with `given` before it.
@@ -187,6 +238,11 @@ class Settings(BaseSettings):
     def answers_by(self) -> str:
         """What answers, written on one line."""
         return self.generator or ("reader" if self.writer == "off" else f"writer:{self.writer}")
+
+    @property
+    def shared_servers(self) -> tuple[str, ...]:
+        """Addresses of the servers that anybody who reaches the page may choose."""
+        return tuple(filter(None, self.chat_servers.split(",")))
 
     @property
     def models_folder(self) -> Path:

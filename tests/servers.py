@@ -17,6 +17,7 @@ class Script:
         self.words: list[str] = ["Hello."]
         self.status = 200
         self.raw: bytes | None = None  # sent instead of a stream
+        self.elsewhere = ""  # an address that is sent on to
         self.break_after: int | None = None  # words until the line is cut
         self.hold = threading.Event()  # while it is cleared, nothing is sent
         self.hold.set()
@@ -48,7 +49,12 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers["Content-Length"])
         script.asked.append(json.loads(self.rfile.read(length)))
         script.headers.append({k.lower(): v for k, v in self.headers.items()})
-        if script.status != 200:
+        if script.elsewhere:
+            self.send_response(307)
+            self.send_header("Location", f"{script.elsewhere}/chat/completions")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif script.status != 200:
             self._head(script.status, "application/json")
             self.wfile.write(b'{"error": {"message": "the secret sk-123 is wrong"}}')
         elif script.raw is not None:

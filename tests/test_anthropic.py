@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -62,20 +63,28 @@ class Server(BaseHTTPRequestHandler):
         self.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
 
 
+@contextmanager
+def running(handler):
+    served = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{served.server_port}"
+    served.shutdown()
+    thread.join()
+    served.server_close()
+
+
 @pytest.fixture
 def server():
     handler = type("Handler", (Server,), {"asked": [], "headers_seen": []})
-    running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{running.server_port}", handler
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    with running(handler) as url:
+        yield url, handler
 
 
-def answer(url: str):
-    generator = workshop(key=SecretStr("sk-ant")).build(ModelSpec("anthropic", "tiny", url))
+def answer(url: str, mine: bool = True):
+    choice = ModelSpec("anthropic", "tiny", url)
+    key_for = choice.destination if mine else "http://127.0.0.1:9"
+    generator = workshop(key=SecretStr("sk-ant"), key_for=key_for).build(choice)
     pieces = list(generator.generate("What does the ferry cost?", PASSAGES, lambda: False))
     return pieces[-1].draft
 
@@ -99,3 +108,27 @@ def test_a_key_that_it_refuses_is_said_and_the_question_is_answered_by_quoting(s
     draft = answer(url)
     assert draft.generator == "quotes" and draft.sentences
     assert "did not accept the key" in sentence(draft.notes[0]) and "sk-ant" not in repr(draft)
+
+
+def test_neither_a_key_for_another_server_nor_that_of_the_provider_is_sent(server, monkeypatch):
+    url, handler = server
+    handler.words = ("The ferry costs four euros.",)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-anthropic")
+    answer(url, mine=False)
+    [headers] = handler.headers_seen
+    assert "sk-" not in headers
+
+
+def test_a_key_does_not_follow_to_where_a_server_sends_on(server):
+    url, handler = server
+    sending_on = type("SendingOn", (Server,), {"asked": [], "headers_seen": []})
+    sending_on.do_POST = lambda self: (
+        self.send_response(307),
+        self.send_header("Location", url + self.path),
+        self.send_header("Content-Length", "0"),
+        self.end_headers(),
+    )
+    handler.words = ("The ferry costs four euros.",)
+    with running(sending_on) as first:
+        answer(first)
+    assert handler.headers_seen and "sk-ant" not in "".join(handler.headers_seen)

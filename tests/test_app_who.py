@@ -113,9 +113,20 @@ def test_a_model_of_the_hub_is_downloaded_from_the_page(page, tmp_path, monkeypa
         assert "tiny works" in page.html() or "writes nothing" in page.html()
 
 
-def test_a_key_in_the_secrets_of_streamlit_reaches_the_server_and_nothing_else(
-    opened, monkeypatch, tmp_path
+@pytest.fixture
+def served():
+    with scripted_server() as (url, script):
+        yield url, script
+
+
+@pytest.mark.parametrize("said_by", ["RAG_APP_CHAT_KEY_URL", "RAG_APP_GENERATOR"])
+def test_a_key_in_the_secrets_of_streamlit_reaches_its_server_and_nothing_else(
+    opened, monkeypatch, tmp_path, served, said_by
 ):
+    theirs, script = served
+    monkeypatch.setenv(
+        said_by, f"openai:tiny@{theirs}" if said_by == "RAG_APP_GENERATOR" else theirs
+    )
     secrets = tmp_path / "secrets.toml"
     secrets.write_text('RAG_APP_CHAT_KEY = "sk-quiet"\n')
     monkeypatch.setenv("RAG_APP_CHAT_KEY", "")  # so that it is put back afterwards
@@ -125,11 +136,15 @@ def test_a_key_in_the_secrets_of_streamlit_reaches_the_server_and_nothing_else(
     try:
         page = Page(opened)
         page.drop(("ferry.txt", FERRY))
-        with scripted_server() as (url, script):
-            pick(page, "server")
-            write(page, url=url, model="tiny")
+        pick(page, "server")
+        write(page, url=theirs, model="tiny")
+        page.ask("What does the ferry cost?")
+        assert script.headers[-1]["authorization"] == "Bearer sk-quiet"
+        with scripted_server() as (elsewhere, other):
+            write(page, url=elsewhere, model="tiny")
+            page.click("who_try")
             page.ask("What does the ferry cost?")
-            assert script.headers[-1]["authorization"] == "Bearer sk-quiet"
+            assert len(other.headers) == 2 and "sk-quiet" not in repr(other.headers)
         assert "sk-quiet" not in page.html()
     finally:
         st.config.set_option("secrets.files", files)

@@ -38,15 +38,15 @@ def server():
 
 
 def workshop(**given) -> GeneratorFactory:
-    terms = ChatSettings(
-        given.pop("key", None), given.pop("seconds", 5.0), given.pop("tokens", 200)
-    )
+    names = {"key": None, "key_for": "", "seconds": 5.0, "tokens": 200}
+    terms = ChatSettings(*(given.pop(name, default) for name, default in names.items()))
     defaults = {"window": 4_000, "safety": "quotes"}
     return GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, **(defaults | given))
 
 
 def generate(url: str, question: str = "What does the ferry cost?", passages=None, **given):
-    generator = workshop(**given).build(ModelSpec("openai", "scripted", url))
+    choice = ModelSpec("openai", "scripted", url)
+    generator = workshop(**{"key_for": choice.destination} | given).build(choice)
     said: list[Piece] = []
     for piece in generator.generate(
         question, PASSAGES if passages is None else passages, lambda: False
@@ -274,6 +274,23 @@ def test_the_key_goes_to_the_server_and_no_key_of_openai_goes_elsewhere(server, 
     assert script.headers[-1]["authorization"] == "Bearer none"
     generate(url, key=SecretStr("sk-mine\n"))
     assert script.headers[-1]["authorization"] == "Bearer sk-mine"
+
+
+@pytest.mark.parametrize("key_for", ["", "openai", "https://ai.example.com:443"])
+def test_a_key_that_was_set_for_another_server_is_not_sent(server, key_for):
+    url, script = server
+    text, _ = generate(url, key=SecretStr("sk-mine"), key_for=key_for)
+    assert text and "sk-mine" not in repr(script.headers)
+
+
+def test_a_server_cannot_send_questions_and_the_key_on_to_another(server):
+    url, script = server
+    with scripted_server() as (script.elsewhere, other):
+        _, draft = generate(url, key=SecretStr("sk-mine"))
+        assert script.headers[-1]["authorization"] == "Bearer sk-mine"
+        assert not other.asked and not other.headers
+    assert "sends on to another address" in sentence(draft.notes[0])
+    assert draft.generator == "quotes"
 
 
 def test_a_key_with_a_line_break_inside_is_refused_without_being_shown(server):

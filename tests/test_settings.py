@@ -26,6 +26,19 @@ def test_a_value_that_cannot_be_used_is_named(monkeypatch, name, value):
         Settings.load()
 
 
+def test_addresses_of_servers_are_checked_at_the_start():
+    given = Settings.load(
+        chat_servers=" http://a:1/v1/ , https://b ,", chat_key_url="https://api.example.com/v1"
+    )
+    assert given.shared_servers == ("http://a:1/v1", "https://b")
+    assert Settings.load().shared_servers == ()
+    for name in ("chat_servers", "chat_key_url"):
+        with pytest.raises(SettingsError, match=f"RAG_APP_{name.upper()} cannot be .*no address"):
+            Settings.load(**{name: "http://user:word@host"})
+    with pytest.raises(SettingsError, match="RAG_APP_CHAT_KEY_URL"):
+        Settings.load(chat_key_url="http://a,http://b")
+
+
 def test_the_data_directory_is_where_the_system_wants_it(monkeypatch, tmp_path):
     monkeypatch.delenv("RAG_APP_DATA_DIR", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ class ChatSettings:
     """How a chat model is asked."""
 
     key: SecretStr | None = None
+    key_for: str = ""  # the `destination` that the key is sent to; to no other
     seconds: float = 60.0  # longest silence of a server
     most_tokens: int = 700  # longest answer
     models: Path = Path()  # where models of the hub are kept
@@ -55,7 +57,6 @@ def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
         from rag_app.answering.openvino_chat import open_writer
 
         return open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads)
-    key = _checked_key(terms)
     if choice.kind == "local":
         from rag_app.answering.transformers_chat import open_local
 
@@ -66,6 +67,7 @@ def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
                 f"rag-app download {choice.model}"
             )
         return open_local(str(folder), terms.most_tokens)
+    key = _checked_key(terms) if terms.key_for == choice.destination else ""
     if choice.kind in ("openai", "ollama"):
         return _openai_compatible(choice, terms, key)
     return _by_provider(choice, terms, key)
@@ -105,6 +107,7 @@ def _openai_compatible(choice: ModelSpec, terms: ChatSettings, key: str) -> Base
         # without an address it is OpenAI itself, whose key the environment may hold; that one must
         # never be sent to another server
         api_key=SecretStr(key or _NO_KEY) if key or url else None,
+        http_client=_straight(),
         timeout=terms.seconds,
         max_retries=0,
         max_completion_tokens=None if url else terms.most_tokens,
@@ -115,12 +118,22 @@ def _openai_compatible(choice: ModelSpec, terms: ChatSettings, key: str) -> Base
     )
 
 
+@cache
+def _straight() -> object:
+    """A client that follows no redirect: questions, passages and the key reach the server that was
+    chosen, and nobody whom that server names."""
+    from openai import DefaultHttpxClient
+
+    return DefaultHttpxClient(follow_redirects=False)
+
+
 def _by_provider(choice: ModelSpec, terms: ChatSettings, key: str) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     given: dict[str, Any] = {"timeout": terms.seconds, "max_tokens": terms.most_tokens}
     given |= {"api_key": key} if key else {}
-    given |= {"base_url": choice.url} if choice.url else {}
+    # nor is a key of the environment, which the provider's package would read, sent elsewhere
+    given |= {"base_url": choice.url, "api_key": key or _NO_KEY} if choice.url else {}
     try:
         model: BaseChatModel = init_chat_model(choice.model, model_provider=choice.kind, **given)
     except ImportError as error:
@@ -153,7 +166,12 @@ def explain(error: Exception, choice: ModelSpec) -> ChatModelError:
 
 def _refusal(status: int, choice: ModelSpec, where: str) -> str:
     if status in (401, 403):
-        return f"{where} did not accept the key. Check RAG_APP_CHAT_KEY and what it may use."
+        return (
+            f"{where} did not accept the key. Check RAG_APP_CHAT_KEY, what it may use, and whether "
+            "RAG_APP_CHAT_KEY_URL is the address of this server: it is sent to no other."
+        )
+    if 300 <= status < 400:
+        return f"{where} sends on to another address, which is not followed. Choose that address."
     if status == 404:
         return f"{where} has no model “{choice.model}”. Choose one of those it offers."
     if status == 429:

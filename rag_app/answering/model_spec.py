@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from rag_app.errors import SettingsError
 from rag_app.models.catalogue import CATALOGUE
+from rag_app.settings import checked_url, origin_of
 
 QUOTING = frozenset({"quotes", "reader"})
 """Generators whose words are the documents' own."""
@@ -54,6 +55,13 @@ class ModelSpec:
         return host in ("127.0.0.1", "localhost", "::1") or (self.kind == "ollama" and not host)
 
     @property
+    def destination(self) -> str:
+        """Whom a key would be sent to: a server, or a provider at the address that is its own."""
+        if self.url or self.kind == "ollama":
+            return origin_of(self.url or OLLAMA_URL)
+        return self.kind
+
+    @property
     def name(self) -> str:
         """What users are told answered them."""
         if self.kind == WRITER:
@@ -87,21 +95,6 @@ def parse(text: str) -> ModelSpec:
     if not model.strip() or "://" in model:
         raise SettingsError(f"“{_short(line)}” names no model. {_HOW}")
     return ModelSpec(kind, model.strip(), checked_url(f"http{url}") if at else "")
-
-
-def checked_url(text: str) -> str:
-    """An address of a server, without a slash at its end. Raises SettingsError."""
-    url = text.strip().rstrip("/")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.username or parts.password:
-        raise SettingsError(
-            f"“{_short(url)}” is no address of a server. Write it like http://127.0.0.1:8000/v1"
-        )
-    return url
 
 
 def _short(text: str) -> str:

@@ -107,7 +107,8 @@ FETCH_AGAIN = "Download it again (needs the internet)"
 STOP_FETCHING = "Stop the download"
 KEYS = (
     "A key, if the server wants one, is taken from RAG_APP_CHAT_KEY in the environment or in "
-    ".streamlit/secrets.toml; it is never shown, logged or kept."
+    ".streamlit/secrets.toml, and sent only to the server in RAG_APP_CHAT_KEY_URL; it is never "
+    "shown, logged or kept."
 )
 TRY_OUT = "Test connection"
 _CHOICES = {
