@@ -225,7 +225,7 @@ def small_child():
         f"<row>{_cell('A1', 1)}</row><row>{_cell('XFD1048576', 2)}</row>",
         f'<row r="1">{_cell("A1", 1)}{_cell("xfd1048576", 2)}</row>',
         f'<row r="1">{_cell("A1", 1)}</row><row>{"<c/>" * 9}{_cell("DZZZ9999999", 2)}</row>',
-    ],  # fmt: skip
+    ],
     ids=["row-says-otherwise", "row-says-nothing", "small-letters", "beyond-excel"],
 )
 def test_far_cells_are_drawn_together_whatever_their_rows_say(file, rows, small_child):
