@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Status
-from rag_app.ui import app_entry, texts, texts_answers, viewer
+from rag_app.ui import app_entry, folder_panel, texts, texts_answers, viewer
 from tests.fakes import WordEmbedder
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -123,6 +123,8 @@ def opened(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(app_entry, "Library", open_library)
     monkeypatch.setattr(sys, "argv", ["app.py"])
+    # the browser is on this computer; a test in which it is not says so
+    monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
     yield libraries
     st.cache_resource.clear()

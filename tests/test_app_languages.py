@@ -10,6 +10,7 @@ from rag_app.retrieval.embedding_choice import ENGLISH, MANY
 from rag_app.retrieval.sentence_models import FolderEmbedder
 from rag_app.ui import folder_panel, language_panel, texts_library
 from rag_app.ui import texts_library as words
+from rag_app.ui.state import Session
 from tests.hub import hub
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_meaning import files  # noqa: F401 - a fixture
@@ -146,7 +147,7 @@ def test_a_folder_is_chosen_by_who_knows_and_what_is_none_says_so(page, toys, tm
     assert page.library._embedder.fingerprint == fingerprint
 
 
-def test_who_sits_elsewhere_cannot_choose_a_folder(page, toys, monkeypatch):
+def test_who_sits_elsewhere_cannot_choose_for_everybody(page, toys, monkeypatch):
     page.click("settings")
     pick(page, words.OWN)
     page.at.text_input(key="settings_model_folder").set_value(str(toys["first"]))
@@ -155,6 +156,20 @@ def test_who_sits_elsewhere_cannot_choose_a_folder(page, toys, monkeypatch):
     page.click("languages_use")  # a button that was there before
     assert page.library.meaning.choice == ENGLISH
     assert words.ONLY_HERE in page.html() and "languages_use" not in page.buttons()
+    assert page.at.radio(key="settings_languages").disabled
+
+
+@pytest.mark.parametrize("what", ["_fetch", "_fetch_again", "_stay", "_settle", "_stop"])
+def test_nor_fetch_stop_or_settle_it(page, monkeypatch, what):
+    monkeypatch.setattr(folder_panel, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
+    page.drop(("faehre.txt", FAEHRE))
+    assert "languages_open" not in page.buttons() and "languages_no" not in page.buttons()
+    for name in ("fetch", "fetch_again", "choose", "settle"):
+        monkeypatch.setattr(page.library.meaning, name, lambda *_: pytest.fail("it was reached"))
+    session = Session()
+    monkeypatch.setattr(language_panel, "current", lambda: session)
+    getattr(language_panel, what)(page.library)
+    assert session.refused_model == words.ONLY_HERE
 
 
 def test_while_a_model_takes_over_the_page_says_how_far_it_is_and_the_way_back(page, toys, gate):

@@ -173,6 +173,9 @@ def test_only_loopback_is_this_computer():
     assert not folder_panel.is_forwarded({})
     assert folder_panel.is_forwarded({"Host": "papers.example.org"})
     assert folder_panel.is_forwarded({"Host": "127.0.0.1", "X-Forwarded-For": "10.0.0.1"})
+    assert not folder_panel.is_forwarded({"Host": "localhost", "Origin": "http://localhost:8501"})
+    assert folder_panel.is_forwarded({"Host": "localhost", "Origin": "https://papers.example.org"})
+    assert folder_panel.is_forwarded({"Host": "localhost", "Origin": "null"})
 
 
 def test_a_model_that_takes_over_says_how_far_it_is(page, monkeypatch):

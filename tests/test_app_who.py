@@ -8,7 +8,8 @@ import streamlit as st
 
 from rag_app.answering import chat_models
 from rag_app.answering.model_spec import parse
-from rag_app.ui import texts
+from rag_app.storage.preferences import Preferences
+from rag_app.ui import folder_panel, model_picker, texts
 from tests.hub import hub
 from tests.servers import scripted_server
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
@@ -149,3 +150,94 @@ def test_a_key_in_the_secrets_of_streamlit_reaches_its_server_and_nothing_else(
     finally:
         st.config.set_option("secrets.files", files)
         st.secrets._reset()
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """From now on the browser is on another computer."""
+
+    def leave() -> None:
+        monkeypatch.setattr(folder_panel, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
+
+    return leave
+
+
+def generator(page: Page) -> str | None:
+    return page.at.session_state["session"].generator
+
+
+@pytest.mark.parametrize(
+    ("choice", "fields"),
+    [
+        ("server", {"url": "http://10.0.0.9:8000/v1", "model": "theirs"}),
+        ("folder", {"folder": "/etc"}),
+    ],
+)
+def test_from_another_computer_no_server_and_no_folder_can_be_chosen(
+    page, elsewhere, monkeypatch, choice, fields
+):
+    elsewhere()
+    page.run()
+    offered = page.at.radio(key="who_choice").options
+    assert not {texts.choice("server"), texts.choice("folder")} & set(offered)
+    assert "who_look" not in page.buttons()
+    # a browser that was tampered with: the page drew the fields, and is sent them filled in
+    monkeypatch.setattr(model_picker, "_fields", lambda _: ["server", "folder"])
+    monkeypatch.setattr(model_picker, "_address", lambda _: fields.get("url"))
+    page.run()
+    pick(page, choice)
+    write(page, **{name: value for name, value in fields.items() if name != "url"})
+    assert texts.escaped(texts.NOT_FROM_ELSEWHERE) in page.html()
+    assert generator(page) is None
+    pick(page, "quotes")
+    assert generator(page) == "quotes"
+
+
+def test_a_button_that_was_there_before_looks_for_no_servers(page, elsewhere, monkeypatch):
+    monkeypatch.setattr(page.library.models, "servers", lambda: pytest.fail("it looked"))
+    elsewhere()
+    page.click("who_look")
+    assert not page.at.session_state["session"].looked
+
+
+def test_a_server_that_the_settings_name_can_be_chosen_by_all(opened, elsewhere, monkeypatch):
+    with scripted_server() as (url, script):
+        monkeypatch.setenv("RAG_APP_CHAT_SERVERS", f"https://ai.example.com, {url}")
+        elsewhere()
+        page = Page(opened)
+        pick(page, "server")
+        address = page.at.selectbox(key="who_shared")
+        assert address.options == ["https://ai.example.com", url]
+        address.set_value(url)
+        write(page, model="tiny")
+        assert generator(page) == f"openai:tiny@{url}"
+        page.click("who_try")
+        assert len(script.asked) == 1
+
+
+def test_who_answers_one_person_is_no_default_for_others_elsewhere(opened, elsewhere):
+    here = Page(opened)
+    pick(here, "quotes")
+    assert here.library.preferences.read().generator == "quotes"
+    elsewhere()
+    first = Page(opened)
+    assert generator(first) is None
+    pick(first, "quotes")
+    second = Page(opened)
+    assert generator(first) == "quotes" and generator(second) is None
+    here.library.preferences.write(Preferences(generator="openai:m@http://127.0.0.1:9/v1"))
+    third = Page(opened)
+    assert generator(third) is None and not third.at.session_state["session"].offered
+
+
+def test_a_choice_from_another_computer_is_not_kept(opened, elsewhere):
+    elsewhere()
+    there = Page(opened)
+    pick(there, "quotes")
+    assert there.library.preferences.read().generator == ""
+
+
+def test_what_is_no_address_is_never_the_name_of_a_hosted_model(page):
+    pick(page, "server")
+    write(page, url="ai.example.com/v1", model="tiny")
+    assert "is no address of a server" in page.html() and generator(page) is None

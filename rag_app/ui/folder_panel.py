@@ -51,9 +51,11 @@ def is_loopback(address: str | None) -> bool:
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:
     """Whether a request came through another server, or by a name that is not this computer's."""
-    host = headers.get("Host")
-    named = urlsplit(f"//{host}").hostname if host else None
-    return any(name in headers for name in _FORWARDED) or not (named is None or is_loopback(named))
+    origin = headers.get("Origin")
+    called = [f"//{headers['Host']}"] if headers.get("Host") else []
+    called += [origin] if origin else []  # by the page: a proxy may change the host and not this
+    named = (urlsplit(one).hostname for one in called)
+    return any(name in headers for name in _FORWARDED) or not all(map(is_loopback, named))
 
 
 PAGE = "folders"  # its name among the pages that stand in the place of the conversation

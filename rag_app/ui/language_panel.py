@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY
 from rag_app.ui import folder_panel, texts, texts_library
@@ -28,10 +29,12 @@ def choose(library: Library) -> None:
         format_func=words.OPTIONS.__getitem__,
         captions=[words.CAPTIONS[option] for option in options],
         key=_CHOICE,
-        disabled=meaning.fixed or busy,
+        disabled=meaning.fixed or busy or not folder_panel.same_computer(),
     )
     if meaning.fixed:
         st.html(f"<p class='note'>{words.FIXED}</p>")
+    elif not folder_panel.same_computer():
+        st.html(f"<p class='note'>{words.ONLY_HERE}</p>")
     elif not busy:
         _offer(library, picked)
     for sentence in filter(
@@ -60,7 +63,7 @@ def under_way(library: Library) -> None:
 def hint(library: Library, open_settings: str) -> None:
     """Brings it up, once, where most documents are not in English; `open_settings`: the dialog."""
     documents = library.documents()
-    if not library.meaning.worth_a_hint(documents):
+    if not folder_panel.same_computer() or not library.meaning.worth_a_hint(documents):
         return
     with st.container(key="languages_hint"):
         st.html(f"<p class='note' role='status'>{escape(words.hint(documents))}</p>")
@@ -70,8 +73,9 @@ def hint(library: Library, open_settings: str) -> None:
                 args=(open_settings,),
             )  # fmt: skip
             st.button(
-                words.NOT_NOW, key="languages_no", type="tertiary", on_click=library.meaning.settle
-            )
+                words.NOT_NOW, key="languages_no", type="tertiary", on_click=_settle,
+                args=(library,),
+            )  # fmt: skip
 
 
 def _failed(library: Library, picked: str) -> str:
@@ -91,9 +95,6 @@ def _kind(choice: str) -> str:
 def _offer(library: Library, picked: str) -> None:
     """The button that carries out what is picked, where that is not so already."""
     meaning = library.meaning
-    if picked == words.OWN and not folder_panel.same_computer():
-        st.html(f"<p class='note'>{words.ONLY_HERE}</p>")
-        return
     wanted = {words.ENGLISH: ENGLISH, words.SEVERAL: MANY.name}.get(picked)
     if wanted is None:
         own = meaning.choice if _kind(meaning.choice) == words.OWN else ""
@@ -129,10 +130,12 @@ def _progress(library: Library, was_busy: bool) -> None:
     if was_busy and not working(library):
         st.rerun()
     under_way(library)
+    if not folder_panel.same_computer():
+        return
     if fetch is not None and fetch.running:
         st.button(
             words.STOPPING if fetch.stopping else words.STOP_FETCHING, key="languages_stop",
-            on_click=fetch.ask_to_stop, disabled=fetch.stopping,
+            on_click=_stop, args=(library,), disabled=fetch.stopping,
         )  # fmt: skip
     elif work is not None and not library.meaning.fixed:
         st.button(words.STAY, key="languages_stay", on_click=_stay, args=(library,))
@@ -150,30 +153,48 @@ def _refuse(sentence: str) -> None:
     current().refused_model = sentence
 
 
+def _only_here() -> None:
+    """There is one index for all: raises SettingsError where the browser is elsewhere and a button
+    was there before, or the browser was tampered with."""
+    _refuse("")
+    if not folder_panel.same_computer():
+        raise SettingsError(words.ONLY_HERE)
+
+
+@caught(_refuse)
+def _settle(library: Library) -> None:
+    _only_here()
+    library.meaning.settle()
+
+
 @caught(_refuse)
 def _use(library: Library, choice: str) -> None:
-    _refuse("")
-    known = (ENGLISH, MANY.name, library.meaning.answering)
-    if choice in known or folder_panel.same_computer():
-        library.meaning.choose(choice)
-    else:  # the button was there before, or the browser was tampered with
-        _refuse(words.ONLY_HERE)
+    _only_here()
+    library.meaning.choose(choice)
+
+
+@caught(_refuse)
+def _stop(library: Library) -> None:
+    _only_here()
+    if library.meaning.fetching is not None:
+        library.meaning.fetching.ask_to_stop()
 
 
 @caught(_refuse)
 def _stay(library: Library) -> None:
     """Leave it at the model that answers, and show that one as chosen."""
+    _only_here()
     library.meaning.choose(library.meaning.answering)
     st.session_state[_CHOICE] = _kind(library.meaning.choice)
 
 
 @caught(_refuse)
 def _fetch(library: Library) -> None:
-    _refuse("")
+    _only_here()
     library.meaning.fetch()
 
 
 @caught(_refuse)
 def _fetch_again(library: Library) -> None:
-    _refuse("")
+    _only_here()
     library.meaning.fetch_again()

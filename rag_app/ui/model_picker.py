@@ -7,11 +7,12 @@ from typing import Any
 import streamlit as st
 
 from rag_app.answering.answer_language import LANGUAGES
-from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
+from rag_app.answering.model_spec import QUOTING, WRITER, ModelSpec, parse
 from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
+from rag_app.settings import Settings, checked_url
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import texts
+from rag_app.ui import folder_panel, texts
 from rag_app.ui.state import Session, current
 
 # What a person chose: taken up when a session begins, kept when it changes.
@@ -26,6 +27,8 @@ def restore(library: Library) -> None:
     kept = library.preferences.read()
     session.language = kept.language if kept.language in LANGUAGES else ""
     session.caution, session.top_k = kept.caution, kept.top_k
+    if not folder_panel.same_computer():
+        return
     try:
         chosen = parse(kept.generator) if kept.generator else None
     except SettingsError:
@@ -37,11 +40,16 @@ def restore(library: Library) -> None:
 
 
 def change(library: Library, **chosen: Any) -> None:
-    """Choose for this session, and for those that begin later."""
+    """Choose for this session, and for those that begin later.
+
+    Who answers one who sits elsewhere is nobody else's choice."""
     session = current()
     for name, value in chosen.items():
         setattr(session, name, value)
-    library.preferences.change(**of(session))
+    kept = of(session)
+    if not folder_panel.same_computer():
+        del kept["generator"]
+    library.preferences.change(**kept)
 
 
 def of(session: Session) -> dict[str, Any]:
@@ -52,6 +60,14 @@ def of(session: Session) -> dict[str, Any]:
         "caution": session.caution,
         "top_k": session.top_k,
     }
+
+
+def may_choose(choice: ModelSpec, settings: Settings) -> bool:
+    """Whether the browser that is served may choose this. From another computer, nobody makes this
+    one load a folder or call a server that the settings do not name."""
+    given = choice.kind in (*QUOTING, WRITER) or choice == parse(settings.answers_by)
+    shared = choice.kind == "openai" and choice.url in settings.shared_servers
+    return given or shared or folder_panel.same_computer()
 
 
 OFFERED = ("reader", "quotes")  # what needs nothing
@@ -82,7 +98,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
     }
     offered = [session.offered] if session.offered else []
     given = [library.settings.answers_by, *library.models.writers(), *OFFERED, now]
-    given += [*offered, *found, _SERVER, _FOLDER]
+    given += [*offered, *found, *_fields(library.settings)]
     options = list(dict.fromkeys(given))
     picked = st.radio(
         texts.WHO_ANSWERS,
@@ -91,42 +107,59 @@ def _choose(library: Library, session: Session, now: str) -> None:
         format_func=lambda one: escape_markdown(found.get(one) or texts.choice(one)),
         key="who_choice",
     )
-    st.button(
-        texts.LOOK_FOR_SERVERS,
-        key="who_look",
-        icon=":material/search:",
-        on_click=_look,
-        args=(library,),
-    )
+    if folder_panel.same_computer():
+        st.button(
+            texts.LOOK_FOR_SERVERS,
+            key="who_look",
+            icon=":material/search:",
+            on_click=_look,
+            args=(library,),
+        )
     if session.looked and not session.servers:
         st.html(f"<p class='note'>{texts.NO_SERVERS}</p>")
-    written = _written(picked)
-    if written and written != now:
-        _take(library, session, written)
+    try:
+        written = _written(picked, library.settings)
+        if written and written != now:
+            _take(library, session, parse(written))
+    except RagAppError as error:
+        st.html(f"<p class='note' role='alert'>{texts.escaped(str(error))}</p>")
 
 
-def _written(picked: str | None) -> str:
-    """The choice as one line, empty while something is missing."""
+def _fields(settings: Settings) -> list[str]:
+    """The choices with fields of their own that the browser that is served is offered."""
+    if folder_panel.same_computer():
+        return [_SERVER, _FOLDER]
+    return [_SERVER] if settings.shared_servers else []
+
+
+def _written(picked: str | None, settings: Settings) -> str:
+    """The choice as one line, empty while something is missing. Raises SettingsError."""
     if picked == _SERVER:
-        url = st.text_input(texts.ADDRESS, key="who_url", placeholder="http://127.0.0.1:8000/v1")
-        model = st.text_input(texts.MODEL, key="who_model")
+        url = _address(settings)
+        model = st.text_input(texts.MODEL, key="who_model").strip()
         st.html(f"<p class='note'>{texts.KEYS}</p>")
-        return f"openai:{model.strip()}@{url.strip()}" if url.strip() and model.strip() else ""
+        return str(ModelSpec("openai", model, checked_url(url))) if url and model else ""
     if picked == _FOLDER:
         folder = st.text_input(texts.FOLDER, key="who_folder")
         return f"local:{folder.strip()}" if folder.strip() else ""
     return picked or ""
 
 
-def _take(library: Library, session: Session, written: str) -> None:
-    try:
-        parse(written)
-    except RagAppError as error:
-        st.html(f"<p class='note' role='alert'>{texts.escaped(str(error))}</p>")
-        return
-    if session.generator != written:
+def _address(settings: Settings) -> str:
+    """The address of a server, typed or one of those that the settings name."""
+    if folder_panel.same_computer():
+        example = "http://127.0.0.1:8000/v1"
+        return st.text_input(texts.ADDRESS, key="who_url", placeholder=example).strip()
+    return st.selectbox(texts.ADDRESS, settings.shared_servers, key="who_shared")
+
+
+def _take(library: Library, session: Session, choice: ModelSpec) -> None:
+    """Raises SettingsError for what the browser was not offered: it may have been tampered with."""
+    if not may_choose(choice, library.settings):
+        raise SettingsError(texts.NOT_FROM_ELSEWHERE)
+    if session.generator != str(choice):
         session.tried = None
-        change(library, generator=written)
+        change(library, generator=str(choice))
         st.rerun()
 
 
@@ -169,7 +202,8 @@ def _try_out(library: Library, session: Session, now: str) -> None:
 
 def _look(library: Library) -> None:
     session = current()
-    session.servers, session.looked = library.models.servers(), True
+    if folder_panel.same_computer():  # the button was there before
+        session.servers, session.looked = library.models.servers(), True
 
 
 def _tried(library: Library, generator: str) -> None:

@@ -110,6 +110,10 @@ KEYS = (
     ".streamlit/secrets.toml, and sent only to the server in RAG_APP_CHAT_KEY_URL; it is never "
     "shown, logged or kept."
 )
+NOT_FROM_ELSEWHERE = (
+    "This can only be chosen in a browser on the computer that this app runs on. Whoever runs it "
+    "can allow a server for all with RAG_APP_CHAT_SERVERS."
+)
 TRY_OUT = "Test connection"
 _CHOICES = {
     "reader": "The reader that comes with the app: quotes your documents, needs nothing",

@@ -336,7 +336,10 @@ LANGUAGE_MODEL_FOLDER = "Folder of the model"
 FIXED = (
     "Who runs the app has set this with RAG_APP_EMBEDDING. Remove that setting to choose it here."
 )
-ONLY_HERE = "A folder can be chosen only on the computer that the app runs on."
+ONLY_HERE = (
+    "This decides for everybody who reaches the app. It can be chosen only in a browser on the "
+    "computer that the app runs on, or with RAG_APP_EMBEDDING."
+)
 USE = "Use this from now on"
 TRY_AGAIN = "Try again"
 FETCH_AGAIN = f"Download it again ({ABOUT_LANGUAGES})"
