@@ -30,6 +30,15 @@ HOSTILE = (
     "[ref]",
     ":red[alarm]",
     ":material/home:",
+    ":material_delete:",
+    "\\:material_delete\\:",
+    ":material\\_delete:",
+    ":material&lowbar;delete:",
+    "&colon;material_delete&#58;",
+    ":streamlit:",
+    ":smile:",
+    "`a:b:c`",
+    " -> ",
     ":::warn\n",
     "$$x^2$$",
     "`",
@@ -157,6 +166,44 @@ def test_a_marker_without_a_citation_is_dropped():
 def test_emphasis_lists_and_code_survive_and_code_is_left_alone():
     text = "**Bold**\n\n- one\n- two `a[1] < $b`\n\n```python\nx = [1][0]\n```\n"
     assert link_citations(text, CITATIONS, "m") == text
+
+
+def drawn(markdown: str) -> list[str]:
+    """What Streamlit makes a picture of in the text that Markdown leaves (not in code)."""
+    source = markdown.replace(":material/", ":material_")  # its first step, on the whole source
+    texts = [t.content for t in parse(source) if t.type == "text"]
+    return [
+        one for text in texts for one in re.findall(r":(?:material_\w+|streamlit|smile):", text)
+    ]
+
+
+@given(hostile_texts, st.booleans())
+def test_no_text_of_an_answer_draws_an_icon(text, plain):
+    assert not drawn(link_citations(text, CITATIONS, "m", plain=plain))
+
+
+@given(hostile_texts)
+def test_no_name_draws_an_icon(text):
+    assert not drawn(escape_markdown(text))
+
+
+@pytest.mark.parametrize("text", [":material_delete:", "x:material/home:y", ":+1:", ":a:", ":100:"])
+def test_a_name_between_colons_is_shown_as_it_was_written(text):
+    for shown in (escape_markdown(text), *(link_citations(text, (), "m", plain=p) for p in (0, 1))):
+        [inline] = [t for t in parse(shown) if t.type == "inline"]
+        said = "".join(child.content for child in inline.children)
+        assert said.replace("\u2060", "") == text and ":\u2060" in said
+
+
+@pytest.mark.parametrize(
+    "text", ["10:30:45", "1:2:3", "2001:db8:85a3:8d3:1319", "00:1a:2b:3c", "a: b:"]
+)
+def test_times_and_addresses_of_devices_can_be_copied(text):
+    assert "\u2060" not in escape_markdown(text) + link_citations(text, (), "m")
+
+
+def test_signs_of_a_name_are_not_turned_into_others():
+    assert escape_markdown("a -> b -- c") == "a \\-\\>\u2060 b \\-\\-\u2060 c"
 
 
 def test_signs_of_plain_text_are_not_turned_into_others():

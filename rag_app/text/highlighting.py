@@ -99,14 +99,19 @@ _PUNCTUATION = frozenset(string.punctuation)
 # What makes Markdown, as it is shown here, link a text that is no link; also behind a backslash.
 _LINKED = r"https?(?=\\?:\\?/\\?/)|www(?=\\?\.)|(?<=[\w.+-])@(?=[\w-])"
 _INNER = re.compile(r"(?<=\w)[.'-](?=\w)|,")
-_ADDRESS = re.compile(_LINKED, re.IGNORECASE)
+# What Streamlit looks for in the text that is left once Markdown is read, where no backslash helps:
+# the colon before the name of an icon, an emoji or its logo (not those of times and hex groups).
+_NAMED = r":(?=[^\s:]+:)(?!(?<=[0-9a-f]:)[0-9a-f]{1,4}:)"
+_ARROW = r"(?<!\S)(?:<->|->|<-|--|>=|<=|~=)(?!\S)"
+_LIVE = re.compile(f"{_LINKED}|{_NAMED}|{_ARROW}", re.IGNORECASE)
 
 
 def escape_markdown(text: str) -> str:
     """Markdown that shows `text` on one line, as it is, in a Streamlit text or a widget's label."""
     line = " ".join("".join(c if c.isprintable() else _blank(c) for c in text).split())
-    # a word joiner (no width, no break) keeps an address from becoming a live link
-    line = _ADDRESS.sub(lambda found: found.group() + "\u2060", line)
+    # a word joiner (no width, no break) keeps an address from becoming a live link, and a name
+    # between colons from being drawn
+    line = _LIVE.sub(lambda found: found.group() + "\u2060", line)
     # Inside words these mean nothing, and screen readers are given labels as they are written here.
     return "".join(c if _INNER.match(line, at) else _literal(c) for at, c in enumerate(line))
 
@@ -128,10 +133,10 @@ _MARKED_UP = re.compile(
     rf"""
       (?P<code> ^(?P<fence>`{{3,}}+)[^`\n]*\n (?:(?![ \t]*`{{3}}).*\n)* (?P=fence)[ ]*$
               | (?<!`)(?P<run>`++)[^`|\n]+(?P=run)(?!`) )
+    | (?P<sign> \\?{_NAMED} )
     | \\(?P<escaped> [!-/:-@\[-`{{-~] )
     | \[(?P<number> [1-9]\d{{0,2}} )\]
     | (?P<address> {_LINKED} )
-    | (?P<sign> :(?=streamlit:) )
     | (?P<special> [<$\[`\\:] | !(?=\[) | ~(?=~~) | &(?=\#|commat|period|colon|sol) )
     """,
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
@@ -141,7 +146,7 @@ _PLAIN = re.compile(
       \[(?P<number> [1-9]\d{{0,2}} )\]
     | (?P<address> {_LINKED} )
     | (?P<indent> (?:^|(?<=\n))[ \t]+ )
-    | (?P<sign> [-<>=~:](?=[-<>=]|streamlit:) )
+    | (?P<sign> [-<>=~:](?=[-<>=]) | {_NAMED} )
     | (?P<special> [!-/:-@\[-`{{-~] )
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -206,8 +211,8 @@ def _safe(token: re.Match[str], links: Mapping[int, str]) -> str:
         return token.group()
     if groups.get("indent"):
         return ""
-    character = groups.get("escaped") or groups["sign"] or groups["special"]
-    # a word joiner keeps Streamlit from drawing arrows, dashes and its logo for what stands here
+    character = groups.get("escaped") or (groups["sign"] or groups["special"])[-1]
+    # a word joiner keeps Streamlit from drawing arrows, dashes, icons, emojis or its logo
     return _ENTITIES.get(character, "\\" + character) + ("\u2060" if groups["sign"] else "")
 
 
