@@ -44,6 +44,7 @@ from rag_app.text.page_names import page_name
 from rag_app.types import (
     EMBEDDED,
     Added,
+    AddedAgain,
     Box,
     Chunk,
     Citation,
@@ -56,6 +57,7 @@ from rag_app.types import (
     Progress,
     Report,
     RetrieverKind,
+    SetAside,
     Watched,
 )
 
@@ -255,9 +257,27 @@ class DocumentLibrary:
         for conversation in self.conversations.listed():
             self.conversations.delete(conversation.id)
         self._keeping.remove_all()
+        self._keeping.delete_set_aside()
         self.preferences.clear()
         self.meaning.forget()
         self.checks.clear()
+
+    def set_aside(self) -> list[SetAside]:
+        """Kept files that the library knows nothing of: its database was lost, or an older copy of
+        it was put back. Nothing finds what they say; offer to add them again."""
+        return self._keeping.set_aside()
+
+    def add_set_aside(
+        self, told: Callable[[int, int], object] = lambda done, total: None
+    ) -> AddedAgain:
+        """Add again what was set aside, and begin to work on it in the background.
+
+        Names are not known: each has one of its own until it is added under its real one."""
+        return self._keeping.add_set_aside(told)
+
+    def delete_set_aside(self) -> None:
+        """Delete what was set aside, for good."""
+        self._keeping.delete_set_aside()
 
     def size_on_disk(self) -> int:
         """Bytes that the data directory takes."""

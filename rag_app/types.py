@@ -525,6 +525,27 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAside:
+    """A kept file that the library knows nothing of, not even its name; it can be added again."""
+
+    document_id: str
+    suffix: str
+
+    @property
+    def name(self) -> str:
+        """What it is called until somebody hands it in under its own name."""
+        return f"recovered-{self.document_id[:12]}{self.suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAgain:
+    """What became of files that were set aside."""
+
+    added: tuple[Added, ...]
+    refused: tuple[tuple[str, str], ...]  # (name, why); these stay set aside
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far the work on a document is right now."""
 

@@ -7,10 +7,13 @@ import json
 
 import pytest
 
+from rag_app.library import Library
+from rag_app.settings import Settings
 from rag_app.types import Progress
 from rag_app.ui import check_panel, folder_panel
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Session
+from tests.fakes import WordEmbedder
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_documents import click_row
 
@@ -176,6 +179,35 @@ def test_only_loopback_is_this_computer():
     assert not folder_panel.is_forwarded({"Host": "localhost", "Origin": "http://localhost:8501"})
     assert folder_panel.is_forwarded({"Host": "localhost", "Origin": "https://papers.example.org"})
     assert folder_panel.is_forwarded({"Host": "localhost", "Origin": "null"})
+
+
+@pytest.fixture
+def lost(own_house):
+    """A data directory whose database is lost."""
+    with Library(Settings.load(data_dir=own_house), embedder=WordEmbedder()) as library:
+        for name, data in (("ferry.txt", FERRY), ("told.txt", TOLD)):
+            library.wait([library.add(name, data).document.id], timeout=30)
+    (own_house / "library.sqlite3").unlink()
+
+
+def test_files_that_the_library_does_not_know_are_offered_and_added_again(lost, page):
+    assert words.set_aside(2) in page.html() and "set_aside_add" in page.buttons()
+    page.click("set_aside_add")
+    page.library.wait([d.id for d in page.library.documents()], timeout=30)
+    page.run()
+    assert len(page.library.documents()) == 2 and "2 added" in page.html()
+    assert words.set_aside(2) not in page.html()
+    assert page.library.search('"costs four euros"')
+
+
+def test_what_was_set_aside_can_be_left_or_deleted_in_two_clicks(lost, page, opened):
+    page.click("set_aside_leave_aside")
+    assert "set_aside_add" not in page.buttons() and len(page.library.set_aside()) == 2
+    other = Page(opened)
+    other.click("set_aside_ask_to_delete")
+    assert words.delete_set_aside(2) in other.html() and len(page.library.set_aside()) == 2
+    other.click("set_aside_delete_aside")
+    assert page.library.set_aside() == [] and "set_aside_add" not in other.buttons()
 
 
 def test_a_model_that_takes_over_says_how_far_it_is(page, monkeypatch):

@@ -85,6 +85,16 @@ def test_documents_and_remove(run, ferry):
     assert status == 1 and err.count("\n") == 1 and "ferry.txt" in err
 
 
+def test_files_that_were_set_aside_are_told_and_can_be_deleted(run, ferry, own_house):
+    run("add", str(ferry))
+    (own_house / "library.sqlite3").unlink()
+    assert "1 kept file is not in the library" in run("documents")[1]
+    assert run("set-aside")[1].startswith("recovered-")
+    assert run("set-aside", "--delete")[1].startswith("deleted  recovered-")
+    assert run("set-aside")[1] == run("documents")[1] == ""
+    assert not [path for path in (own_house / "files").rglob("*") if path.is_file()]
+
+
 @pytest.mark.parametrize("retriever", ["hybrid", "dense", "bm25"])
 def test_search_gives_passages_as_the_contract_says(run, ferry, retriever):
     run("add", str(ferry))

@@ -143,6 +143,17 @@ def test_added_files(run, tmp_path, ferry):
     hold(added, FIELDS["rag-app add --json"])
 
 
+def test_files_that_were_set_aside(run, ferry, own_house):
+    (own_house / "library.sqlite3").unlink()
+    listed = run("set-aside", "--json")
+    hold(listed, FIELDS["rag-app set-aside --json"])
+    assert len(listed[0]) == 1
+    added = run("set-aside", "--add", "--json")
+    hold(added, FIELDS["rag-app add --json"])
+    assert added[0]["name"] == listed[0][0]["name"] and added[0]["status"] == "ready"
+    assert run("set-aside", "--json") == [[]]
+
+
 def test_documents(run, ferry):
     hold(run("documents", "--json"), FIELDS["rag-app documents --json"])
 

@@ -113,16 +113,46 @@ def test_a_free_name_is_never_taken(names):
         taken.add(free)
 
 
-def test_of_files_that_a_library_does_not_know_one_is_swept_and_many_are_left(originals, tmp_path):
-    """One is what a kill leaves; many mean that an older library was put back."""
-    folder = tmp_path / "files"
+def kept(originals: Originals, *texts: bytes) -> list[str]:
     ids = []
-    for text in (b"one", b"two", b"three"):
-        kept = originals.receive("a.txt", text)
-        originals.keep(kept, ".txt")
-        ids.append(kept.sha256)
-    originals.sweep({ids[0]})
-    originals.sweep(set())
-    assert len(list(folder.iterdir())) == 3
-    originals.sweep(set(ids[:2]))
-    assert sorted(p.stem for p in folder.iterdir()) == sorted(ids[:2])
+    for text in texts:
+        incoming = originals.receive("a.txt", text)
+        originals.keep(incoming, ".txt")
+        ids.append(incoming.sha256)
+    return ids
+
+
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_files_that_a_library_does_not_know_are_set_aside_and_never_deleted(
+    originals, tmp_path, known
+):
+    """One is what a kill leaves, or the only file since a backup: nobody can tell."""
+    folder = tmp_path / "files"
+    ids = kept(originals, b"one", b"two", b"three")
+    originals.unlocked(ids[2], ".txt").write_bytes(b"u")
+    originals.sweep()
+    assert originals.set_aside() == []
+    assert originals.sort_out(set(ids[:known]))
+    assert [one.document_id for one in originals.set_aside()] == ids[known:]
+    assert {p.stem for p in folder.iterdir() if p.is_file()} == set(ids[:known])
+    assert len(list((folder / "set-aside").iterdir())) == 3 - known + 1
+    assert not originals.sort_out(set(ids[:known]))
+
+
+def test_a_library_that_is_put_back_has_its_files_again(originals, tmp_path):
+    ids = kept(originals, b"one", b"two")
+    originals.unlocked(ids[0], ".txt").write_bytes(b"u")
+    originals.sort_out(set())
+    assert not originals.path(ids[0], ".txt").exists()
+    assert not originals.sort_out(set(ids))
+    assert originals.path(ids[0], ".txt").read_bytes() == b"one"
+    assert originals.readable(ids[0], ".txt").read_bytes() == b"u"
+    assert originals.set_aside() == []
+
+
+def test_what_was_set_aside_goes_with_a_removal(originals, tmp_path):
+    [one] = kept(originals, b"one")
+    originals.sort_out(set())
+    kept(originals, b"one")
+    originals.forget(one, ".txt")
+    assert not [path for path in (tmp_path / "files").rglob("*") if path.is_file()]

@@ -12,7 +12,15 @@ from rag_app.cli import queue_commands
 from rag_app.cli.queue_commands import wait_for_all, watch
 from rag_app.cli.serve import opened
 from rag_app.errors import RagAppError
-from rag_app.export.json_contract import BadUse, added_json, document_json, print_json, refused_json
+from rag_app.export.json_contract import (
+    BadUse,
+    added_json,
+    document_json,
+    print_json,
+    refused_json,
+    set_aside_json,
+)
+from rag_app.text.page_names import count
 from rag_app.types import Added
 
 if TYPE_CHECKING:
@@ -38,6 +46,14 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     documents = commands.add_parser("documents", parents=[shared], help="list what is there")
     documents.add_argument("--json", action="store_true", help="a JSON list")
     documents.set_defaults(run=_documents)
+    aside = commands.add_parser(
+        "set-aside", parents=[shared], help="kept files that the library knows nothing of"
+    )
+    what = aside.add_mutually_exclusive_group()
+    what.add_argument("--add", action="store_true", help="add them again")
+    what.add_argument("--delete", action="store_true", help="delete them for good")
+    aside.add_argument("--json", action="store_true", help="a JSON list; with --add as add does")
+    aside.set_defaults(run=_set_aside)
     remove = commands.add_parser("remove", parents=[shared], help="forget documents")
     remove.add_argument("documents", nargs="+", metavar="DOCUMENT", help="an id or a name")
     remove.set_defaults(run=_remove)
@@ -118,6 +134,31 @@ def _print_added(arguments: argparse.Namespace, became: dict[str, Any]) -> None:
         print(f"           {warning}", flush=True)
 
 
+def _set_aside(arguments: argparse.Namespace) -> int:
+    with opened(arguments) as library:
+        if arguments.add:
+            return _add_again(library, arguments)
+        files = library.set_aside()
+        if arguments.delete:
+            library.delete_set_aside()
+    if arguments.json:
+        print_json([set_aside_json(one) for one in files])
+    else:
+        for one in files:
+            print(f"{'deleted  ' if arguments.delete else ''}{one.name}")
+    return 0
+
+
+def _add_again(library: Library, arguments: argparse.Namespace) -> int:
+    began = time.perf_counter()
+    again = library.add_set_aside()
+    became = [_became(library, one.document.name, began, one) for one in again.added]
+    became += [refused_json(name, why, time.perf_counter() - began) for name, why in again.refused]
+    for one in became:
+        _print_added(arguments, one)
+    return 1 if any(one["status"] == "failed" for one in became) else 0
+
+
 def _documents(arguments: argparse.Namespace) -> int:
     with opened(arguments) as library:
         documents = library.documents()
@@ -132,6 +173,9 @@ def _documents(arguments: argparse.Namespace) -> int:
         for d in documents:
             end = queue_commands.line(library, d.id)
             print(f"{d.id[:12]}  {d.status:<10}  {d.pages:>5} pages  {d.name}{end}")
+        if aside := library.set_aside():
+            files = count(len(aside), "kept file is", "kept files are")
+            print(f"{files} not in the library: see rag-app set-aside")
     return 0
 
 

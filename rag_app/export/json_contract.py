@@ -21,6 +21,7 @@ from rag_app.types import (
     Passage,
     Report,
     RowsUsed,
+    SetAside,
     Status,
     Watched,
 )
@@ -123,6 +124,11 @@ def watched_json(watched: Watched) -> dict[str, Any]:
         "refused": [{"path": path, "error": error} for path, error in watched.refused],
         "trouble": watched.trouble or None,
     }
+
+
+def set_aside_json(one: SetAside) -> dict[str, Any]:
+    """A kept file that the library knows nothing of."""
+    return {"document_id": one.document_id, "name": one.name}
 
 
 def passage_json(passage: Passage) -> dict[str, Any]:

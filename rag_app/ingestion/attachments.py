@@ -47,7 +47,8 @@ class Intake:
     ) -> Added:
         """Keep a file as a document, or say which document it is already.
 
-        It was `handed_in` by a person, came out of another, or lies in a watched folder."""
+        It was `handed_in` by a person, came out of another, lies in a watched folder, or was set
+        aside: then nobody claims it until one of the others brings it and its name."""
         for known in self._store.documents([incoming.sha256]):
             return self._known(known, incoming, shown, handed_in, inside)
         name = free_name(shown, self._store.queue.taken_names(shown, split_name(shown)[0]))
@@ -72,6 +73,8 @@ class Intake:
         handed_in: bool,
         inside: Inside | None,
     ) -> Added:
+        self._store.queue.name_unclaimed(known.id, shown)
+        known = self._store.document(known.id)
         if inside:
             self._store.queue.add_part(inside, known.id)
         elif handed_in:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rag_app.errors import DiskFull, RagAppError, UnknownDocument
+from rag_app.errors import DiskFull, DocumentError, RagAppError, UnknownDocument
 from rag_app.ingestion.attachments import Intake, Parts
 from rag_app.ingestion.ocr_stage import Recognition
 from rag_app.ingestion.purge import Cleaner
@@ -30,10 +30,11 @@ from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
 from rag_app.storage.originals import Originals, Reserve, display_name
 from rag_app.storage.provenance import Origin
+from rag_app.storage.queue import UNCLEANED
 from rag_app.storage.vectors import VectorIndex
 from rag_app.storage.watched import Folders
 from rag_app.supervision import surviving
-from rag_app.types import EMBEDDED, Added, Document, Status
+from rag_app.types import EMBEDDED, Added, AddedAgain, Document, SetAside, Status
 
 # Where documents are kept: what is known of them, their files, their vectors.
 
@@ -76,7 +77,7 @@ class DocumentService:
         self._stock, self._viewer, self._after_step = stock, viewer, after_step
         self._store, self._originals = stock.store, stock.originals
         self._reserve = reserve  # given up if need be while the library is opened
-        self._adding = threading.Lock()
+        self._adding, self._adding_again = threading.Lock(), threading.Lock()
         self._intake = Intake(stock.store, stock.originals)
         limits = Limits.from_settings(settings)
         self._reader = Sandbox(limits)
@@ -161,6 +162,43 @@ class DocumentService:
         added, _, _ = self._take(display_name(name), path, handed_in=False)
         self.ingestion.wake()
         return added
+
+    # Set aside: kept files that the library knows nothing of
+
+    def set_aside(self) -> list[SetAside]:
+        """Files that can be added again, see `Library.set_aside`."""
+        found = self._originals.set_aside()
+        there = self._store.documents([one.document_id for one in found]) if found else []
+        known = {document.id for document in there}
+        return [one for one in found if one.document_id not in known]
+
+    def add_set_aside(self, told: Callable[[int, int], object]) -> AddedAgain:
+        """Add them again, whatever becomes of the others, see `Library.add_set_aside`."""
+        added: list[Added] = []
+        refused: list[tuple[str, str]] = []
+        with self._adding_again:  # whoever asks for it, too, finds nothing left to add
+            waiting = self.set_aside()
+            for number, one in enumerate(waiting):
+                told(number, len(waiting))
+                try:
+                    added.append(self._add_again(one))
+                except DocumentError as error:
+                    refused.append((one.name, str(error)))
+        self.ingestion.wake()
+        return AddedAgain(tuple(added), tuple(refused))
+
+    def _add_again(self, one: SetAside) -> Added:
+        with self._adding:
+            incoming = self._originals.taken_back(one)
+            suffix = detect(incoming.path, one.name)
+            added = self._intake.accept(incoming, one.name, suffix, handed_in=False)
+            incoming.path.unlink(missing_ok=True)  # the library had it already
+        return added
+
+    def delete_set_aside(self) -> None:
+        """Delete them for good."""
+        with self._adding:
+            self._originals.delete_set_aside()
 
     def unlock(self, document_id: str, password: str) -> None:
         """Open an encrypted document, see `Library.unlock`."""
@@ -270,7 +308,11 @@ class DocumentService:
 
     def _recover(self) -> None:
         self._sweep_away()
-        self._originals.sweep({d.id for d in self._store.documents()})
+        self._originals.sweep()
+        # A disk that takes no folder, say: they lie where they lay, and the library opens.
+        with surviving(log, "what the library does not know could not be set aside"):
+            if self._originals.sort_out({d.id for d in self._store.documents()}):
+                self._store.queue.mark(UNCLEANED, 1)  # their vectors are nobody's
         self._carry_out_replacements()
 
     def _check_vectors(self) -> None:

@@ -46,7 +46,7 @@ class Database:
             self.close()
             raise LibraryDamaged(
                 f"The library file {path} cannot be used: {error}. Put a copy of it back, or "
-                "choose another folder with --data-dir and add the files in files/ again."
+                "move it away: the app begins anew and offers to add the files in files/ again."
             ) from error
 
     def _prepare(self) -> None:

@@ -1,5 +1,6 @@
 """The files as they were handed in, kept as files/<sha256><suffix>.
 
+Those that the library does not know lie in files/set-aside: nothing but a removal deletes a file.
 A user's file name is only ever shown, never used as a path."""
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rag_app.errors import DiskFull, DocumentError, EmptyFile, LibraryInUse, LimitReached
+from rag_app.types import SetAside
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,8 @@ _BLOCK = 1 << 20
 _LONGEST_NAME = 160
 _UNLOCKED = ".unlocked"
 _INCOMING = "incoming-"
-_OURS = re.compile(r"([0-9a-f]{64})\.")
+_ASIDE = "set-aside"  # in the folder of the originals, so that to move there is to rename
+_OURS = re.compile(r"([0-9a-f]{64})(\..+)")
 INSIDE = " › "  # between a document and what came out of it
 
 
@@ -45,7 +48,7 @@ class Originals:
     """A folder of kept files."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
-        self._folder = folder
+        self._folder, self._aside = folder, folder / _ASIDE
         self._max_bytes = max_bytes
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -118,26 +121,58 @@ class Originals:
         return unlocked if unlocked.is_file() else self.path(document_id, suffix)
 
     def forget(self, document_id: str, suffix: str) -> None:
-        """Delete the original and its unlocked copy, finished or not."""
+        """Delete the original and its unlocked copy, finished or not, wherever they lie."""
         self.path(document_id, suffix).unlink(missing_ok=True)
-        for copy in self._folder.glob(f"{document_id}{_UNLOCKED}*"):
+        copies = self._folder.glob(f"{document_id}{_UNLOCKED}*")
+        for copy in [*copies, *self._aside.glob(f"{document_id}.*")]:
             copy.unlink(missing_ok=True)
 
-    def sweep(self, known: Collection[str] | None = None) -> None:
-        """Delete what a killed process left half done; nothing else, whoever put it here.
-
-        With the ids that are `known`: also what it kept and did not come to write down. That can be
-        one file at most; more mean that the library is older than its files, which then stay."""
+    def sweep(self) -> None:
+        """Delete what a killed process left half done; nothing else, whoever put it here."""
         for path in [*self._folder.glob(f"{_INCOMING}*"), *self._folder.glob("*.part")]:
             path.unlink(missing_ok=True)
-        if not known:
-            return
-        ours = [(path, _OURS.match(path.name)) for path in self._folder.iterdir()]
-        unknown = [(path, match[1]) for path, match in ours if match and match[1] not in known]
-        if len({document_id for _, document_id in unknown}) > 1:
-            log.warning("%s holds files that the library does not know", self._folder)
-            return
-        for path, _ in unknown:
+
+    # Set aside
+
+    def sort_out(self, known: Collection[str]) -> bool:
+        """Set aside what is not `known` by its id, and take back what is; whether there was any.
+
+        A killed process leaves one such file; who puts an older copy of the library's database
+        back, or begins with an empty one, has as many as were added since. None is deleted."""
+        strange = [(path, id_) for path, id_, _ in _ours(self._folder) if id_ not in known]
+        for path, _ in strange:
+            self._aside.mkdir(exist_ok=True)
+            path.replace(self._aside / path.name)
+        for path, document_id, _ in _ours(self._aside):
+            if document_id in known and (self._folder / path.name).exists():
+                path.unlink()  # it has been handed in again
+            elif document_id in known:
+                path.replace(self._folder / path.name)
+        if strange:
+            log.warning("%d files that the library does not know are set aside", len(strange))
+        return bool(strange)
+
+    def set_aside(self) -> list[SetAside]:
+        """The originals that were set aside, in the order in which they were kept."""
+        found = [
+            (_kept_at(path), SetAside(document_id, suffix))
+            for path, document_id, suffix in _ours(self._aside)
+            if not suffix.startswith(_UNLOCKED)
+        ]
+        return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+    def taken_back(self, one: SetAside) -> Incoming:
+        """A file that was set aside, to be accepted once more; its unlocked copy is in its place.
+
+        Raises DocumentError."""
+        incoming = self.adopt(one.name, self._aside / f"{one.document_id}{one.suffix}")
+        for copy in self._aside.glob(f"{one.document_id}{_UNLOCKED}*"):
+            copy.replace(self._folder / copy.name)
+        return incoming
+
+    def delete_set_aside(self) -> None:
+        """Delete what was set aside, for good."""
+        for path, _, _ in _ours(self._aside):
             path.unlink(missing_ok=True)
 
 
@@ -174,6 +209,21 @@ def free_name(name: str, taken: Iterable[str]) -> str:
         free = f"{stem} ({number}){suffix}"
         number += 1
     return free
+
+
+def _kept_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:  # somebody takes it back just now
+        return 0
+
+
+def _ours(folder: Path) -> list[tuple[Path, str, str]]:
+    """The files in a folder that have names as we give them, with the id and what follows it."""
+    if not folder.is_dir():
+        return []
+    matches = [(path, _OURS.fullmatch(path.name)) for path in folder.iterdir()]
+    return [(path, match[1], match[2]) for path, match in matches if match]
 
 
 def _blocks(name: str, data: bytes | Path) -> Iterator[bytes]:

@@ -120,6 +120,22 @@ def has_other_origin(db: sqlite3.Connection, document_id: str) -> bool:
     return bool(row[0])
 
 
+def name_unclaimed(db: sqlite3.Connection, document_id: str, name: str) -> None:
+    """Give a document that nobody handed in a name, unless another has that: it was added again
+    from a file without one, and comes now with its own."""
+    before = db.execute(
+        "SELECT name FROM documents d WHERE id = ? AND name != ? "
+        "AND NOT EXISTS (SELECT 1 FROM handed_in WHERE document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM parts WHERE document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM watched_files WHERE document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM documents WHERE name = ?)",
+        (document_id, name, name),
+    ).fetchone()
+    if before is not None:
+        db.execute("UPDATE documents SET name = ? WHERE id = ?", (name, document_id))
+        rename_parts(db, document_id, before[0], name)
+
+
 def containers(db: sqlite3.Connection, document_id: str) -> list[tuple[str, int]]:
     """(id, steps up) of all that a document came out of, nearest first."""
     return [

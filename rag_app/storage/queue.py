@@ -114,6 +114,11 @@ class Queue:
         with self._write() as db:
             db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document_id,))
 
+    def name_unclaimed(self, document_id: str, name: str) -> None:
+        """Give a document that nobody handed in a name, unless another has that."""
+        with self._write() as db:
+            provenance.name_unclaimed(db, document_id, name)
+
     def came_again(self, document_id: str, name: str) -> None:
         """The same bytes came under another name."""
         with self._write() as db:

@@ -28,7 +28,7 @@ from rag_app.ui import (
 )
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Opened, Place, Replaceable, Session, current, say
+from rag_app.ui.state import Opened, Place, Receipt, Replaceable, Session, current, say
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
 
@@ -210,6 +210,7 @@ def draw(library: Library) -> None:
         _drop_zone(library, current())
         # In a place of their own: if the list moved, what is clicked in it just then would be lost.
         with st.container(key="before_list"):
+            _set_aside(library, current())
             web_pages.draw(library)
             if current().receipt:
                 _receipt(library, current())
@@ -248,6 +249,44 @@ def _drop_zone(library: Library, session: Session) -> None:
         composer.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
         session.drops += 1
         st.rerun()
+
+
+def _set_aside(library: Library, session: Session) -> None:
+    """Offers to add again what lies here and the library does not know."""
+    number = 0 if session.not_again else len(library.set_aside())
+    if not number:
+        return
+    asked = session.asked_to_delete
+    said = words.delete_set_aside(number) if asked else words.set_aside(number)
+    with st.container(key="set_aside"):
+        st.html(f"<p class='note' role='status'>{escape(said)}</p>")
+        with st.container(key="set_aside_buttons", horizontal=True):
+            labels = (
+                ((words.DELETE_ASIDE_NOW, _delete_aside), (words.KEEP_ASIDE, _keep_aside))
+                if asked
+                else ((words.LEAVE_ASIDE, _leave_aside), (words.DELETE_ASIDE, _ask_to_delete))
+            )
+            again = not asked and st.button(words.ADD_AGAIN, key="set_aside_add", type="tertiary")
+            for label, do in labels:
+                st.button(
+                    label, key=f"set_aside{do.__name__}", type="tertiary", on_click=do,
+                    args=(library,),
+                )  # fmt: skip
+        if again:
+            _add_again(library, session)
+            st.rerun()
+
+
+def _add_again(library: Library, session: Session) -> None:
+    bar = st.progress(0.0, texts.ADDING)
+    with caught(session.say):
+        again = library.add_set_aside(
+            lambda done, total: bar.progress(texts.share(done, total), texts.ADDING)
+        )
+        known = sum(one.duplicate for one in again.added)
+        refused = [f"{name}: {why}" for name, why in again.refused]
+        session.receipt = Receipt(len(again.added) - known, known, refused)
+        session.not_again = bool(refused)  # the others are not offered again and again
 
 
 def _receipt(library: Library, session: Session) -> None:
@@ -390,6 +429,24 @@ def _chosen() -> None:
     elif choice == texts_library.FOLDERS_MENU:
         folder_panel.open_page()
     current().redraw = True
+
+
+@caught(say)
+def _delete_aside(library: Library) -> None:
+    current().asked_to_delete = False
+    library.delete_set_aside()
+
+
+def _keep_aside(_: Library) -> None:
+    current().asked_to_delete = False
+
+
+def _leave_aside(_: Library) -> None:
+    current().not_again = True
+
+
+def _ask_to_delete(_: Library) -> None:
+    current().asked_to_delete = True
 
 
 def _other_mode() -> None:

@@ -172,6 +172,8 @@ class Session:
     ticks: int = 0  # times that many were ticked or unticked at once; see `untick`
     receipt: Receipt | None = None
     notice: str | None = None
+    not_again: bool = False  # add what was set aside: asked, and not wanted now
+    asked_to_delete: bool = False  # what was set aside
     drops: int = 0  # the uploader is emptied by giving it a new key
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
     web: WebPages = field(default_factory=WebPages)

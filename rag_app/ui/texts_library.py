@@ -226,6 +226,9 @@ FEWER_PLACES = "Show fewer"
 MORE_DOCUMENTS = "More documents"
 LOOSE = "Nowhere do all of these words stand together. Here are places with some of them."
 
+ADD_AGAIN, LEAVE_ASIDE, DELETE_ASIDE = "Add again", "Not now", "Delete…"
+DELETE_ASIDE_NOW, KEEP_ASIDE = "Delete for good", "Keep"
+
 PAUSE, RESUME = "Pause", "Go on"
 PAUSED = "Paused: files wait until you go on."
 CANCEL_WAITING = "Do not read the rest"
@@ -240,6 +243,25 @@ DROP_COLLECTION = "Forget the collection “{0}”"
 WHOLE_FOLDER = "Add a folder"
 SINGLE_FILES = "Add single files"
 FOLDER_HERE = "or drop one"
+
+
+def set_aside(number: int) -> str:
+    """What is said of kept files that the library knows nothing of."""
+    files = texts.count(
+        number, "file that you added earlier is", "files that you added earlier are"
+    )
+    one = number == 1
+    return (
+        f"{files} still here, but your library knows nothing of {'it' if one else 'them'}: perhaps "
+        f"an older copy of it was put back. {'It' if one else 'They'} can be added again. "
+        f"{'Its name is' if one else 'Their names are'} lost until you add the same "
+        f"{'file' if one else 'files'} once more."
+    )
+
+
+def delete_set_aside(number: int) -> str:
+    """The question before they are deleted."""
+    return f"Delete {texts.count(number, 'file')} for good? This cannot be undone."
 
 
 def language(code: str) -> str:
