@@ -38,11 +38,13 @@ def readable(
     *,
     rows: bool = False,
     window: Span | None = None,
+    whole: bool = True,
 ) -> str:
     """The page as HTML, or only the lines of it that touch `window`.
 
-    `headings` are those of this page. With `rows` every line is a row of a table."""
-    page = _PageRenderer(text, marks, {h.start: h for h in headings})
+    `headings` are those of this page. With `rows` every line is a row of a table. Of a piece that
+    is not the `whole` page, the first row of a table names its columns only above a rule."""
+    page = _PageRenderer(text, marks, {h.start: h for h in headings}, whole)
     low, high = window or (0, len(text))
     lines = [(a, b) for a, b in _lines(text) if b >= low and a <= high]
     body = "".join(page.block(kind, block) for kind, block in page.blocks(lines, rows))
@@ -85,8 +87,10 @@ def _lines(text: str) -> Iterator[Span]:
 
 
 class _PageRenderer:
-    def __init__(self, text: str, marks: PageMarks, headings: dict[int, Heading]) -> None:
-        self._text = text
+    def __init__(
+        self, text: str, marks: PageMarks, headings: dict[int, Heading], whole: bool
+    ) -> None:
+        self._text, self._whole = text, whole
         self._headings = headings
         quote = merge_spans([marks.quote], len(text))
         others = merge_spans(marks.others, len(text))
@@ -139,7 +143,7 @@ class _PageRenderer:
         kept = [(a, b) for a, b in lines if not _RULE.fullmatch(self._text[a:b])] or lines
         spans = [[(a + x, a + y) for x, y in cells(self._text[a:b])] for a, b in kept]
         written = [[self._text[a:b] for a, b in row] for row in spans]
-        at = header_row(written)
+        at = header_row(written) if self._whole or len(kept) < len(lines) else None
         width = max(map(len, spans))
         right = {n for n in range(width) if _is_number_column(written, n, at)}
         above = "".join(f"<p>{self._filled(row)}</p>" for row in spans[: at or 0])

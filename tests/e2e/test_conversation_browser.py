@@ -70,11 +70,11 @@ def answered(page, text: str) -> None:
 def test_a_question_right_after_a_tick_is_asked_of_what_was_left(browser):
     page = opened(browser)
     drop(page, "selby tides.txt", HARBOUR + b"\nTides.\n")
-    for _ in range(3):
+    for turn in range(3):
         page.get_by_role("button", name="None", exact=True).click()
         page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
         page.keyboard.press("Enter")
-        page.get_by_text(NONE_CHOSEN).last.wait_for()
+        page.get_by_text(NONE_CHOSEN).nth(turn).wait_for()
         page.get_by_role("button", name="All", exact=True).click()
         ask(page, BERTHS)
     assert page.get_by_text(NONE_CHOSEN).count() == 3
@@ -149,7 +149,8 @@ def test_a_question_is_changed_in_place_with_the_keyboard(browser):
     page = opened(browser, CRANE, BERTHS)
     page.locator('[data-act^="edit:"]').first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.tagName === 'TEXTAREA'")
+    # The page's rules forbid `wait_for_function`, which evaluates a text in the page.
+    eventually(page, lambda: page.evaluate("document.activeElement.tagName") == "TEXTAREA")
     assert page.get_by_text("1 later question of this conversation will be removed").is_visible()
     page.keyboard.press("Control+a")
     page.keyboard.type("When does the harbour office of Selby open?")
@@ -229,12 +230,12 @@ def test_the_row_of_a_table_stands_highlighted_under_its_columns(browser):
     page.get_by_text("terns.csv").first.wait_for()
     ask(page, "boat Tern 31 built 1931 home port Quay 31")
     page.locator(f"{MARKER}, .card a").locator("visible=true").first.click()
-    settled(page, "tr.cited")
-    assert page.locator(".rows th").first.inner_text() == "boat"
+    settled(page, "#words tr.cited")
+    assert page.locator("#words .rows th").first.inner_text() == "boat"
 
     def both_in_view() -> bool:
-        head = page.locator(".rows th").first.bounding_box()
-        row = page.locator("tr.cited").first.bounding_box()
+        head = page.locator("#words .rows th").first.bounding_box()
+        row = page.locator("#words tr.cited").first.bounding_box()
         return bool(head and row and 0 <= head["y"] < row["y"] and row["y"] + row["height"] <= 844)
 
     eventually(page, both_in_view)
