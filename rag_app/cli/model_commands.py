@@ -67,10 +67,12 @@ def _read(arguments: argparse.Namespace) -> int:
 
 def _download(arguments: argparse.Namespace) -> int:
     from rag_app.models.download import download
+    from rag_app.storage.permissions import made_for_me
 
     models = settings_of(arguments).folder / "models"
     try:
-        download(arguments.model, models, show_download)
+        with made_for_me():
+            download(arguments.model, models, show_download)
     finally:
         print(file=sys.stderr)
     print(
@@ -146,12 +148,14 @@ def _languages(arguments: argparse.Namespace) -> int:
 
 def _fetch(arguments: argparse.Namespace, model: str) -> None:
     from rag_app.models.download import download, folder_of
+    from rag_app.storage.permissions import made_for_me
 
     models = settings_of(arguments).folder / "models"
     if folder_of(model, models).is_dir():
         return
     try:
-        download(model, models, show_download)
+        with made_for_me():
+            download(model, models, show_download)
     finally:
         print(file=sys.stderr)
 

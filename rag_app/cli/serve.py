@@ -29,10 +29,13 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 @contextmanager
 def opened(arguments: argparse.Namespace) -> Iterator[Library]:
-    """The library inside the block; it is imported here because that takes a second."""
-    from rag_app.library import Library
+    """The library inside the block; it is imported here because that takes a second.
 
-    with Library(settings_of(arguments)) as library:
+    What is written down inside the block, an export as well, nobody else can read."""
+    from rag_app.library import Library
+    from rag_app.storage.permissions import made_for_me
+
+    with made_for_me(), Library(settings_of(arguments)) as library:
         yield library
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rag_app.errors import DiskFull, DocumentError, EmptyFile, LibraryInUse, LimitReached
+from rag_app.storage.permissions import close_to_others
 from rag_app.types import SetAside
 
 log = logging.getLogger(__name__)
@@ -263,12 +264,12 @@ def _check_kind(name: str, mode: int) -> None:
 
 
 def own(folder: Path) -> FileLock:
-    """Make the folder if need be, and take it; release the lock to let go.
+    """Make the folder if need be, take it, and close it to others; release the lock to let go.
 
     Raises LibraryInUse if another process has it or it cannot be used at all."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = FileLock(folder / "lock", mode=0o600)
         lock.acquire(blocking=False)
     except Timeout as error:
         raise LibraryInUse(
@@ -280,6 +281,7 @@ def own(folder: Path) -> FileLock:
             f"The library folder {folder} cannot be used: {error.strerror or error}. "
             "Choose another folder with --data-dir."
         ) from error
+    close_to_others(folder)
     return lock
 
 
