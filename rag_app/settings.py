@@ -31,6 +31,13 @@ _DEPENDENCIES = {
     "OMP_WAIT_POLICY": "passive",
 }
 
+# What ends up in headers and rules is nothing but names: of hosts, and of sites.
+_HOST = r"(\*\.)?[\w.-]+"
+_NAMES = {
+    "allowed_hosts": re.compile(rf"{_HOST}|[0-9a-fA-F:.]+", re.ASCII),
+    "frame_ancestors": re.compile(rf"https?://{_HOST}(:\d+)?", re.ASCII),
+}
+
 
 def quiet_dependencies() -> None:
     """Keep the packages under us from calling home and from spinning.
@@ -187,6 +194,19 @@ class Settings(BaseSettings):
         le=200,
         description="found passages that are read and put in order for a question; 0: none",
     )
+    allowed_hosts: str = Field(
+        "",
+        description="names under which browsers may call the page, such as documents.example.org, "
+        "besides this computer's own; separated by commas",
+    )
+    frame_ancestors: str = Field(
+        "",
+        description="sites that may show the page in a frame of theirs, such as "
+        "https://intranet.example.org; separated by commas; empty: none",
+    )
+    metrics: bool = Field(
+        False, description="whether /_stcore/metrics tells everybody what the server holds"
+    )
     threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
     writer: str = Field(
         "default",
@@ -214,6 +234,14 @@ class Settings(BaseSettings):
             return ",".join(checked_url(one) for one in listed if one.strip())
         except SettingsError as error:
             raise ValueError(str(error).rstrip(".")) from error
+
+    @field_validator("allowed_hosts", "frame_ancestors")
+    @classmethod
+    def _are_names(cls, given: str, field: ValidationInfo) -> str:
+        for one in (part.strip() for part in given.split(",")):
+            if one and not _NAMES[field.field_name or ""].fullmatch(one):
+                raise ValueError(f"{one} is not written like the example in docs/settings.md")
+        return given
 
     @classmethod
     def load(cls, **given: Any) -> Settings:

@@ -120,9 +120,8 @@ def test_what_the_folder_one_is_in_says_otherwise_holds(tmp_path, monkeypatch):
         '[server]\nallowedHosts = ["a", "b"]\nheadless = true\nport = 1\n'
         '[theme]\nheadingFontWeights = [700, 600]\n[theme.light]\ntextColor = "#000000"\n'
     )
+    assert serve.allowed_hosts("127.0.0.1", "") == ["a", "b", "127.0.0.1"]
     assert serve._changed_options() == [
-        "--server.allowedHosts=a",
-        "--server.allowedHosts=b",
         "--theme.headingFontWeights=[700, 600]",
         "--theme.light.textColor=#000000",
     ]

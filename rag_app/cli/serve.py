@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from rag_app.settings import Settings
 
@@ -41,6 +45,8 @@ def opened(arguments: argparse.Namespace) -> Iterator[Library]:
 
 _APP = Path(__file__).resolve().parents[1] / "ui" / "served" / "app.py"
 _CONFIG = Path(".streamlit/config.toml")  # beside the app, and in the folder one is in
+_EVERYWHERE = ("0.0.0.0", "::")  # to listen on
+_HOSTS = "server.allowedHosts"
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -48,9 +54,11 @@ def serve(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     command = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP), *_changed_options()]
     command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
-    if arguments.host in ("0.0.0.0", "::"):
+    if arguments.host in _EVERYWHERE:
         # Else Streamlit asks a server on the internet what its own address is.
         command += ["--browser.serverAddress", "localhost"]
+    names = allowed_hosts(arguments.host, settings.allowed_hosts)
+    command += [f"--server.allowedHosts={name}" for name in names]
     command += ["--", "--data-dir", str(settings.folder)]
     if os.name == "posix":
         # In place of this process, so that a signal to it stops the server and nothing is orphaned.
@@ -58,17 +66,65 @@ def serve(arguments: argparse.Namespace) -> int:
     return subprocess.call(command)
 
 
+def allowed_hosts(listening: str, further: str) -> list[str]:
+    """The names by which browsers may call the page: of the configuration, of this computer as far
+    as it listens, and further ones, separated by commas.
+
+    A page that a stranger's name leads to (DNS rebinding) has none of them."""
+    listed = _arguments(_given().get(_HOSTS) or _ours()[_HOSTS])
+    more = [one.strip() for one in further.split(",") if one.strip()]
+    return list(dict.fromkeys([*listed, *_names_of(listening), *more]))
+
+
+def _names_of(listening: str) -> list[str]:
+    """What browsers that reach this address call it."""
+    if listening == "localhost" or _is_loopback(listening):
+        return [listening]
+    name = socket.gethostname()
+    addresses = _own_addresses() if listening in _EVERYWHERE else [listening]
+    return [name, name if "." in name else f"{name}.local", *addresses]
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False  # a name
+
+
+def _own_addresses() -> list[str]:
+    """The addresses of this computer, as its network cards have them now."""
+    cards = psutil.net_if_addrs().values()
+    return [
+        one.address.partition("%")[0]
+        for card in cards
+        for one in card
+        if one.family in (socket.AF_INET, socket.AF_INET6)
+    ]
+
+
 def _changed_options() -> list[str]:
     """What the configuration of the folder one is in says otherwise than the one beside the app.
 
-    Streamlit reads that of the app last; options on its command line are stronger than both."""
-    try:
-        given = dict(_options(tomllib.loads(_CONFIG.read_text(encoding="utf-8"))))
-    except (OSError, ValueError):
-        return []  # Streamlit reads it, too, and says what is wrong with it
-    ours = dict(_options(tomllib.loads((_APP.parent / _CONFIG).read_text(encoding="utf-8"))))
-    changed = {name: value for name, value in given.items() if ours.get(name, value) != value}
+    Streamlit reads that of the app last; options on its command line are stronger than both. Who
+    may call the page is said apart."""
+    ours = _ours()
+    changed = {name: one for name, one in _given().items() if ours.get(name, one) != one}
+    changed.pop(_HOSTS, None)
     return [f"--{name}={one}" for name, value in changed.items() for one in _arguments(value)]
+
+
+def _ours() -> dict[str, Any]:
+    """The options of the configuration beside the app."""
+    return dict(_options(tomllib.loads((_APP.parent / _CONFIG).read_text(encoding="utf-8"))))
+
+
+def _given() -> dict[str, Any]:
+    """The options of the configuration of the folder one is in."""
+    try:
+        return dict(_options(tomllib.loads(_CONFIG.read_text(encoding="utf-8"))))
+    except (OSError, ValueError):
+        return {}  # Streamlit reads it, too, and says what is wrong with it
 
 
 def _arguments(value: object) -> list[str]:

@@ -6,6 +6,9 @@ there by then."""
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import sys
 import threading
 
 from streamlit.web.cli import main
@@ -18,6 +21,18 @@ def _load() -> None:
         importlib.import_module(name)
 
 
+def _end(*_: object) -> None:
+    """The server, which has ended by then, passes a signal on: who asked for it gets no failure."""
+    if _ahead.is_alive():
+        # Nothing is open yet, and Python can hang at its end while a thread loads native code.
+        os._exit(0)
+    sys.exit(0)
+
+
+_ahead = threading.Thread(target=_load, name="rag-app-ahead", daemon=True)
+
 if __name__ == "__main__":
-    threading.Thread(target=_load, name="rag-app-ahead", daemon=True).start()
+    for asked in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(asked, _end)
+    _ahead.start()
     main(prog_name="streamlit")

@@ -22,6 +22,15 @@ OPENING = "Opening your library…"
 UNEXPECTED = "Something went wrong on our side. Nothing you added is lost; please try that again."
 PRIVATE = "Everything stays on this computer."
 
+# What is said where no page is shown.
+OTHER_NAME = (
+    "This app does not go by the name it was called by. Whoever runs it can add the name to "
+    "RAG_APP_ALLOWED_HOSTS and start it again."
+)
+OTHER_SITE = "Only the app's own page may connect here. Open the app in a tab of its own."
+NO_METRICS = "Figures of the server are not shown here. RAG_APP_METRICS=true shows them."
+REQUEST_FAILED = "Something went wrong on our side. Please try that again."
+
 EMPTY_TITLE = "Ask your documents"
 EMPTY = (
     "Drop your files here, then ask about them in your own words. "

@@ -1,6 +1,20 @@
 """What `rag-app` has Streamlit run, in a folder of its own: Streamlit puts the folder of its script
-on the module path, and reads `.streamlit/config.toml` beside it."""
+on the module path, and reads `.streamlit/config.toml` beside it.
 
-from rag_app.ui.app_entry import run
+Streamlit uses this file twice: it serves the `app`, and runs the file to draw the page."""
 
-run()
+if __name__ == "__main__":
+    from rag_app.ui.app_entry import run
+
+    run()
+else:
+    from streamlit.starlette import App
+
+    from rag_app.ui import web_guard
+
+    app = App(
+        __file__,
+        lifespan=web_guard.serving,
+        middleware=web_guard.middleware(),
+        exception_handlers={Exception: web_guard.failed},
+    )

@@ -1,0 +1,175 @@
+"""What a request passes before Streamlit sees it, and what every response says to the browser.
+
+Streamlit's `App` takes middleware of Starlette, which it is made of: this is ours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import net_util
+
+from rag_app.settings import Settings
+from rag_app.storage.permissions import only_mine
+from rag_app.ui import texts
+
+_HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
+_STARTS = ("http.response.start", "websocket.http.response.start", "websocket.accept")
+
+
+# The process that serves: what has to be settled in it before the first browser comes.
+
+
+@asynccontextmanager
+async def serving(_app: object) -> AsyncIterator[None]:
+    """What the server makes is the user's alone, and it asks nobody who it is."""
+    only_mine()
+    # For the origin of a WebSocket Streamlit asks a service on the internet for this machine's
+    # address, and holds the whole server up for it. It has no option for that: these two functions
+    # of a module that it does not document are looked up at every such request.
+    for name in ("get_internal_ip", "get_external_ip"):
+        setattr(net_util, name, lambda: None)
+    yield
+
+
+def middleware() -> list[Middleware]:
+    """For `App`: headers on every response, also on those of the guard behind them."""
+    settings = Settings.load()
+    return [
+        Middleware(SecurityHeaders, headers=security_headers(settings.frame_ancestors)),
+        Middleware(Guard, metrics=settings.metrics),
+    ]
+
+
+def failed(_request: Request, _error: Exception) -> Response:
+    """For `App`: what is said where a request fails. It is made outside of all middleware."""
+    headers = security_headers(Settings.load().frame_ancestors)
+    return PlainTextResponse(texts.REQUEST_FAILED, 500, headers)
+
+
+# What the browser is told.
+
+
+def security_headers(frame_ancestors: str = "") -> dict[str, str]:
+    """Headers for every response; `frame_ancestors` are the sites that may show it in a frame."""
+    sites = frame_ancestors.replace(",", " ").split()
+    headers = {
+        "Content-Security-Policy": content_security_policy(sites),
+        "X-Content-Type-Options": "nosniff",
+        # The address of the page names a conversation: no other site is told.
+        "Referrer-Policy": "same-origin",
+    }
+    return headers if sites else {**headers, "X-Frame-Options": "DENY"}
+
+
+def content_security_policy(frame_ancestors: Collection[str]) -> str:
+    """What the page may load, run and reach: itself.
+
+    Streamlit runs the JavaScript of components like ours from blobs, writes its styles while it
+    runs, and has WebAssembly in it; charts are drawn without `eval`."""
+    allowed = {
+        "default-src": ["'none'"],
+        "script-src": ["'self'", "blob:", "'wasm-unsafe-eval'", *_inline_scripts()],
+        "style-src": ["'self'", "'unsafe-inline'"],
+        "img-src": ["'self'", "data:", "blob:"],
+        "font-src": ["'self'", "data:"],
+        "media-src": ["'self'", "data:", "blob:"],
+        "connect-src": ["'self'"],
+        "worker-src": ["'self'", "blob:"],
+        "manifest-src": ["'self'"],
+        "base-uri": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": list(frame_ancestors) or ["'none'"],
+    }
+    return "; ".join(" ".join([name, *sources]) for name, sources in allowed.items())
+
+
+def _inline_scripts() -> list[str]:
+    """The hashes of the scripts that stand in Streamlit's page itself."""
+    page = (files("streamlit") / "static" / "index.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()) for one in scripts]
+    return [f"'sha256-{one.decode()}'" for one in digests]
+
+
+class SecurityHeaders:
+    """Puts headers on whatever the app behind it answers."""
+
+    def __init__(self, app: ASGIApp, headers: Mapping[str, str]) -> None:
+        self._app, self._headers = app, headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and the answer back with the headers."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in _STARTS:
+                message.setdefault("headers", [])
+                MutableHeaders(scope=message).update(self._headers)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+# What is let in.
+
+
+class Guard:
+    """Turns away who calls the app by a name that is not its own, and pages of other sites."""
+
+    def __init__(self, app: ASGIApp, metrics: bool) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer why not."""
+        refused = self._refused(HTTPConnection(scope)) if "headers" in scope else None
+        # Before a WebSocket is accepted, it can be answered like any other request.
+        await (refused or self._app)(scope, receive, send)
+
+    def _refused(self, request: HTTPConnection) -> Response | None:
+        path = request.scope["path"].rstrip("/")
+        if path.endswith(_METRICS) and not self._metrics:
+            return PlainTextResponse(texts.NO_METRICS, 404)
+        if path.endswith(_HEALTH):  # who looks after servers calls them by their addresses
+            return None
+        host = request.headers.get("host", "")
+        if not is_own_name(host, st.get_option("server.allowedHosts")):
+            return PlainTextResponse(texts.OTHER_NAME, 400)
+        origin = request.headers.get("origin")
+        if request.scope["type"] == "websocket" and not _is_own_page(origin, host):
+            return PlainTextResponse(texts.OTHER_SITE, 403)
+        return None
+
+
+def is_own_name(host: str, names: Collection[str]) -> bool:
+    """Whether a Host header has one of the names, as Streamlit understands them; none: any."""
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return not names or any(_fits(name, one.strip().lower().rstrip(".")) for one in names)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return pattern in ("*", name) or (pattern.startswith("*.") and name.endswith(pattern[1:]))
+
+
+def _is_own_page(origin: str | None, host: str) -> bool:
+    """Whether a WebSocket comes from our page, or from no page at all.
+
+    Streamlit would also take those of every other port of this computer."""
+    if origin is None or not st.get_option("server.enableCORS"):
+        return True
+    listed: list[Any] = st.get_option("server.corsAllowedOrigins")
+    return urlsplit(origin).netloc == host or origin in listed
