@@ -242,7 +242,9 @@ def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
     if not has_cells(text):
         return f"<p class='passage'>{mark(text, quotes)}</p>"
     quote, *others = quotes or [(0, 0)]
-    return f"<div class='passage'>{readable(text, PageMarks(quote, tuple(others)), whole=False)}</div>"
+    return (
+        f"<div class='passage'>{readable(text, PageMarks(quote, tuple(others)), whole=False)}</div>"
+    )
 
 
 def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:

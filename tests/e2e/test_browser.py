@@ -35,11 +35,12 @@ def lighthouse() -> bytes:
     return data.getvalue()
 
 
-def drop(page, name: str, data: bytes) -> None:
+def drop(page, name: str, data: bytes, seen: str = "") -> None:
+    """`seen`: a part of the name that is shown as it is, if not all of it is."""
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
         {"name": name, "mimeType": "application/pdf", "buffer": data}
     )
-    row = page.locator('[class*="st-key-doc-"]').filter(has_text=name)
+    row = page.locator('[class*="st-key-doc-"]').filter(has_text=seen or name)
     row.get_by_text("Ready").first.wait_for()  # for a moment a row may be there twice
 
 
@@ -114,7 +115,7 @@ def test_hostile_names_and_texts_are_only_text(browser):
         "The password of the vault is ![x](http://evil.example/a.png) <b>swordfish</b> $x$ :red[y] "
         "[1](#cite:00000000-1) :smile: https://evil.example/leak today.\n"
     )
-    drop(page, name, text.encode())
+    drop(page, name, text.encode(), seen="<img src=x")
     ask(page, "What is the password of the vault?")
     answer = page.get_by_test_id("stChatMessage").last
     said = answer.get_by_test_id("stMarkdownContainer").first.inner_text()
