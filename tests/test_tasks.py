@@ -6,7 +6,7 @@ import pytest
 
 from rag_app.answering import chain
 from rag_app.answering.chain import AskContext
-from rag_app.answering.chat_generator import ChatGenerator
+from rag_app.answering.chat_generator import ChatGenerator, ended_after
 from rag_app.answering.task_router import topic, wanted
 from rag_app.export.messages import sentence
 from rag_app.library import Library
@@ -258,3 +258,17 @@ def test_a_draft_rests_on_what_is_near_the_wish(library, at_once):
     ask(library, "Write a letter to the museum about Monday", generator)
     [prompt] = prompts_of(script)
     assert "closed on every Monday" in prompt
+
+
+@pytest.mark.parametrize(
+    ("raw", "most", "expected"),
+    [
+        ("One is here. Two is here. Thr", 2, "One is here. Two is here."),
+        ("One is here. Two is", 2, None),
+        ("The fee is four. Or five. The fee is four. Then", 9, "The fee is four. Or five."),
+        ("- a fee\n- a fee\n- b", 9, None),
+        ("", 3, None),
+    ],
+)
+def test_a_small_model_is_stopped_where_it_has_said_enough(raw, most, expected):
+    assert ended_after(raw, most) == expected

@@ -42,6 +42,7 @@ SERVED, EMBEDDED = 3_000, 450
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
+_A_SENTENCE = 4  # words from which a sentence is not said twice by right
 _LEAST_ROOM = 100  # tokens of excerpts without which a question cannot be asked
 
 Sources = Callable[[str], Sequence[Passage]]  # a written text to where its sources may stand
@@ -183,9 +184,11 @@ class ChatGenerator:
         otherwise: Otherwise,
         cancelled: Cancelled,
         rests_on: Sequence[Span] = (),
+        most: int | None = None,
     ) -> Iterator[Piece]:
         """The same for any messages, the replies to which are paragraphs of one text; its sources
-        are looked for when it is there, but where each reply `rests_on` a known place."""
+        are looked for when it is there, but where each reply `rests_on` a known place. With `most`
+        a reply ends after so many sentences, or where it begins to say one again."""
         said: list[str] = []
 
         def close(raw: str, notes: tuple[Note, ...]) -> Draft:
@@ -200,11 +203,11 @@ class ChatGenerator:
                 return Draft((), (), 0.0, abstained=True, notes=notes)
             return self._matched(text, notes, lambda: support(text, sources(text), self._embedder))
 
-        replies = self._in_turn(asked, cancelled, said)
+        replies = self._in_turn(asked, cancelled, said, most)
         yield from self._composed(replies, shown, close, otherwise, cancelled, len(asked))
 
     def _in_turn(
-        self, asked: Sequence[Messages], cancelled: Cancelled, said: list[str]
+        self, asked: Sequence[Messages], cancelled: Cancelled, said: list[str], most: int | None
     ) -> Iterator[str]:
         """The replies to several messages, one behind the other, as far as they are; each that is
         whole is told to `said`, too."""
@@ -212,7 +215,11 @@ class ChatGenerator:
         for messages in asked:
             raw = ""
             for raw in self.writer.write(messages, cancelled):
-                yield before + raw
+                ended = None if most is None else ended_after(raw, most)
+                yield before + (raw if ended is None else ended)
+                if ended is not None:
+                    raw = ended
+                    break
             said.append(raw)
             if cancelled() or repeats_itself(raw):
                 return
@@ -321,6 +328,19 @@ class ChatGenerator:
             basis=Basis.WRITTEN,
             notes=notes,
         )
+
+
+def ended_after(raw: str, most: int) -> str | None:
+    """A reply so far up to where it has said enough: `most` whole sentences, or all before the
+    first that it says again; None: it has not."""
+    *whole, _ = [*pieces_of(raw), ""][:-1] or [""]
+    known: set[str] = set()
+    for number, piece in enumerate(whole):
+        plain = " ".join(piece.split())
+        if number == most or (plain in known and len(plain.split()) >= _A_SENTENCE):
+            return "".join(whole[:number]).rstrip()
+        known.add(plain)
+    return "".join(whole).rstrip() if len(whole) >= most else None
 
 
 def language_of(question: str) -> str:

@@ -44,6 +44,7 @@ ASKED_OF = 5  # documents of one task, at most
 _NEAREST = 3  # documents that are quoted for what cannot be written
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
+_SAID, _DRAFTED = 8, 25  # sentences of a written summary, if the wish does not say, and of a draft
 _BROUGHT = 4  # words behind a colon from which they are the text that is to be translated
 _USUAL = "English"  # what is translated into if nothing is said
 
@@ -190,7 +191,14 @@ class TaskRunner:
             lambda: pieces(self._quoted(task, documents, read)),
             cancelled,
             rests_on,
+            self._most(task, generator),
         )
+
+    def _most(self, task: TaskRequest, generator: ChatGenerator) -> int | None:
+        """Sentences after which a small model has said enough: it finds no end by itself."""
+        if generator.reads is None or task.kind is Task.TRANSLATION:
+            return None
+        return sentences(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
 
     def _at_once(
         self,
