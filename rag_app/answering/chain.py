@@ -105,7 +105,7 @@ def cite_cells(computed: Computation) -> tuple[Citation, ...]:
     )
 
 
-WHICH = "Which documents do you mean? Name them, or tick up to five on the left."
+WHICH = "Which documents do you mean? Name up to five of them."
 NOT_FOUND = "I could not find an answer to this in your documents."
 APP = "app"
 """The generator of what the app says of itself, about no document."""

@@ -194,7 +194,7 @@ class ChatGenerator:
         def close(raw: str, notes: tuple[Note, ...]) -> Draft:
             if rests_on:
                 known = [
-                    Supported(f"{finished(reply)}\n\n", (span,))
+                    Supported(f"{finished(without_repeats(reply))}\n\n", (span,))
                     for reply, span in zip(said, rests_on, strict=False)
                 ]
                 return self._matched(raw, notes, lambda: known)
@@ -209,21 +209,20 @@ class ChatGenerator:
     def _in_turn(
         self, asked: Sequence[Messages], cancelled: Cancelled, said: list[str], most: int | None
     ) -> Iterator[str]:
-        """The replies to several messages, one behind the other, as far as they are; each that is
-        whole is told to `said`, too."""
+        """The replies to several messages, one behind the other, as far as they are; `said` holds
+        each by itself, also one that breaks off."""
         before = ""
         for messages in asked:
-            raw = ""
+            said.append("")
             for raw in self.writer.write(messages, cancelled):
                 ended = None if most is None else ended_after(raw, most)
-                yield before + (raw if ended is None else ended)
+                said[-1] = raw if ended is None else ended
+                yield before + said[-1]
                 if ended is not None:
-                    raw = ended
                     break
-            said.append(raw)
-            if cancelled() or repeats_itself(raw):
+            if cancelled() or repeats_itself(said[-1]):
                 return
-            before = f"{before}{raw.strip()}\n\n"
+            before = f"{before}{said[-1].strip()}\n\n"
 
     def _composed(
         self,
@@ -333,14 +332,12 @@ class ChatGenerator:
 def ended_after(raw: str, most: int) -> str | None:
     """A reply so far up to where it has said enough: `most` whole sentences, or all before the
     first that it says again; None: it has not."""
-    *whole, _ = [*pieces_of(raw), ""][:-1] or [""]
-    known: set[str] = set()
-    for number, piece in enumerate(whole):
-        plain = " ".join(piece.split())
-        if number == most or (plain in known and len(plain.split()) >= _A_SENTENCE):
+    whole = pieces_of(raw)[:-1]  # the last may not be at its end
+    words = [tuple(piece.split()) for piece in whole]
+    for number, said in enumerate(words[:most]):
+        if len(said) >= _A_SENTENCE and said in words[:number]:
             return "".join(whole[:number]).rstrip()
-        known.add(plain)
-    return "".join(whole).rstrip() if len(whole) >= most else None
+    return "".join(whole[:most]).rstrip() if len(whole) >= most else None
 
 
 def language_of(question: str) -> str:

@@ -30,8 +30,9 @@ from rag_app.types import (
     Task,
 )
 from rag_app.ui import composer, texts, texts_answers
+from rag_app.ui.jobs import caught
 from rag_app.ui.live_answer import Moment
-from rag_app.ui.state import ShownExchange, current
+from rag_app.ui.state import ShownExchange, current, say
 
 _NEAREST = 3
 
@@ -64,10 +65,14 @@ def _which(library: Library, exchange: ShownExchange, answer: Answer) -> None:
             st.button(
                 escape_markdown(name),
                 key=f"which-{exchange.id}-{number}",
-                on_click=composer.submit,
-                args=(library, exchange.question),
-                kwargs={"only": [known[name]]},
+                on_click=_of_one,
+                args=(library, exchange.question, known[name]),
             )
+
+
+@caught(say)
+def _of_one(library: Library, question: str, document_id: str) -> None:
+    composer.submit(library, question, only=[document_id])
 
 
 def sentence(text: str) -> None:

@@ -77,7 +77,6 @@ def _ask(library: Library, exchange_id: str, elsewhere: bool) -> None:
     if exchange is None or not question:
         return
     session.editing = session.opened = None
-    session.redraw = True  # the source beside it, and the address
     if elsewhere:
         _branch(library, session, exchange, question)
     else:

@@ -44,6 +44,15 @@ async def serving(_app: object) -> AsyncIterator[None]:
     yield
 
 
+def options() -> dict[str, Any]:
+    """What `App` is made with."""
+    return {
+        "lifespan": serving,
+        "middleware": middleware(),
+        "exception_handlers": {Exception: failed},
+    }
+
+
 def middleware() -> list[Middleware]:
     """For `App`: headers on every response, also on those of the guard behind them."""
     settings = Settings.load()

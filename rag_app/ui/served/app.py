@@ -12,9 +12,4 @@ else:
 
     from rag_app.ui import web_guard
 
-    app = App(
-        __file__,
-        lifespan=web_guard.serving,
-        middleware=web_guard.middleware(),
-        exception_handlers={Exception: web_guard.failed},
-    )
+    app = App(__file__, **web_guard.options())  # Streamlit looks for this call in the text
