@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rag_app.retrieval.chunking import search_text
 from rag_app.retrieval.retriever import query_words
+from rag_app.scope import OWN
 from rag_app.storage import Indexed, Store
 from rag_app.storage.words import any_of, exactly, searched
 from rag_app.text.scripts import compared, folded, grams, healed, runs, spaced
@@ -63,7 +64,7 @@ def test_the_ranking_of_english_is_that_of_the_plain_index(tmp_path):
             "SELECT -bm25(t, 0.5, 1.0) FROM t WHERE t MATCH ? ORDER BY 1 DESC",
             (" OR ".join(f'"{word}"' for word in words),),
         ).fetchall()
-        found = store.search_words(words, [], 99)
+        found = store.search_words(words, [], 99, OWN)
         assert [score for _, score in found] == [score for (score,) in expected]
     plain.close()
     store.close()
@@ -145,21 +146,21 @@ def test_every_part_of_a_run_is_found(stores, run, data):
     end = data.draw(st.integers(start + 1, len(run)))
     held(stores, f"前{run}。後")
     part = run[start:end]
-    assert stores.search_words([part], [], 9)
-    assert stores.search_words([], [part], 9)
+    assert stores.search_words([part], [], 9, OWN)
+    assert stores.search_words([], [part], 9, OWN)
 
 
 @given(RUNS, RUNS)
 def test_a_phrase_is_found_where_it_stands_and_nowhere_else(stores, text, phrase):
     held(stores, text)
-    assert bool(stores.search_words([], [phrase], 9)) == (phrase in text)
+    assert bool(stores.search_words([], [phrase], 9, OWN)) == (phrase in text)
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_sound_query(stores, text):
     held(stores, "港口六点开门")
-    stores.search_words(*query_words(text), 9)
-    stores.search_words([text], [text], 9, endings=True)
+    stores.search_words(*query_words(text), 9, OWN)
+    stores.search_words([text], [text], 9, OWN, endings=True)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_any_text_is_a_sound_query(stores, text):
 )
 def test_phrases_are_exact_in_every_script(stores, text, asked, found):
     held(stores, text)
-    assert bool(stores.search_words([], [asked], 9)) == found
+    assert bool(stores.search_words([], [asked], 9, OWN)) == found
 
 
 @pytest.mark.parametrize(
@@ -198,18 +199,18 @@ def test_phrases_are_exact_in_every_script(stores, text, asked, found):
 )
 def test_words_that_end_otherwise_are_found_too(stores, text, word):
     held(stores, text)
-    assert stores.search_words([word.lower()], [], 9, endings=True)
+    assert stores.search_words([word.lower()], [], 9, OWN, endings=True)
 
 
 def test_english_words_are_not_shortened(stores):
     held(stores, "An harbinger of spring")
-    assert not stores.search_words(["harbi"], [], 9)
+    assert not stores.search_words(["harbi"], [], 9, OWN)
 
 
 def test_what_was_removed_is_found_no_more(stores):
     document = held(stores, "港口早上六点开门 पानी")
     stores.remove(document)
-    assert not stores.search_words(["港口", "पानी"], [], 9)
+    assert not stores.search_words(["港口", "पानी"], [], 9, OWN)
     rows = stores.database
     with rows.read() as db:
         db.execute("INSERT INTO chunk_words (chunk_words, rank) VALUES ('integrity-check', 1)")

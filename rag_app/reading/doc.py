@@ -6,86 +6,16 @@ which paragraphs are headings or ends of rows. Structures are those of [MS-DOC].
 from __future__ import annotations
 
 import re
-import shutil
 import struct
-import subprocess
-import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from rag_app.errors import DamagedFile, LimitReached, PasswordNeeded, UnsupportedFormat
+from rag_app.errors import DamagedFile, PasswordNeeded, TooOld
 from rag_app.reading.limits import Limits
 from rag_app.reading.ole import LOCKED, TORN, Compound
 from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Reading
-
-# Reads what only LibreOffice can: it is asked for a copy in a newer format, which is then read.
-#
-# It is used where it is installed, for files that are too old for the readers here.
-
-_PROGRAMS = ("soffice", "libreoffice")
-_SHARE = 0.8  # of the time for the file; what is left is for reading the copy
-
-
-def read_converted(path: Path, suffix: str, limits: Limits, on_page: OnPage | None) -> Reading:
-    """The pages of a copy in the format `suffix`.
-
-    Raises UnsupportedFormat where there is no LibreOffice, DamagedFile or LimitReached."""
-    from rag_app.reading.formats import reader
-
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
-    if program is None:
-        raise UnsupportedFormat(
-            "This file is from a program before 1997, and reading it needs LibreOffice, which is "
-            f"not installed. Install it, or save the file as {suffix} or PDF."
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        copy = _convert(program, path, suffix, Path(folder), limits)
-        return reader(suffix)(copy, limits=limits, password=None, on_page=on_page)
-
-
-def _convert(program: str, path: Path, suffix: str, folder: Path, limits: Limits) -> Path:
-    """A copy of the file, made with a profile of its own: none of the user's macros are run."""
-    command = [
-        program,
-        f"-env:UserInstallation={(folder / 'profile').as_uri()}",
-        "--headless",
-        "--norestore",
-        "--convert-to",
-        suffix.removeprefix("."),
-        "--outdir",
-        str(folder),
-        str(path),
-    ]
-    try:
-        subprocess.run(
-            command,
-            check=True,
-            timeout=limits.seconds * _SHARE,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise LimitReached(
-            f"LibreOffice takes more than {limits.seconds * _SHARE:g} of the {limits.seconds:g} "
-            "seconds set by RAG_APP_READ_SECONDS to open this file. Split it, or raise the limit."
-        ) from error
-    except (subprocess.CalledProcessError, OSError) as error:
-        raise DamagedFile(_FAILED) from error
-    copy = folder / f"{path.stem}{suffix}"
-    if not copy.is_file():
-        raise DamagedFile(_FAILED)
-    return copy
-
-
-_FAILED = (
-    "LibreOffice cannot open this file. "
-    "Save it again from the program that made it, or print it to a PDF."
-)
-
 
 _MAGIC, _OLDEST = 0xA5EC, 101  # of a file of Word 6 or later; 193 is Word 97
 _WORD_97 = 193
@@ -102,6 +32,10 @@ _MARKS = str.maketrans(
 )
 _PARAGRAPH = re.compile("[^\r\x07\x0c]*[\r\x07\x0c]?")
 _NOTES = ((1, "Footnotes"), (5, "Endnotes"), (6, "Text boxes"))
+_TOO_OLD = (
+    "This file is from a program before 1997, and reading it needs LibreOffice, which is not "
+    "installed. Install it, or save the file as .docx or PDF."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +57,15 @@ class _TextPiece:
     width: int
 
 
-def read_doc(compound: Compound, path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
+def read_doc(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
     """The sections and headings of a Word document.
 
-    Raises DamagedFile, PasswordNeeded, UnsupportedFormat, NoText or LimitReached."""
+    Raises DamagedFile, PasswordNeeded, TooOld, NoText or LimitReached."""
     data = compound.read("WordDocument")
     try:
         magic, version, flags = struct.unpack_from("<HH6xH", data)
         if magic == _MAGIC and version < _WORD_97:
-            return read_converted(path, ".docx", limits, on_page)
+            raise TooOld(_TOO_OLD)
         if flags & _ENCRYPTED:
             raise PasswordNeeded(LOCKED)
         table = compound.read("1Table" if flags & _SECOND_TABLE else "0Table")

@@ -177,7 +177,7 @@ def _read(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
         if "__properties_version1.0" in compound:
             return read_msg(compound, limits, on_page)
         if "WordDocument" in compound:
-            return read_doc(compound, path, limits, on_page)
+            return read_doc(compound, limits, on_page)
         if "PowerPoint Document" in compound:
             return read_ppt(compound, path, limits, on_page)
         is_workbook = "Workbook" in compound or "Book" in compound

@@ -1,6 +1,8 @@
-"""Reads files in a child process, because parsers of other people's files hang and crash.
+"""Reads files in a child process, because parsers of other people's files hang and crash, and may
+be led to do what a stranger wants.
 
-Whatever happens to the child is one RagAppError here, and the next request finds a fresh child."""
+Whatever happens to the child is one RagAppError here, and the next request finds a fresh child. It
+sees the file of its request in its workspace, and nothing else of a person's."""
 
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ import logging
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import asdict, astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,8 +26,13 @@ from rag_app.errors import (
     LimitReached,
     ModelUnavailable,
     RagAppError,
+    TooOld,
+    UnsupportedFormat,
     error_class,
 )
+from rag_app.models.process import python, search_path
+from rag_app.reading import conversion
+from rag_app.reading.confinement import Reach, seen_by_python
 from rag_app.reading.frames import (
     Frame,
     Header,
@@ -36,27 +43,27 @@ from rag_app.reading.frames import (
     write_frame,
 )
 from rag_app.reading.limits import Limits
+from rag_app.reading.workspace import Workspace
+from rag_app.settings import child_environment
 from rag_app.types import Box, PagePicture, Reading, Recognised
 
 # A child process that answers requests, as its parent sees it.
-
-# The parent's own search path is handed on, so that the child finds the same packages, and this
-# package's own folder, which an editable install keeps off that path; without site (-S) it starts
-# in half the time.
-_HERE = Path(__file__).resolve().parents[2]
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
-    "from rag_app.reading.child import main; main()"
-)
 
 
 class Child:
     """One running child. Not for two threads at once."""
 
-    def __init__(self, memory_mb: int) -> None:
-        search = json.dumps([str(Path(entry).resolve()) for entry in [*sys.path, str(_HERE)]])
+    def __init__(self, memory_mb: int, workspace: Workspace) -> None:
+        temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(workspace.outbox))
+        environment = child_environment(**temporary)
+        libraries = environment.get("LD_LIBRARY_PATH", "")
+        seen = seen_by_python(search_path(), libraries, workspace.folder)
+        reach = Reach([*seen, str(workspace.inbox)], [str(workspace.outbox)])
+        given = (str(memory_mb), json.dumps(asdict(reach)))
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-S", "-c", _START, search, str(memory_mb)],
+            python("rag_app.reading.child", *given, site=False),
+            env=environment,
+            cwd=workspace.outbox,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -163,7 +170,7 @@ def too_slow(request: Header, seconds: float, limits: Limits) -> RagAppError:
             "Its text can still be read and searched."
         )
     return LimitReached(
-        f"Reading this file takes more than the {seconds:g} seconds set by "
+        f"Reading this file takes more than the {limits.seconds:g} seconds set by "
         "RAG_APP_READ_SECONDS. Split it, or raise the limit."
     )
 
@@ -180,6 +187,7 @@ _Result = TypeVar("_Result")
 
 _POLL = 0.05  # seconds between looks at `cancelled`
 _SECONDS_FOR_A_PAGE = 30.0  # somebody waits for it
+_HERE = "."  # the outbox of the workspace, as the child calls it
 _SECONDS_TO_LOAD = 120.0  # what recognises text: some seconds on a machine that is not busy
 
 
@@ -188,12 +196,15 @@ class Cancelled(Exception):
 
 
 class Sandbox:
-    """One child process, started when needed. Thread-safe: requests wait for each other."""
+    """One child process, started when needed. Thread-safe: requests wait for each other.
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    Its workspace is made under `workspaces`, best on the disk that the files are on."""
+
+    def __init__(self, limits: Limits, workspaces: Path | None = None) -> None:
+        self._limits, self._workspaces = limits, workspaces
         self._busy = threading.Lock()
         self._child: Child | None = None
+        self._workspace: Workspace | None = None
         self._worked = False  # the child has done something else before
 
     @property
@@ -216,23 +227,44 @@ class Sandbox:
 
         `on_page` gets pages done and pages in all. Raises DocumentError, or Cancelled soon after
         the event is set."""
-        request = _request("read", path) | {
-            "suffix": suffix,
-            "password": password,
-            "limits": astuple(limits or self._limits),
-        }
+        limits = limits or self._limits
 
-        def once() -> Reading:
-            frames: list[Frame] = []
-            with self._answers(request, self._limits.seconds, cancelled) as answers:
-                for header, body in answers:
-                    if "progress" not in header:
-                        frames.append((header, body))
-                    elif on_page:
-                        on_page(*header["progress"])
-            return unpack(frames)
+        def reading_of(path: Path, suffix: str, seconds: float) -> Reading:
+            asked = {"suffix": suffix, "password": password}
+            request = _request("read", path) | asked
+            return _twice(lambda: self._read(request, seconds, limits, on_page, cancelled))
 
-        return _twice(once)
+        try:
+            return reading_of(path, suffix, self._limits.seconds)
+        except TooOld as error:
+            program = conversion.converter()
+            if program is None:
+                raise UnsupportedFormat(str(error)) from None
+        began = time.monotonic()
+        seconds, check = self._limits.seconds, partial(_check, cancelled)
+        with conversion.converted(program, path, seconds, check) as copy:
+            return reading_of(copy, conversion.SUFFIX, seconds - (time.monotonic() - began))
+
+    def _read(
+        self,
+        request: Header,
+        seconds: float,
+        limits: Limits,
+        on_page: Callable[[int, int], None] | None,
+        cancelled: threading.Event | None,
+    ) -> Reading:
+        frames: list[Frame] = []
+        here = replace(limits, parts_folder=_HERE if limits.parts_folder else "")
+        request = request | {"limits": astuple(here)}
+        with self._answers(request, seconds, cancelled) as answers:
+            for header, body in answers:
+                if "progress" not in header:
+                    frames.append((header, body))
+                elif on_page:
+                    on_page(*header["progress"])
+            if limits.parts_folder:
+                self._room().hand_over_parts(Path(limits.parts_folder))
+        return unpack(frames)
 
     def render(self, path: Path, number: int, scale: float) -> PagePicture:
         """A PDF page's picture; pages count from 1. Raises DocumentError."""
@@ -285,15 +317,20 @@ class Sandbox:
 
         Raises WrongPassword or another DocumentError; then nothing is written, nor is it where the
         file is not locked."""
-        wanted = {"password": password, "target": str(target.absolute())}
+        made = f"unlocked{target.suffix}"
+        wanted = {"password": password, "target": f"{_HERE}/{made}"}
         with self._answers(_request("unlock", path) | wanted, self._limits.seconds) as answers:
             for _ in answers:
                 pass
+            self._room().hand_over(made, target)
 
     def close(self) -> None:
-        """End the child. The sandbox can still be used; it starts another."""
+        """End the child, and its workspace. The sandbox can still be used; it makes others."""
         with self._busy:
             self._end()
+            if self._workspace:
+                self._workspace.remove()
+                self._workspace = None
 
     def _one(self, request: Header) -> Frame:
         seconds = min(self._limits.seconds, _SECONDS_FOR_A_PAGE)
@@ -308,11 +345,27 @@ class Sandbox:
     def _answers(
         self, request: Header, seconds: float, cancelled: threading.Event | None = None
     ) -> Iterator[Iterator[Frame]]:
-        """The frames that answer a request. A child whose answer was not heard out is ended."""
+        """The frames that answer a request, and the workspace as it is meanwhile."""
         while not self._busy.acquire(timeout=_POLL):
             _check(cancelled)
         try:
-            yield self._ask(request, seconds, cancelled)
+            with self._room().holding(Path(request["path"])) as shown, self._heard_out():
+                yield self._ask(request | {"path": str(shown)}, seconds, cancelled)
+        finally:
+            self._busy.release()
+
+    def _room(self) -> Workspace:
+        """The workspace, or a new one, and child, if somebody has removed it."""
+        if self._workspace is None or not self._workspace.is_there:
+            self._end()
+            self._workspace = Workspace(self._workspaces)
+        return self._workspace
+
+    @contextmanager
+    def _heard_out(self) -> Iterator[None]:
+        """A child whose answer is not heard out in the block is ended."""
+        try:
+            yield
         except _ChildRefused as refusal:
             if isinstance(refusal.error, OutOfMemory):  # it does not get back what it took
                 self._end()
@@ -320,8 +373,6 @@ class Sandbox:
         except BaseException:
             self._end()
             raise
-        finally:
-            self._busy.release()
 
     def _ask(
         self, request: Header, seconds: float, cancelled: threading.Event | None
@@ -357,7 +408,7 @@ class Sandbox:
             else:
                 return self._child
         self._end()
-        self._child, self._worked = Child(self._limits.memory_mb), False
+        self._child, self._worked = Child(self._limits.memory_mb, self._room()), False
         self._child.send(request)
         return self._child
 

@@ -19,8 +19,8 @@ DAMAGED = "damaged, or packed in an unusual way"
 BOMB = "grows to more than 500 times its size"
 LINK = "a link to another file"
 TOO_DEEP = "over the depth set by RAG_APP_MAX_NESTING"
-_TOO_MANY = "over the number set by RAG_APP_MAX_PARTS for everything inside one file"
-_TOO_LARGE = "over the size set by RAG_APP_MAX_UNPACKED_MB for everything inside one file"
+TOO_MANY = "over the number set by RAG_APP_MAX_PARTS for everything inside one file"
+TOO_LARGE = "over the size set by RAG_APP_MAX_UNPACKED_MB for everything inside one file"
 _EMPTY = "empty"
 _NAMED = 5  # files that a warning names
 _LONGEST = 200  # characters of a name inside
@@ -46,7 +46,7 @@ class Unpacking:
         """Write a file down; if that cannot be, it is left inside. Raises DiskFull."""
         inside = inner_name(name)
         if len(self._parts) >= self._left:
-            self.leave(inside, _TOO_MANY)
+            self.leave(inside, TOO_MANY)
             return
         path = self._folder / f"{len(self._parts) + 1}"
         reason = self._write(path, pieces)
@@ -72,7 +72,7 @@ class Unpacking:
                 for piece in pieces:
                     size += len(piece)
                     if size > self._bytes:
-                        return _TOO_LARGE
+                        return TOO_LARGE
                     file.write(piece)
         except LimitReached:
             return BOMB
