@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.arithmetic import computed
+from rag_app.answering.figures import percentages
 
 KNOWN = {"85", "3.5", "1250", "960"}
 
@@ -35,6 +36,19 @@ def test_months_and_things_that_are_counted_may_be_used():
     assert computed("<<960 * 12>>", KNOWN).text == "11,520"
     assert computed("<<1 + 1 + 1>> people", KNOWN).text == "3 people"
     assert computed("<<85 / 1250 * 100>> %", KNOWN).text == "6.80 %"
+
+
+def test_a_percentage_in_a_product_is_a_share():
+    known, shares = {"50", "5472", "85"}, {"50"}
+    found = computed("It costs <<5472 * 50>> EUR.", known, shares=shares)
+    assert found.text == "It costs 2736 EUR."
+    assert found.steps == ("5472 × 50 ÷ 100 = 2736",)
+    assert computed("<<5472 * 50 / 100>>", known, shares=shares).text == "2736"
+    assert computed("<<50 + 85>>", known, shares=shares).text == "135"
+
+
+def test_what_stands_as_a_percentage_and_as_something_else_is_no_share():
+    assert percentages("50 % of the price, 30% later, 30 days before") == {"50"}
 
 
 def test_a_sum_that_is_not_whole_yet_is_held_back():

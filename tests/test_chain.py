@@ -10,6 +10,7 @@ from rag_app.answering.chain import AskContext
 from rag_app.answering.generation import Cancelled, FollowUp, Piece
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.scope import OWN
 from rag_app.storage import Store
 from rag_app.types import Delta, Draft, Finished, Note, NoteKind, Passage, Sources, Span
 from tests.fakes import ListVectors, WordEmbedder
@@ -46,7 +47,7 @@ class ScriptedGenerator:
 def retriever(tmp_path: Path):
     store = Store(tmp_path / "s.sqlite3")
     fill(store, 1, ["Cats purr at night.", "Dogs bark."])
-    yield HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    yield HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder(), scope=OWN)
     store.close()
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.evidence import closest, gather
-from rag_app.answering.prompts import Status, said_as, taught_messages, understood
+from rag_app.answering.prompts import ReplyStatus, said_as, taught_messages, understood
 from rag_app.types import Chunk, Passage, Span
 
 FERRY = "The ferry runs daily. A ticket costs four euros. Dogs travel free. The crew is friendly."
@@ -107,8 +107,8 @@ def test_questions_about_the_same_excerpts_share_their_beginning_so_that_it_is_r
 
 
 def test_a_reply_is_understood_as_it_was_taught():
-    for status in Status:
-        text = "" if status is Status.ABSENT else "The ferry costs four euros."
+    for status in ReplyStatus:
+        text = "" if status is ReplyStatus.ABSENT else "The ferry costs four euros."
         assert understood(said_as(status, text)) == (status, text)
     assert understood("Ans") is None and understood("The ferry") is None
 

@@ -318,3 +318,10 @@ def test_an_escaped_name_is_one_line_of_plain_text(text):
 def test_an_escaped_name_shows_every_character(name):
     inline = next(t for t in parse(escape_markdown(name)) if t.type == "inline")
     assert "".join(child.content for child in inline.children) == name
+
+
+def test_a_row_that_is_quoted_has_no_bars():
+    row = "| Kind | Full | Half |\n|---|---|---|\n| Couple | £380 | £220 | [1]"
+    shown = link_citations(row, CITATIONS[:1], "m", plain=True)
+    assert "|" not in shown
+    assert shown.startswith("Kind · Full · Half\nCouple · £380 · £220 ")

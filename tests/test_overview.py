@@ -12,6 +12,7 @@ import pytest
 from rag_app.answering.overview import Makers, Overviews
 from rag_app.errors import QuestionError
 from rag_app.ingestion.worker import index
+from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction, KeptOverviews
 from rag_app.types import (
@@ -44,14 +45,14 @@ class Answers:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, question: str, document_id: str, stop: threading.Event) -> Iterator[Event]:
+    def __call__(self, question: str, asked: Document, stop: threading.Event) -> Iterator[Event]:
         self.gate.wait(10)
         self.asked.append(question)
         words = set(question.lower().strip("?").split())
         spans = [(TEXT.index(s), TEXT.index(s) + len(s)) for s in TEXT.split("\n\n")[1].split(". ")]
         best = max(spans, key=lambda s: len(words & set(TEXT[s[0] : s[1]].lower().split())))
         start, end = (0, 6) if self.wrong(question) else best
-        cited = Citation(1, document_id, "a.txt", 1, start, end, TEXT[start:end])
+        cited = Citation(1, asked.id, "a.txt", 1, start, end, TEXT[start:end])
         timing = Timing(0, 0)
         answer = Answer(question, "x", "", False, self.confidence, "q", (cited,), (), timing)
         yield Finished(answer)
@@ -90,7 +91,7 @@ def add(store: Store, name: str = "a.txt", status: Status = Status.READY) -> Doc
     store.save_reading(document.id, reading)
     store.save_chunks(document.id, index(document, reading.pages, reading, 200))
     store.set_status(document.id, status)
-    return store.document(document.id)
+    return store.document(document.id, WORKER)
 
 
 def until(happened: Callable[[], object]) -> None:

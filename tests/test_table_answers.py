@@ -17,6 +17,7 @@ from rag_app.export.json_contract import answer_json
 from rag_app.export.messages import remarks
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.storage.conversations import REMOVED, from_json, to_json, without
 from rag_app.tables.building import typed_tables
@@ -67,7 +68,7 @@ def passage(store: Store) -> Passage:
 def answered(store: Store, reply: str, sure: float = 0.9, caution: float = 0.5) -> Draft | None:
     model = Scripted(reply, sure)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
-    answers = TableAnswers(store, writer, caution, taught=True)
+    answers = TableAnswers(store, OWN, writer, caution, taught=True)
     return answers.answer(
         "How much did Ann spend?", (passage(store),), (DOCUMENT,), "English", lambda: False
     )
@@ -79,7 +80,7 @@ ANN = query_said_as(
 
 
 def test_a_model_is_told_columns_kinds_and_values(store):
-    with TableDatabase(store.tables.of(), store.tables) as database:
+    with TableDatabase(store.tables.of(WORKER), store.tables) as database:
         told = describe(database, {ID: "may.csv"})
     assert told.text.splitlines() == [
         "t1: may.csv (4 rows)",
@@ -99,7 +100,7 @@ def test_a_model_is_told_columns_kinds_and_values(store):
     ],
 )
 def test_values_that_a_question_names_are_found_though_misspelt(store, question, conditions):
-    with TableDatabase(store.tables.of(), store.tables) as database:
+    with TableDatabase(store.tables.of(WORKER), store.tables) as database:
         assert describe(database, {}).named(question) == conditions
 
 
@@ -159,24 +160,36 @@ def test_the_answer_cites_cells_and_is_the_same_after_it_was_kept(store):
     assert gone.computation is None and gone.text == REMOVED
 
 
+class Other:
+    """A generator that answers from passages, and says that it was asked."""
+
+    name = "other"
+
+    def warm(self):
+        """Nothing."""
+
+    def generate(self, question, passages, cancelled):
+        raise ChatModelError("asked")
+
+
 def test_tables_are_asked_first_where_sheets_were_found_and_passages_where_they_were_not(store):
-    class Other:
-        name = "other"
-
-        def warm(self):
-            """Nothing."""
-
-        def generate(self, question, passages, cancelled):
-            raise ChatModelError("asked")
-
     model = Scripted(ANN)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
-    tables = TableAnswers(store, writer, 0.5, taught=True)
+    tables = TableAnswers(store, OWN, writer, 0.5, taught=True)
     both = WithTables(Other(), tables, (DOCUMENT,), "", computes=False)
     *_, last = both.generate("How much did Ann spend?", (passage(store),), lambda: False)
     assert last.draft.computation and last.draft.generator == "other"
     with pytest.raises(ChatModelError, match="asked"):
         list(both.generate("What does the ferry cost?", (PASSAGE,), lambda: False))
+
+
+def test_what_leans_on_a_computed_answer_is_asked_of_the_same_tables(store):
+    model = Scripted(ANN)
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    tables = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    both = WithTables(Other(), tables, (DOCUMENT,), "", computes=False, before=(ID,))
+    *_, last = both.generate("And who the least?", (PASSAGE,), lambda: False)
+    assert last.draft.computation and last.draft.basis is Basis.COMPUTED
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from rag_app.errors import QueryError, QueryRefused, QueryStopped
 from rag_app.library import Library
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
@@ -51,13 +52,13 @@ def keep(store: Store, file, data: bytes = SHEET):
 @pytest.fixture
 def asked(store, file):
     keep(store, file)
-    with TableDatabase(store.tables.of(), store.tables, QueryLimits(seconds=1.0)) as database:
+    with TableDatabase(store.tables.of(WORKER), store.tables, QueryLimits(seconds=1.0)) as database:
         yield database
 
 
 def test_every_stored_cell_is_the_text_of_its_place(store, file):
     reading = keep(store, file)
-    (table,) = store.tables.of([ID])
+    (table,) = store.tables.of(WORKER, [ID])
     found = cells(store.tables, table, range(4), range(5), lambda n: reading.pages[n - 1].text)
     assert [cell.text for cell in found[10:14]] == ["14.05.2021", "Ann", "-5,25", "yes"]
     assert [cell.value for cell in found[10:13]] == [dt.date(2021, 5, 14), "Ann", Decimal("-5.25")]
@@ -69,11 +70,11 @@ def test_every_stored_cell_is_the_text_of_its_place(store, file):
 
 def test_reading_a_document_again_keeps_its_tables_once_and_removing_it_takes_them(store, file):
     keep(store, file)
-    before = store.tables.of()
+    before = store.tables.of(WORKER)
     keep(store, file)
-    assert store.tables.of() == before
+    assert store.tables.of(WORKER) == before
     store.remove(ID)
-    assert store.tables.of() == []
+    assert store.tables.of(WORKER) == []
     with store.database.read() as db:
         assert db.execute("SELECT count(*) FROM table_blocks").fetchone()[0] == 0
 
@@ -96,7 +97,7 @@ def test_a_document_that_is_added_has_its_tables(tmp_path):
     with Library(settings, embedder=WordEmbedder()) as library:
         added = library.add("may.csv", SHEET)
         library.wait([added.document.id], timeout=60)
-        (table,) = library._store.tables.of([added.document.id])
+        (table,) = library._store.tables.of(WORKER, [added.document.id])
         assert (table.title, table.rows) == ("Expenses of May", 4)
 
 
@@ -196,7 +197,7 @@ def test_a_wrong_query_says_why_in_one_line(asked, sql):
 
 def test_mixed_currencies_have_a_column_that_tells_them_apart(store, file):
     keep(store, file, b"Item;Price\nBolt;5 USD\nNut;6 EUR\nPeg;7 EUR\nCog;8 USD\nPin;1 EUR\n")
-    (table,) = store.tables.of()
+    (table,) = store.tables.of(WORKER)
     assert (table.columns[1].unit, table.columns[1].units) == ("", ("EUR", "USD"))
     sql = "SELECT price_unit, sum(price) FROM t1 GROUP BY 1 ORDER BY 1"
     assert run(sql, [table], store.tables).rows == (("EUR", 14), ("USD", 13))
@@ -204,7 +205,7 @@ def test_mixed_currencies_have_a_column_that_tells_them_apart(store, file):
 
 def test_a_result_is_cut_at_the_limit_and_says_so(store, file):
     keep(store, file, b"n;m\n" + b"".join(b"%d;%d\n" % (n, n * n) for n in range(300)))
-    result = run("SELECT n FROM t1", store.tables.of(), store.tables, QueryLimits(rows=10))
+    result = run("SELECT n FROM t1", store.tables.of(WORKER), store.tables, QueryLimits(rows=10))
     assert (len(result.rows), result.cut, len(result.used)) == (10, True, 10)
 
 
@@ -225,6 +226,6 @@ def test_a_letter_is_the_word_of_another_row_where_a_column_says_one_of_two(
 ):
     rows = "".join(f"{n}.05.2021;{value}\n" for n, value in enumerate(column, start=10))
     keep(store, file, f"Date;Billable\n{rows}".encode())
-    with TableDatabase(store.tables.of(), store.tables, QueryLimits(seconds=1.0)) as database:
+    with TableDatabase(store.tables.of(WORKER), store.tables, QueryLimits(seconds=1.0)) as database:
         sql = "SELECT lower(billable), count(*) FROM t1 GROUP BY 1"
         assert {str(a): int(b) for a, b in database.run(sql).rows} == expected

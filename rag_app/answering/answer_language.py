@@ -185,8 +185,12 @@ class AnyLanguage:
     """A generator that was fitted on English, and what answers instead in other languages."""
 
     def __init__(self, fitted: Generator, caution: float) -> None:
-        self.name = fitted.name
         self._fitted, self._caution = fitted, caution
+
+    @property
+    def name(self) -> str:
+        """Of the one that was fitted; it may have to be loaded to be told, so not before."""
+        return self._fitted.name
 
     def warm(self) -> None:
         """Load what it needs now. Raises ModelUnavailable."""

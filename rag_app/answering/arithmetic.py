@@ -16,6 +16,7 @@ from rag_app.answering.figures import numbers
 
 SUM = re.compile(r"<<([^<>]*)>>")
 _UNFINISHED = re.compile(r"<(?:<[^<>]*>?)?\Z")
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -41,26 +42,46 @@ class Computed:
     wrong: tuple[str, ...] = ()
 
 
-def computed(text: str, known: Set[str], comma: bool = False) -> Computed:
+def computed(
+    text: str, known: Set[str], comma: bool = False, shares: Set[str] = frozenset()
+) -> Computed:
     """The text with every whole sum in it worked out; one that is not whole yet is cut off.
 
-    `known`: the figures that may be used; `comma`: decimals come after a comma."""
+    `known`: the figures that may be used; `comma`: decimals come after a comma; `shares`: figures
+    that stand as percentages only. A product with one of those is that share, unless the sum
+    itself has divided by a hundred."""
     steps: list[str] = []
     values: set[str] = set()
     wrong: list[str] = []
 
     def worked_out(found: re.Match[str]) -> str:
-        value = _value(found[1], known)
+        written = _with_shares(found[1], shares)
+        value = _value(written, known)
         if value is None:
             wrong.append(found[1].strip())
             return ""
         said = _said(value, comma)
-        steps.append(f"{_as_shown(found[1])} = {said}")
+        steps.append(f"{_as_shown(written)} = {said}")
         values.update(option for one in numbers(said) for option in one)
         return said
 
     done = SUM.sub(worked_out, _UNFINISHED.sub("", text))
     return Computed(done, tuple(steps), frozenset(values), tuple(wrong))
+
+
+def _with_shares(written: str, shares: Set[str]) -> str:
+    """A product with percentages as one of shares: "50 * 5472" to "50 / 100 * 5472"."""
+    if not shares or "*" not in written or "100" in _DIGITS.findall(written):
+        return written
+
+    def share(found: re.Match[str]) -> str:
+        return f"{found[0]} / 100" if _plain(Decimal(found[0])) in shares else found[0]
+
+    return _DIGITS.sub(share, written)
+
+
+def _plain(value: Decimal) -> str:
+    return format(value.normalize(), "f")
 
 
 def _value(written: str, known: Set[str]) -> Decimal | None:
@@ -88,7 +109,7 @@ def _worked_out(node: ast.expr, known: Set[str]) -> Decimal:
 
 
 def _may_be_used(value: Decimal, known: Set[str]) -> bool:
-    plain = format(value.normalize(), "f")
+    plain = _plain(value)
     counted = value == value.to_integral_value() and 0 <= value <= _COUNTED
     return counted or plain in _CONSTANTS or plain in known
 

@@ -14,7 +14,7 @@ from rag_app.answering.abstention import Signals
 from rag_app.answering.attribution import Supported, claim_of, pieces_of, support, support_in
 from rag_app.answering.evidence import CountTokens, Excerpt, Ranking, closest, gather
 from rag_app.answering.extraction import Reader, SpanEvidence
-from rag_app.answering.figures import invented, known_figures
+from rag_app.answering.figures import invented, known_figures, percentages
 from rag_app.answering.generation import (
     Cancelled,
     FollowUp,
@@ -75,6 +75,7 @@ class Writing:
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()
     known: frozenset[str] = frozenset()  # figures that may be said
+    shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)
     chance: float = 0.0  # of being right, as far as that is known
     shows: bool = True  # whether the answer is shown as it is written
@@ -84,7 +85,9 @@ class Writing:
         texts = [text for one in excerpts for text in (one.title, *one.texts)]
         asked = [self.question, self.follow_up.text] if self.follow_up else [self.question]
         self.excerpts = excerpts
-        self.known = frozenset(known_figures("\n".join([*asked, *texts])))
+        seen = "\n".join([*asked, *texts])
+        self.known = frozenset(known_figures(seen))
+        self.shares = frozenset(percentages(seen))
 
 
 class ChatGenerator:

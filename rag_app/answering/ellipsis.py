@@ -294,6 +294,7 @@ class Turn:
 
     question: str
     answer: str
+    computed_from: tuple[str, ...] = ()  # ids of the documents whose tables gave the answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from typing import IO
 from rag_app.errors import ChatModelError
 from rag_app.models.process import python
 from rag_app.reading.frames import Header, read_frame, write_frame
+from rag_app.settings import child_environment
 
 _GOODBYE = 2.0  # seconds that the process may take to end by itself
 _DIED = (
@@ -190,6 +191,7 @@ class Engine:
         self._ready, self._failed, self._closing = threading.Event(), "", False
         self._process = subprocess.Popen(
             python("rag_app.answering.engine_child", str(self._folder), str(self._threads)),
+            env=child_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

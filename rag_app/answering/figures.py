@@ -30,6 +30,7 @@ _TIMES = re.compile(
     r"\b(January|February|March|April|May|June|July|August|September|October|November|December"
     r"|Mon(?=day)|Tues(?=day)|Wednes(?=day)|Thurs(?=day)|Fri(?=day)|Satur(?=day)|Sun(?=day))"
 )
+_PERCENT = re.compile(rf"({_NUMBER.pattern})\s?%")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -60,6 +61,13 @@ def known_figures(text: str) -> set[str]:
             if len(parts) == 2 and int(parts[0]) > 12:
                 known |= _values(f"{int(parts[0]) - 12}:{parts[1]}")
     return known
+
+
+def percentages(text: str) -> set[str]:
+    """The values of numbers that stand as percentages, and nowhere in the text as anything else."""
+    found = {value for number in _PERCENT.findall(text) for value in _values(number)}
+    other = _NUMBER.findall(_PERCENT.sub(" ", text))
+    return found - {value for number in other for value in _values(number)}
 
 
 def missing(claim: str, known: Set[str]) -> list[frozenset[str]]:

@@ -20,6 +20,7 @@ from rag_app.answering.suggested_questions import DRY, Suggestion, suggestions
 from rag_app.errors import RagAppError
 from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
+from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
 from rag_app.storage.full_text import WordSearch
 from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sentence
@@ -223,8 +224,8 @@ __all__ = ["Overview", "Overviews", "Sentence", "outline"]
 
 log = logging.getLogger(__name__)
 
-Ask = Callable[[str, str, threading.Event], Iterator[Event]]
-"""Question, id of the one document it is asked of, and what stops it, to events."""
+Ask = Callable[[str, Document, threading.Event], Iterator[Event]]
+"""Question, the one document it is asked of, and what stops it, to events."""
 
 _VERSION = "4"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
@@ -320,7 +321,7 @@ class Overviews:
         """The next document to look at; None when stopping."""
         with self._changed:
             while not self._stop.is_set():
-                documents = {d.id: d for d in self._store.documents()}
+                documents = {d.id: d for d in self._store.documents(WORKER)}
                 done = self._kept.complete(self._by) | self._given_up
                 self._wanted = [i for i in self._wanted if i in documents and i not in done]
                 for document_id in self._wanted:
@@ -340,7 +341,9 @@ class Overviews:
         made = Overview(tuple(headings[:_OUTLINE]), introduction=self._introduction(document))
         if made.introduction:
             self._kept.save(document.id, self._by, made, len(chunks))
-        made = replace(made, summary=self._summary(document), topics=self._topics(chunks, headings))
+        made = replace(
+            made, summary=self._summary(document), topics=self._topics(document, chunks, headings)
+        )
         if made.introduction and made.introduction.questions:
             made = replace(made, questions=made.introduction.questions)
         if self._stop.is_set():
@@ -363,11 +366,14 @@ class Overviews:
             return ()
         return tuple(Sentence(c.quote, c.page, c.start, c.end) for c in answer.citations)
 
-    def _topics(self, chunks: Sequence[Chunk], headings: Sequence[Heading]) -> tuple[str, ...]:
-        of_all = len(self._store.documents())
+    def _topics(
+        self, document: Document, chunks: Sequence[Chunk], headings: Sequence[Heading]
+    ) -> tuple[str, ...]:
+        beside = readers_of(document.collection)  # everybody who sees one sees the others
+        of_all = len(self._store.documents(beside))
 
         def rare(term: str) -> float:
-            held = len(self._words.documents_with(term)) or 1
+            held = len(self._words.documents_with(term, beside)) or 1
             return 1.0 + math.log((1 + of_all) / (1 + held))
 
         return key_topics(
@@ -396,8 +402,35 @@ class Overviews:
                 self._changed.wait(_SHORT)
 
     def _answer(self, question: str, document: Document) -> Answer | None:
-        events = self._makers.ask(question, document.id, self._stop)
+        events = self._makers.ask(question, document, self._stop)
         return next((e.answer for e in events if isinstance(e, Finished)), None)
+
+
+class SeenOverviews:
+    """What is made of the documents that a scope sees; of others there is nothing to be had, as if
+    they were not there. One `Overviews` makes them for everybody."""
+
+    def __init__(self, overviews: Overviews, store: Store, scope: Scope) -> None:
+        self._overviews, self._store, self._scope = overviews, store, scope
+
+    def start(self) -> None:
+        """Begin to make what is missing; to be called as often as one likes."""
+        self._overviews.start()
+
+    def of(self, document_id: str) -> Overview | None:
+        """What is made of a document so far; what is missing of it is made next."""
+        return self._overviews.of(document_id) if self._sees(document_id) else None
+
+    def kept(self, document_id: str) -> Overview | None:
+        """What is made of a document so far."""
+        return self._overviews.kept(document_id) if self._sees(document_id) else None
+
+    def given_up(self, document_id: str) -> bool:
+        """Whether no more of it is coming, because something went wrong or it is not there."""
+        return not self._sees(document_id) or self._overviews.given_up(document_id)
+
+    def _sees(self, document_id: str) -> bool:
+        return bool(self._store.documents(self._scope, [document_id]))
 
 
 def _is_good(answer: Answer, asked: Suggestion) -> bool:

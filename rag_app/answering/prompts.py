@@ -17,7 +17,7 @@ NOT_IN_DOCUMENTS = "NOT IN THE DOCUMENTS"
 Message = tuple[str, str]  # role, text
 
 
-class Status(StrEnum):
+class ReplyStatus(StrEnum):
     """Whether the passages answer a question."""
 
     ANSWERED = "answered"
@@ -26,7 +26,11 @@ class Status(StrEnum):
 
 
 # What a taught writer begins with; the first token of each is one that no other begins with.
-_SAID = {Status.ANSWERED: "Answer: ", Status.PARTLY: "Partly: ", Status.ABSENT: "None"}
+_SAID = {
+    ReplyStatus.ANSWERED: "Answer: ",
+    ReplyStatus.PARTLY: "Partly: ",
+    ReplyStatus.ABSENT: "None",
+}
 _ALONE = "Write the last question so that it can be understood alone."
 _TRANSLATE = "Translate the question into {0}. Write the translation only."
 _TAUGHT = "Answer from the passages, or say None."
@@ -93,7 +97,7 @@ def query_messages(
 
 def query_said_as(sql: str, say: str) -> str:
     """A reply of a taught writer to a question about tables; both empty: they do not say it."""
-    return f"{_SQL}{sql}\n{_SAY}{say}" if sql else _SAID[Status.ABSENT]
+    return f"{_SQL}{sql}\n{_SAY}{say}" if sql else _SAID[ReplyStatus.ABSENT]
 
 
 def understood_query(reply: str) -> tuple[str, str] | None:
@@ -114,12 +118,12 @@ def titling_messages(question: str) -> list[Message]:
     return [("system", _ENTITLE), ("human", one_line(question))]
 
 
-def said_as(status: Status, answer: str) -> str:
+def said_as(status: ReplyStatus, answer: str) -> str:
     """A reply of a taught writer."""
     return f"{_SAID[status]}{answer}"
 
 
-def understood(reply: str) -> tuple[Status, str] | None:
+def understood(reply: str) -> tuple[ReplyStatus, str] | None:
     """A reply of a taught writer, as far as it is: its status and the text; None: not known yet."""
     for status, said in _SAID.items():
         if reply.startswith(said.strip()):

@@ -55,6 +55,7 @@ from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.scope import OWN, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction
@@ -81,6 +82,7 @@ _OFFERED = 8  # documents that are named where it is asked which are meant
 class _Request:
     """One question, and all that answers it."""
 
+    scope: Scope  # of who asks
     said: str  # as it was typed
     plain: str  # without the language that it wishes for
     readable: tuple[Document, ...]
@@ -129,7 +131,7 @@ class Questioner:
         self._router.warm()
         with suppress(ModelUnavailable):  # then the words decide what is shown
             self._ranker.warm()
-        self._catalogue.names(self._store.documents())
+        self._catalogue.names(self._store.documents(OWN), OWN)
 
     def introduce(self, name: str, text: str, stop: threading.Event) -> Introduction | None:
         """What a document is, if the app's own writer answers; nothing is sent anywhere."""
@@ -158,18 +160,21 @@ class Questioner:
     def search(
         self,
         query: str,
+        scope: Scope,
         k: int | None = None,
         documents: Sequence[str] | None = None,
         retriever: RetrieverKind = RetrieverKind.HYBRID,
     ) -> list[Passage]:
         """The k best passages for a query. Raises QuestionError."""
-        return self.retriever(k or self._settings.top_k, documents, retriever, 0).passages(
-            checked(query, self._chosen(documents), self._settings.max_question_characters)
-        )
+        most = self._settings.max_question_characters
+        asked = checked(query, self._chosen(scope, documents), most)
+        by = self.retriever(k or self._settings.top_k, scope, documents, retriever, 0)
+        return by.passages(asked)
 
     def ask(
         self,
         question: str,
+        scope: Scope,
         documents: Sequence[str] | None,
         stop: threading.Event,
         manner: AskOptions = DEFAULT_OPTIONS,
@@ -180,20 +185,21 @@ class Questioner:
         A question that leans on the `turns` before it is made standalone first. The language it
         wishes for goes before that of the `manner`.
         Raises QuestionError, or SettingsError for a generator that makes no sense."""
-        known = self._chosen(documents)
+        known = self._chosen(scope, documents)
         said = checked(question, known, self._settings.max_question_characters)
         plain, wish = language_asked(said)
         asked = _Request(
+            scope,
             said,
             plain,
             tuple(d for d in known if askable(d)),
             tuple(t for t in turns if self._routed(t.question) is not Task.CHITCHAT),
-            self.retriever(manner.top_k or self._settings.top_k, documents),
+            self.retriever(manner.top_k or self._settings.top_k, scope, documents),
             self._answering(manner),
             self._settings.caution if manner.caution is None else manner.caution,
             wish or manner.language,
             stop,
-            lambda: coverage(self._chosen(documents)),
+            lambda: coverage(self._chosen(scope, documents)),
         )
         yield from self._events(asked)
 
@@ -223,14 +229,14 @@ class Questioner:
         """Whether a document holds what was typed, though it looks like keys struck at random."""
         ids = [document.id for document in asked.readable]
         words, phrases = query_words(asked.plain)
-        return bool(words and self._store.search_words(words, phrases, 1, ids))
+        return bool(words and self._store.search_words(words, phrases, 1, asked.scope, ids))
 
     def _names_some(self, wish: str, asked: _Request) -> bool:
         task = wanted(wish)
         return task is not None and bool(self._meant(task, asked, openings=False).documents)
 
     def _meant(self, task: TaskRequest, asked: _Request, openings: bool = True) -> Meant:
-        names = self._catalogue.names(self._store.documents())
+        names = self._catalogue.names(self._store.documents(asked.scope), asked.scope)
         return meant(task, asked.readable, names, openings)
 
     def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
@@ -242,8 +248,9 @@ class Questioner:
         )
         if isinstance(asked.by, ChatGenerator):
             taught = isinstance(asked.by, TaughtGenerator)
-            tables = TableAnswers(self._store, asked.by.writer, asked.caution, taught)
-            by = WithTables(by, tables, asked.readable, asked.language, computes, searched)
+            tables = TableAnswers(self._store, asked.scope, asked.by.writer, asked.caution, taught)
+            before = asked.turns[-1].computed_from if leaning else ()
+            by = WithTables(by, tables, asked.readable, asked.language, computes, searched, before)
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
         context = AskContext(
@@ -341,15 +348,16 @@ class Questioner:
     def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return relevance(question, passages, self._ranker.score)
 
-    def _chosen(self, documents: Sequence[str] | None) -> list[Document]:
+    def _chosen(self, scope: Scope, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:
-            return self._store.documents()
+            return self._store.documents(scope)
         wanted = set(documents)
-        return [d for d in self._store.documents() if d.id in wanted]
+        return [d for d in self._store.documents(scope) if d.id in wanted]
 
     def retriever(
         self,
         k: int,
+        scope: Scope,
         documents: Sequence[str] | None,
         kind: RetrieverKind = RetrieverKind.HYBRID,
         rerank: int | None = None,
@@ -360,6 +368,7 @@ class Questioner:
             store=self._store,
             vectors=self._vectors,
             embedder=self._embedder,
+            scope=scope,
             kind=kind,
             k=k,
             candidates=max(self._settings.candidates, k),

@@ -17,6 +17,7 @@ from rag_app.answering.prompts import (
     understood_query,
 )
 from rag_app.errors import ChatModelError, QueryError
+from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.full_text import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
@@ -30,12 +31,13 @@ MOST_TABLES = 3
 _NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
 _HOLDS = 0.5  # of what the document holds that holds most of a question's words
 _FIRST = 3  # passages
+_SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedQuery:
     """A query that ran, its sentence, and how sure the writer was that there is one."""
 
     sql: str
@@ -46,17 +48,18 @@ class Tried:
 
 
 class TableAnswers:
-    """Computes over the tables of a library by queries of a writer."""
+    """Computes over the tables that a scope sees, by queries of a writer."""
 
     def __init__(
         self,
         store: Store,
+        scope: Scope,
         writer: Writer,
         caution: float,
         taught: bool,
-        watch: Callable[[Tried | None], None] | None = None,
+        watch: Callable[[TriedQuery | None], None] | None = None,
     ) -> None:
-        self._store = store
+        self._store, self._scope = store, scope
         self._writer = writer
         self._caution = caution
         self._taught = taught
@@ -70,14 +73,16 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
         searched: str = "",
+        before: Sequence[str] = (),
     ) -> Draft | None:
         """The draft with its computation; None: no query answers the question.
 
-        `searched`: the question in the documents' language, by which tables are chosen, too."""
+        `searched`: the question in the documents' language, by which tables are chosen, too;
+        `before`: the documents that gave the answer on which the question leans."""
         names = {document.id: document.name for document in documents}
         sheets = _sheets(documents)
         worded = f"{question} {searched}"
-        tables = self.chosen(worded, passages, names, sheets)
+        tables = self.chosen(worded, passages, names, sheets, before)
         if not tables:
             return None
         language = language or language_of(question)
@@ -91,7 +96,7 @@ class TableAnswers:
             self._watch(tried)
         if tried is None or tried.says_yes < self._caution:
             return None
-        if self._caution and not self._is_about(worded, tried.result, sheets):
+        if self._caution and not self._is_about(worded, tried.result, sheets - {*before}):
             return None
         return self._draft(tried, names, language)
 
@@ -101,20 +106,23 @@ class TableAnswers:
         passages: Sequence[Passage],
         names: dict[str, str],
         sheets: Set[str],
+        before: Sequence[str] = (),
     ) -> list[Table]:
         """The tables that a question is likely about, the likeliest first.
 
-        What a document of much else holds says little of a table in it."""
+        What a document of much else holds says little of a table in it. A question that leans on
+        an answer `before` is likely about the same tables."""
         asked = _words(question)
         held = {one: share for one, share in self._held(asked).items() if one in sheets}
         scored = [
             (
                 _found(table, passages)
                 + _called(table, names, asked)
-                + held.get(table.document_id, 0.0),
+                + held.get(table.document_id, 0.0)
+                + (_SAME if table.document_id in before else 0.0),
                 table,
             )
-            for table in self._store.tables.of(list(names))
+            for table in self._store.tables.of(self._scope, list(names))
         ]
         scored.sort(key=lambda one: -one[0])
         return [
@@ -127,7 +135,7 @@ class TableAnswers:
         found: dict[str, float] = {}
         total = 0.0
         for word in words:
-            holding = search.documents_with(word)
+            holding = search.documents_with(word, self._scope)
             total += 1 / len(holding) if holding else 0.0
             for document in holding:
                 found[document] = found.get(document, 0.0) + 1 / len(holding)
@@ -149,7 +157,7 @@ class TableAnswers:
         described: Described,
         language: str,
         cancelled: Cancelled,
-    ) -> Tried | None:
+    ) -> TriedQuery | None:
         messages = query_messages(
             question, described.text, described.named(question), language, self._taught
         )
@@ -168,7 +176,7 @@ class TableAnswers:
         if not _says_something(result) or _unknown_texts(result, described):
             return None
         asked = tuple(opened.table for opened in database.tables)
-        return Tried(sql, say, result, heard[0] if heard else _UNKNOWN, asked)
+        return TriedQuery(sql, say, result, heard[0] if heard else _UNKNOWN, asked)
 
     def _reply(
         self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
@@ -188,7 +196,7 @@ class TableAnswers:
             return ""
         return reply
 
-    def _draft(self, tried: Tried, names: dict[str, str], language: str) -> Draft:
+    def _draft(self, tried: TriedQuery, names: dict[str, str], language: str) -> Draft:
         result = tried.result
 
         def text_of(document: str, page: int) -> str:
@@ -278,8 +286,10 @@ class WithTables:
         language: str,
         computes: bool,
         searched: str = "",
+        before: Sequence[str] = (),
     ) -> None:
         self._by, self._tables = by, tables
+        self._before = before
         self._documents, self._language = documents, language
         self._computes, self._searched = computes, searched
 
@@ -296,9 +306,15 @@ class WithTables:
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Iterator[Piece]:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
-        if self._computes or wants(passages, self._documents):
+        if self._computes or self._before or wants(passages, self._documents):
             draft = self._tables.answer(
-                question, passages, self._documents, self._language, cancelled, self._searched
+                question,
+                passages,
+                self._documents,
+                self._language,
+                cancelled,
+                self._searched,
+                self._before,
             )
             if draft is not None:
                 yield from pieces(replace(draft, generator=self.name))

@@ -20,7 +20,7 @@ from rag_app.answering.chat_generator import (
     without_invented,
 )
 from rag_app.answering.generation import Cancelled, TokenBudget, shown
-from rag_app.answering.prompts import Message, Status, said_as, taught_messages, understood
+from rag_app.answering.prompts import Message, ReplyStatus, said_as, taught_messages, understood
 from rag_app.text.languages import is_english
 from rag_app.types import Basis, Draft, Note, NoteKind
 
@@ -72,23 +72,23 @@ class TaughtGenerator(ChatGenerator):
                     continue
                 if not begun:
                     self._look(asked, said[0], heard)
-                    silent = said[0] is Status.ABSENT and not asked.shows
+                    silent = said[0] is ReplyStatus.ABSENT and not asked.shows
                     if silent or asked.chance < _HOPE * self._grounding.caution:
-                        yield said_as(Status.ABSENT, "")
+                        yield said_as(ReplyStatus.ABSENT, "")
                         return
-                    if said[0] is Status.ABSENT:
+                    if said[0] is ReplyStatus.ABSENT:
                         break
                 yield begun + raw
             else:
                 return
-            begun = said_as(Status.ANSWERED, "").rstrip()
+            begun = said_as(ReplyStatus.ANSWERED, "").rstrip()
 
-    def _look(self, asked: Writing, status: Status, heard: Sequence[float]) -> None:
+    def _look(self, asked: Writing, status: ReplyStatus, heard: Sequence[float]) -> None:
         """Whether what is known speaks for an answer, now that the writer has said its part."""
         if asked.signals.says_yes is not None:
             return
         sure = heard[0] if heard else 1.0
-        says_yes = 1.0 - sure if status is Status.ABSENT else sure
+        says_yes = 1.0 - sure if status is ReplyStatus.ABSENT else sure
         asked.signals = Signals(says_yes=says_yes, ranked=asked.ranked)
         evidence = asked.evidence
         if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
@@ -97,20 +97,20 @@ class TaughtGenerator(ChatGenerator):
         asked.shows = asked.chance >= self._grounding.caution
 
     def _worked_out(self, asked: Writing, text: str) -> Computed:
-        return computed(text, asked.known, asked.language in _COMMA)
+        return computed(text, asked.known, asked.language in _COMMA, asked.shares)
 
     def _sayable(self, asked: Writing, raw: str) -> str:
         """As much of a reply so far as may be shown."""
         said = understood(raw)
-        if said is None or said[0] is Status.ABSENT or not asked.shows:
+        if said is None or said[0] is ReplyStatus.ABSENT or not asked.shows:
             return ""
         done = self._worked_out(asked, shown(said[1]))
         return "" if done.wrong else sayable(done.text, asked.known | done.figures)
 
     def _judged(self, asked: Writing, raw: str, notes: tuple[Note, ...]) -> Draft:
         """The draft, or an abstention that carries the closest sentence."""
-        status, text = understood(raw) or (Status.ANSWERED, raw)
-        if status is Status.ABSENT:
+        status, text = understood(raw) or (ReplyStatus.ANSWERED, raw)
+        if status is ReplyStatus.ABSENT:
             return nothing(asked, asked.chance, notes)
         done = self._worked_out(asked, text)
         allowed = asked.known | done.figures

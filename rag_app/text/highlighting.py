@@ -171,11 +171,25 @@ def link_citations(
     known = {citation.number: citation for citation in citations}
     tokens = _PLAIN if plain else _MARKED_UP
     text = answer_text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _rows_as_words(text) if plain else text
     # Before anything is escaped, and again if dropping one marker uncovers another.
     while (shorter := _without_unknown(text, tokens, known)) != text:
         text = shorter
     links = {n: _link(c, where(c), message_id) for n, c in known.items()}
     return _replaced(text, tokens, lambda token: _safe(token, links))
+
+
+_RULE = re.compile(r"^[ \t|:-]*-[ \t]*\|[ \t|:-]*\n?", re.MULTILINE)
+_FIRST_BAR = re.compile(r"^[ \t]*\|[ \t]+", re.MULTILINE)
+_LAST_BAR = re.compile(r"[ \t]+\|((?:[ \t]*\[\d+\])*)[ \t]*$", re.MULTILINE)
+
+
+def _rows_as_words(text: str) -> str:
+    """Rows of a table in a quote without their bars: "Couple · £380 · £220"."""
+    if " | " not in text:
+        return text
+    bare = _LAST_BAR.sub(r"\1", _FIRST_BAR.sub("", _RULE.sub("", text)))
+    return bare.replace(" | ", " · ")
 
 
 def _replaced(
