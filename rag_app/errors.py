@@ -6,10 +6,12 @@
     ├── LibraryDamaged       the library's own file cannot be used
     ├── LibraryClosed        the library was closed while it was still being asked
     ├── DiskFull             no room is left where the library lies
+    ├── BackupError          a backup cannot be made, or cannot be restored
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
     ├── DocumentError        a file cannot be added
     │   ├── UnsupportedFormat
+    │   │   └── TooOld       only LibreOffice can open it
     │   ├── EmptyFile
     │   ├── DamagedFile
     │   ├── PasswordNeeded
@@ -22,6 +24,15 @@
     │       ├── PageRefused  it does not give the page: not found, not without signing in …
     │       └── FetchStopped a person did not want to wait for it any longer
     ├── UnknownDocument
+    ├── UnknownConversation
+    ├── NotAllowed           it can be seen, but not changed, by who asks
+    ├── AccessError          what was wanted of people, groups or collections cannot be had
+    │   ├── UnknownCollection  there is none, or none that this person may see
+    │   ├── UnknownGrantee   no such person or group, or one who was removed
+    │   ├── NameTaken
+    │   ├── LastOwner        a collection would be left without an owner
+    │   └── LastAdministrator  nobody would be left to manage people
+    ├── QuotaReached         a person has used up what they may
     ├── QueryError           a query over tables has no result: it is wrong, or divides by zero
     │   ├── QueryRefused     it is more than one SELECT of the tables that were opened
     │   └── QueryStopped     it takes more time or memory than it may
@@ -81,6 +92,12 @@ class DiskFull(RagAppError):
         )
 
 
+class BackupError(RagAppError):
+    """A backup cannot be made, or cannot be restored."""
+
+    code = "backup"
+
+
 class ModelUnavailable(RagAppError):
     """Model weights are missing, torn or not the ones we know."""
 
@@ -103,6 +120,12 @@ class UnsupportedFormat(DocumentError):
     """No reader for this kind of file."""
 
     code = "unsupported_format"
+
+
+class TooOld(UnsupportedFormat):
+    """Only another program can open the file."""
+
+    code = "too_old"
 
 
 class EmptyFile(DocumentError):
@@ -175,6 +198,65 @@ class UnknownDocument(RagAppError):
     """No document of that id or name."""
 
     code = "unknown_document"
+
+
+class UnknownConversation(RagAppError):
+    """No conversation of that id."""
+
+    code = "unknown_conversation"
+
+
+class NotAllowed(RagAppError):
+    """Who asks may see it, but not do this."""
+
+    code = "not_allowed"
+
+
+class AccessError(RagAppError):
+    """What was wanted of people, groups or collections cannot be had."""
+
+    code = "access"
+
+
+class UnknownCollection(AccessError):
+    """There is no such collection, or none that this person may see: the two are not told apart."""
+
+    code = "unknown_collection"
+
+
+class UnknownGrantee(AccessError):
+    """There is no such person or group, or they were removed."""
+
+    code = "unknown_grantee"
+
+
+class NameTaken(AccessError):
+    """Something else goes by this name already."""
+
+    code = "name_taken"
+
+
+class LastOwner(AccessError):
+    """A collection would be left without an owner."""
+
+    code = "last_owner"
+
+
+class LastAdministrator(AccessError):
+    """Nobody would be left to manage people."""
+
+    code = "last_administrator"
+
+
+class QuotaReached(RagAppError):
+    """A person has used up what they may; `retry_after` seconds later it is free, None: not by
+    waiting."""
+
+    code = "quota"
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class QueryError(RagAppError):

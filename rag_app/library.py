@@ -1,53 +1,39 @@
 """The façade: add, documents, remove, search, ask.
 
 One library owns one data directory in one process; it is thread-safe and shared by all sessions.
+What somebody may see and do of it is a view: everything here keeps to the scope of who asks.
 Knows nothing of the UI."""
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
+from rag_app.access.audit import Action
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings, begin
 from rag_app.answering.generation import Generator
-from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
-from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
-from rag_app.answering.overview import Makers, Overviews
+from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
-from rag_app.answering.questioner import Questioner
-from rag_app.errors import RagAppError, UnknownDocument
-from rag_app.ingestion.service import Dependencies, DocumentService, WebDocuments
-from rag_app.reading.limits import Limits
-from rag_app.reading.sandbox import Sandbox
-from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
-from rag_app.retrieval.embedding_choice import EmbeddingChoice
-from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors
+from rag_app.errors import DocumentError, NotAllowed, UnknownDocument
+from rag_app.ingestion.service import WebDocuments
+from rag_app.open_library import OpenLibrary, PageViews
+from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.plain_search import PlainSearch
-from rag_app.retrieval.reindexing import Reindexing
 from rag_app.retrieval.retriever import HybridRetriever
-from rag_app.settings import Settings, origin_of, quiet_dependencies
-from rag_app.storage import Conversations, Store
-from rag_app.storage.collections import DocumentGroups
+from rag_app.scope import HOME, OWN, WORKER, Role, Scope
+from rag_app.settings import Settings
+from rag_app.storage import Store
 from rag_app.storage.conversations import title_of
-from rag_app.storage.originals import Originals, Reserve, own
+from rag_app.storage.document_groups import DocumentGroups
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
-from rag_app.text import languages
-from rag_app.text.page_names import page_name
 from rag_app.types import (
-    EMBEDDED,
     Added,
     AddedAgain,
     Box,
     Chunk,
-    Citation,
     Document,
     Event,
     Heading,
@@ -60,67 +46,6 @@ from rag_app.types import (
     SetAside,
     Watched,
 )
-
-# Documents as they are looked at: pages, pictures, places on them, passages.
-
-log = logging.getLogger(__name__)
-
-
-class PageViews:
-    """Gives what there is to see; `viewer` draws pages and never waits behind one being read."""
-
-    def __init__(self, stock: Dependencies, viewer: Sandbox) -> None:
-        self._stock, self._viewer = stock, viewer
-
-    def original(self, document_id: str) -> Path:
-        """The file as it was handed in. Raises UnknownDocument."""
-        return self._stock.original(self._stock.store.document(document_id))
-
-    def page_name(self, document_id: str, number: int, name: str) -> str:
-        """What a page is called, by the document's name if it is gone."""
-        known = self._stock.store.page_label(document_id, number) or (name, "", 0)
-        suffix, label, total = known
-        return page_name(suffix, number, label, total)
-
-    def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
-        """The page as it looks, see `Library.picture`."""
-        document = self._stock.store.document(document_id)
-        if self._stock.store.page(document_id, number).width is None:
-            return None
-        return self._viewer.render(self._stock.readable(document), number, scale)
-
-    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
-        """Where a span of a page stands on its picture, see `Library.boxes`."""
-        document = self._stock.store.document(document_id)
-        if self._stock.store.page(document_id, page).width is None:
-            return ()
-        recognised = self._stock.store.scans.boxes(document_id, page, start, end)
-        if recognised is not None:
-            return recognised
-        return self._viewer.boxes(self._stock.readable(document), page, start, end)
-
-    def located(self, citation: Citation) -> Citation:
-        """A citation with the boxes of its quote."""
-        try:
-            boxes = self.boxes(citation.document_id, citation.page, citation.start, citation.end)
-        except RagAppError as error:  # the quote stands without its place on the picture
-            log.warning("no boxes for a citation: %s", error)
-            return citation
-        return dataclasses.replace(citation, boxes=boxes)
-
-    def vectors(self) -> list[tuple[str, list[float]]]:
-        """Every passage's text and vector, of the documents that are ready."""
-        found = []
-        for document in self._stock.store.documents():
-            if document.status in EMBEDDED:
-                vectors = self._stock.vectors.vectors(document.id)
-                found += [
-                    (indexed.chunk.text, vectors[indexed.chunk.id])
-                    for indexed in self._stock.store.indexed(document.id)
-                    if indexed.chunk.id in vectors
-                ]
-        return found
-
 
 # What became of a document, in full, from what the store knows of it.
 
@@ -145,74 +70,128 @@ def report(store: Store, document: Document) -> Report:
     )
 
 
-# A library's documents: kept, worked on, looked at; nothing can be asked yet.
-#
-# One library owns one data directory in one process, and lets go of all of it when it is closed.
+def _size(data: bytes | Path) -> int:
+    """Bytes of a file that is handed in; what cannot be looked at is refused later."""
+    if isinstance(data, bytes):
+        return len(data)
+    return data.stat().st_size if data.is_file() else 0
 
 
-class DocumentLibrary:
-    """What `Library` does with documents. Raises LibraryInUse."""
+# What a person may do. Who may see something, but not change it, is told so in a sentence; of what
+# may not be seen it is said that it is not there, in the words that are used for what is not.
 
-    def __init__(
-        self, settings: Settings, embedder: Embedder, after_step: Callable[[], None]
-    ) -> None:
-        self.settings, self.folder = settings, settings.folder
-        with ExitStack() as undone:  # who cannot be opened holds nothing
-            undone.callback(own(self.folder).release)
-            reserve = Reserve(self.folder / "reserve")
-            undone.callback(reserve.take)
-            reserve.make_room()
-            self._store = Store(self.folder / "library.sqlite3")
-            undone.callback(self._store.close)
-            self.conversations = Conversations(self._store.database)
-            self.shelves = DocumentGroups(self._store.database)
-            self.checks = KeptCheck(self._store.database)
-            self.preferences = PreferenceFile(self.folder / "preferences.json")
-            chosen = self.preferences.read().embedding
-            self._reindexing = Reindexing(self.folder, self._store, settings, embedder, chosen)
-            self.meaning = EmbeddingChoice(
-                self._reindexing, self.preferences, bool(settings.embedding), self.folder / "models"
-            )
-            self._embedder = LiveEmbedder(self._reindexing.live)
-            self._vectors = LiveVectors(self._reindexing.live)
-            undone.callback(self._vectors.close)
-            originals = Originals(self.folder / "files", settings.max_file_mb << 20)
-            stock = Dependencies(
-                self._store, originals, self._vectors, self._embedder, self.conversations
-            )
-            viewer = Sandbox(Limits.from_settings(settings))
-            undone.callback(viewer.close)
-            self._showing = PageViews(stock, viewer)
-            self._keeping = DocumentService(stock, viewer, settings, reserve, after_step)
-            self.web = WebDocuments(self._store, self._keeping, settings)
-            self._queue, self._cleaner = self._keeping.ingestion, self._keeping.cleaner
-            self._held = undone.pop_all()
+_READ_ONLY = "You may read “{name}”, but not change it. Ask an owner of its collection to let you."
+_NOT_THERE = "You may not add documents there. Choose a collection of which you are an editor."
+_NOWHERE = "You may not add documents to any collection. Ask the owner of one to let you."
+_WHERE = "You may add documents to several collections. Say which one this is for."
+_APART = "A document can only take the place of another one in the same collection."
+_FOR_ALL = "That concerns everybody who uses this app. Ask whoever runs it to do it."
 
-    def _start(self) -> None:
-        """Begin to work, once everything is put together."""
-        self._keeping.start()
-        self._reindexing.start()
 
-    def close(self) -> None:
-        """Let go of everything; work that is not finished goes on at the next start."""
-        self.meaning.close()
-        self._reindexing.stop()
-        self._keeping.stop()
-        self._held.close()
+class _View:
+    """One person's view of an open library: what all of `Library` keeps to."""
+
+    _opened: OpenLibrary
+    scope: Scope
+
+    def _look(self, opened: OpenLibrary, scope: Scope, adds_to: str = "") -> None:
+        self._opened, self.scope, self._adds_to = opened, scope, adds_to
+        self.access = opened.access
+        self.settings, self.folder = opened.settings, opened.folder
+        self._store, self._vectors, self._embedder = opened.store, opened.vectors, opened.embedder
+        self._keeping, self._reindexing = opened.keeping, opened.reindexing
+        self._queue, self._cleaner = opened.keeping.ingestion, opened.keeping.cleaner
+        self._questioner, self._underway = opened.questioner, opened.underway
+        self._showing = PageViews(opened.stock, opened.viewer, scope)
+        self.models = opened.models  # writers: nothing of documents
+        self.meaning = opened.meaning if scope.runs_the_app else opened.meaning.to_look_at()
+        database = opened.store.database
+        self.conversations = opened.conversations.seen_by(scope)
+        self.shelves = DocumentGroups(database, scope)
+        self.checks = KeptCheck(database, scope)
+        self.preferences = PreferenceFile.of(opened.folder, scope.subject)
+        self.plain = PlainSearch(opened.words, scope)
+        self.overviews = SeenOverviews(opened.overviews, opened.store, scope)
+        self.web = WebDocuments(opened.store, opened.keeping, opened.settings, scope, self._into)
+
+    def _seen(self, document_id: str) -> Document:
+        """A document that may be read. Raises UnknownDocument."""
+        return self._store.document(document_id, self.scope)
+
+    def _editable(self, document_id: str) -> Document:
+        """A document that may be changed. Raises UnknownDocument or NotAllowed."""
+        document = self._seen(document_id)
+        if not self.scope.may(Role.EDITOR, document.collection):
+            raise NotAllowed(_READ_ONLY.format(name=document.name))
+        return document
+
+    def _into(self, collection: str) -> str:
+        """Where a document is added. Raises NotAllowed, or DocumentError where that is unclear."""
+        if collection:
+            if self.scope.may(Role.EDITOR, collection):
+                return collection
+            raise NotAllowed(_NOT_THERE)
+        if self.scope.runs_the_app:
+            return HOME
+        for usual in (self._adds_to, self.access.own_collection(self.scope.subject)):
+            if self.scope.may(Role.EDITOR, usual):
+                return usual
+        able = self.scope.able(Role.EDITOR).collections
+        if not able:
+            raise NotAllowed(_NOWHERE)
+        if len(able) > 1:
+            raise DocumentError(_WHERE)
+        return able[0]
+
+    def _log(self, action: Action, about: str = "", detail: str = "") -> None:
+        """Who did what, where people sign in."""
+        if self.scope.subject:
+            self.access.log.record(self.scope.subject, action, about, detail)
+
+    def _check_runs_the_app(self) -> None:
+        if not self.scope.runs_the_app:
+            raise NotAllowed(_FOR_ALL)
+
+
+class _Documents(_View):
+    """What `Library` does with documents."""
 
     def add(
-        self, name: str, data: bytes | Path, *, password: str | None = None, replace: bool = False
+        self,
+        name: str,
+        data: bytes | Path,
+        *,
+        password: str | None = None,
+        replace: bool = False,
+        collection: str = "",
+        added_by: str = "",
     ) -> Added:
-        """Keep a file and begin to work on it in the background.
+        """Keep a file in a collection and begin to work on it in the background.
 
-        With `replace`, a document of the same name gives way. Raises DocumentError for a file that
-        is refused at once; anything found out later stands in the document's `error`."""
-        return self._keeping.add(name, data, password=password, replace=replace)
+        Without a `collection` it is the only one in which the scope may add. With `replace`, a
+        document of the same name there gives way. `added_by` says whose turn it waits for, in a
+        word that is never shown; of who signed in it is always theirs. Raises DocumentError for a
+        file that is refused at once, or if it is not clear which collection is meant, NotAllowed,
+        and QuotaReached; anything found out later stands in the document's `error`."""
+        into, subject = self._into(collection), self.scope.subject
+        if subject:
+            self.access.quotas.check_upload(subject, _size(data))
+        added = self._keeping.add(
+            *(name, data, into),
+            password=password,
+            replace=replace,
+            added_by=subject or added_by,
+        )
+        self._log(Action.ADD, added.document.id)
+        return added
 
     def replace(self, older_id: str, newer_id: str) -> Document:
-        """Let a document take the name of an older one, which goes. Raises UnknownDocument.
+        """Let a document take the name of an older one, which goes.
 
-        That happens once the newer one can be searched; if it cannot be read, the older stays."""
+        That happens once the newer one can be searched; if it cannot be read, the older stays.
+        Raises UnknownDocument or NotAllowed, also for documents of two collections."""
+        if self._editable(older_id).collection != self._editable(newer_id).collection:
+            raise NotAllowed(_APART)
         return self._keeping.replace(older_id, newer_id)
 
     def to_replace(self, document_id: str) -> list[Document]:
@@ -220,81 +199,108 @@ class DocumentLibrary:
 
         They were given up when it was to replace them: none comes back because it is removed before
         it can be searched. Of one that cannot be read there are none; what it was for stays."""
+        self._seen(document_id)
         return self._keeping.to_replace(document_id)
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""
-        return self._store.documents()
+        return self._store.documents(self.scope)
 
     def document(self, id_or_name: str) -> Document:
-        """A document by id or by name. Raises UnknownDocument."""
-        for document in self._store.documents([id_or_name]):
+        """A document by id or by name, of several of that name the first. Raises
+        UnknownDocument."""
+        for document in self._store.documents(self.scope, [id_or_name]):
             return document
-        if named := self._store.document_named(id_or_name):
+        if named := self._store.named(id_or_name, self.scope):
             return named
         raise UnknownDocument(f"There is no document “{id_or_name}” in your library.")
 
     def unlock(self, document_id: str, password: str) -> None:
-        """Open an encrypted document. Raises WrongPassword; the password is not kept.
+        """Open an encrypted document. Raises WrongPassword, UnknownDocument or NotAllowed.
 
-        An unlocked copy is kept beside the original until the document is removed."""
+        The password is not kept; an unlocked copy is kept beside the original until the document is
+        removed."""
+        self._editable(document_id)
         self._keeping.unlock(document_id, password)
 
     def remove(self, document_id: str) -> None:
-        """Forget a document, and what was unpacked from it alone. Raises UnknownDocument.
+        """Forget a document, and what was unpacked from it alone. Raises UnknownDocument or
+        NotAllowed.
 
         The older versions that it is still about to replace go with it, see `to_replace`.
         Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
         the background, see `wait_until_clean`."""
+        self._editable(document_id)
         self._keeping.remove(document_id)
+        self._log(Action.REMOVE, document_id)
 
     def wait_until_clean(self, timeout: float | None = None) -> bool:
-        """Until nothing of what was removed is left on disk; False if the time ran out before."""
+        """Until nothing of what was removed is left on disk; False if the time ran out before.
+
+        For whoever runs the app: others would learn of removals that are none of theirs. Raises
+        NotAllowed."""
+        self._check_runs_the_app()
         return self._cleaner.wait(timeout)
 
     def clear(self) -> None:
-        """Forget everything: documents, conversations and what was chosen on the page."""
+        """Forget everything that is of who asks: the documents of the collections that they own,
+        their conversations and what they chose on the page."""
         for conversation in self.conversations.listed():
             self.conversations.delete(conversation.id)
-        self._keeping.remove_all()
-        self._keeping.delete_set_aside()
+        self._keeping.remove_all(self.scope)
         self.preferences.clear()
-        self.meaning.forget()
         self.checks.clear()
+        if self.scope.runs_the_app:
+            self._keeping.delete_set_aside()
+            self.meaning.forget()
 
     def set_aside(self) -> list[SetAside]:
         """Kept files that the library knows nothing of: its database was lost, or an older copy of
-        it was put back. Nothing finds what they say; offer to add them again."""
-        return self._keeping.set_aside()
+        it was put back. Nothing finds what they say; offer to add them again.
+
+        Nobody can tell any more whose they were: there are some for whoever runs the app alone."""
+        return self._keeping.set_aside() if self.scope.runs_the_app else []
 
     def add_set_aside(
         self, told: Callable[[int, int], object] = lambda done, total: None
     ) -> AddedAgain:
         """Add again what was set aside, and begin to work on it in the background.
 
-        Names are not known: each has one of its own until it is added under its real one."""
+        Names are not known: each has one of its own until it is added under its real one. For
+        whoever runs the app. Raises NotAllowed."""
+        self._check_runs_the_app()
         return self._keeping.add_set_aside(told)
 
     def delete_set_aside(self) -> None:
-        """Delete what was set aside, for good."""
+        """Delete what was set aside, for good. For whoever runs the app. Raises NotAllowed."""
+        self._check_runs_the_app()
         self._keeping.delete_set_aside()
 
     def size_on_disk(self) -> int:
-        """Bytes that the data directory takes."""
+        """Bytes that the data directory takes; for others than whoever runs the app, those of the
+        files that they see."""
+        if not self.scope.runs_the_app:
+            return sum(document.size for document in self.documents())
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
     def watch(self, folder: Path) -> Watched:
         """Keep a folder in step from now on, also after a restart: what is added, changed and
-        removed there is added, replaced and removed here. Raises DocumentError."""
+        removed there is added, replaced and removed here, at `HOME`. Raises DocumentError.
+
+        For whoever runs the app, whose folders they are. Raises NotAllowed."""
+        self._check_runs_the_app()
         return self._keeping.watching.watch(folder)
 
     def unwatch(self, folder: Path) -> None:
-        """Leave a folder alone from now on; its documents stay. Raises DocumentError."""
+        """Leave a folder alone from now on; its documents stay. Raises DocumentError or
+        NotAllowed."""
+        self._check_runs_the_app()
         self._keeping.watching.unwatch(folder)
 
     def watched(self) -> list[Watched]:
-        """The folders that are kept in step, and what is wrong with them."""
-        return self._keeping.watching.watched()
+        """The folders that are kept in step, and what is wrong with them; none for others than
+        whoever runs the app."""
+        return self._keeping.watching.watched() if self.scope.runs_the_app else []
 
     # The queue
 
@@ -303,13 +309,28 @@ class DocumentLibrary:
 
         Who shows it beside a list gives that list: files that others add in between then count in
         both or in neither."""
-        return self._queue.progress(documents)
+        return self._queue.progress(self.scope, documents)
+
+    def work_of_everybody(self) -> list[tuple[Document, str, Progress]]:
+        """What is being worked on or waits, whoever's it is: the document, who added it, how far it
+        is. For administrators and whoever runs the app. Raises NotAllowed."""
+        if not (self.scope.runs_the_app or self.access.is_administrator(self.scope.subject)):
+            raise NotAllowed(_FOR_ALL)
+        documents = self._store.documents(WORKER)
+        progress = self._queue.progress(WORKER, documents)
+        whose = self._store.added_by(WORKER) if progress else {}
+        return [
+            (one, whose.get(one.id, ""), progress[one.id])
+            for one in documents
+            if one.id in progress
+        ]
 
     def wait(self, document_ids: Iterable[str], timeout: float | None = None) -> list[Document]:
         """The documents once no work on them is left, or as they are when the time is over.
 
         While work is paused, they are given as they are."""
-        return self._keeping.wait(document_ids, timeout)
+        seen = self._store.documents(self.scope, document_ids)
+        return self._keeping.wait([document.id for document in seen], timeout)
 
     @property
     def paused(self) -> bool:
@@ -322,35 +343,42 @@ class DocumentLibrary:
         return self._queue.trouble
 
     def pause(self) -> None:
-        """Begin no more work; files are still accepted and wait."""
+        """Begin no more work; files are still accepted and wait. For whoever runs the app. Raises
+        NotAllowed."""
+        self._check_runs_the_app()
         self._queue.pause(True)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Go on after `pause`. Raises NotAllowed."""
+        self._check_runs_the_app()
         self._queue.pause(False)
 
     def retry(self, document_id: str) -> None:
-        """Work on a document again from the start."""
+        """Work on a document again from the start. Raises UnknownDocument or NotAllowed."""
+        self._editable(document_id)
         self._keeping.retry(document_id)
 
     def cancel(self, document_id: str) -> bool:
         """Do not read a document: it fails with the code "cancelled"; `retry` reads it after all.
 
-        False if it has been read already."""
+        False if it has been read already. Raises UnknownDocument or NotAllowed."""
+        self._editable(document_id)
         return self._queue.cancel(document_id)
 
     def cancel_waiting(self) -> int:
-        """Cancel every document that has not been read yet. Returns how many."""
-        return self._queue.cancel_all()
+        """Cancel every document that has not been read yet, of those that may be changed. Returns
+        how many."""
+        return self._queue.cancel_all(self.scope.able(Role.EDITOR))
 
     # What is in them
 
     def report(self, document_id: str) -> Report:
         """What became of a document, in full. Raises UnknownDocument."""
-        return report(self._store, self._store.document(document_id))
+        return report(self._store, self._seen(document_id))
 
     def parts(self, document_id: str) -> list[str]:
-        """The ids of the documents that came out of a document."""
+        """The ids of the documents that came out of a document. Raises UnknownDocument."""
+        self._seen(document_id)
         return self._store.queue.parts(document_id)
 
     def original(self, document_id: str) -> Path:
@@ -359,6 +387,7 @@ class DocumentLibrary:
 
     def page(self, document_id: str, number: int) -> Page:
         """One page's text. Raises UnknownDocument."""
+        self._seen(document_id)
         return self._store.page(document_id, number)
 
     def page_name(self, document_id: str, number: int, name: str = "") -> str:
@@ -366,15 +395,18 @@ class DocumentLibrary:
         return self._showing.page_name(document_id, number, name)
 
     def headings(self, document_id: str) -> list[Heading]:
-        """A document's headings, in order."""
+        """A document's headings, in order. Raises UnknownDocument."""
+        self._seen(document_id)
         return self._store.headings(document_id)
 
     def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
-        """The page as it looks, at `scale` pixels a point; None if the format has no looks."""
+        """The page as it looks, at `scale` pixels a point; None if the format has no looks.
+        Raises UnknownDocument."""
         return self._showing.picture(document_id, number, scale)
 
     def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
-        """Where a span of a page stands on its picture, one box a line; empty if it has none."""
+        """Where a span of a page stands on its picture, one box a line; empty if it has none.
+        Raises UnknownDocument."""
         return self._showing.boxes(document_id, page, start, end)
 
     def vectors(self) -> list[tuple[str, list[float]]]:
@@ -382,21 +414,21 @@ class DocumentLibrary:
         return self._showing.vectors()
 
     def chunks(self, document_id: str) -> list[Chunk]:
-        """The passages that a document is cut into, in order."""
+        """The passages that a document is cut into, in order. Raises UnknownDocument."""
+        self._seen(document_id)
         return [indexed.chunk for indexed in self._store.indexed(document_id)]
 
     def reindexing(self) -> Progress | None:
-        """How far another embedding model is that is to take over; None if there is none."""
-        return self._reindexing.progress()
+        """How far another embedding model is that is to take over; None if there is none, and for
+        others than whoever runs the app: it counts the passages of all."""
+        return self._reindexing.progress() if self.scope.runs_the_app else None
 
 
-_CALM = 3.0  # seconds without a question after which overviews are made
-_FAREWELL = 20.0  # seconds that closing waits for answers that are being made, at most
+class Library(_Documents):
+    """Documents, and what can be asked of them: one person's view.
 
-
-class Library(DocumentLibrary):
-    """Documents, and what can be asked of them.
-
+    What a view does not see cannot be told from what does not exist. `Library(settings)` opens the
+    data directory, and is the view of whoever sits at the computer; `scoped` gives those of others.
     Raises LibraryInUse if another process owns the data directory."""
 
     def __init__(
@@ -406,78 +438,27 @@ class Library(DocumentLibrary):
         embedder: Embedder | None = None,
         generator: Generator | None = None,
     ) -> None:
-        quiet_dependencies()
-        by = generator or parse(settings.answers_by)
-        super().__init__(
-            settings,
-            embedder or MiniLmEmbedder(settings.threads),
-            after_step=lambda: self.overviews.wake(),
-        )
-        with ExitStack() as undone:
-            undone.callback(self._held.close)
-            self._put_together(by)
-            self._start()
-            undone.pop_all()
+        self._look(OpenLibrary(settings, embedder, generator), OWN)
+        self._opened_here = True
 
-    def _put_together(self, by: Generator | ModelSpec) -> None:
-        terms = ChatSettings(
-            self.settings.chat_key,
-            self._key_for(),
-            self.settings.chat_seconds,
-            self.settings.chat_tokens,
-            self.folder / "models",
-            self.settings.models_folder,
-            self.settings.threads,
-        )
-        self.models = ChatModelCatalogue(terms)
-        self.plain = PlainSearch(self._store.database)
-        self._questioner = Questioner(
-            self._store,
-            self._vectors,
-            self._embedder,
-            self.settings,
-            terms,
-            by,
-            self._showing.located,
-        )
-        self.overviews = Overviews(self._store, self._makers(by))
-        self._underway = InFlightRequests()
-        loads: list[Callable[[], object]] = [self._embedder.warm, self._questioner.warm]
-        loads.append(languages.warm)
-        if isinstance(by, ModelSpec):
-            loads.append(partial(begin, by, terms))
-        self._warming = ModelWarmUp(loads, lambda: self._reindexing.notice)
-
-    def _key_for(self) -> str:
-        """Whom the key of the settings is for."""
-        if self.settings.chat_key_url:
-            return origin_of(self.settings.chat_key_url)
-        return parse(self.settings.answers_by).destination
-
-    def _makers(self, generator: Generator | ModelSpec) -> Makers:
-        """Overviews are checked by quoting: nothing is sent anywhere that nobody asked for."""
-        quoting = not isinstance(generator, ModelSpec) or generator.kind in QUOTING
-        by = None if quoting else "quotes"
-
-        def ask(question: str, document_id: str, stop: threading.Event) -> Iterator[Event]:
-            return self._questioner.ask(question, [document_id], stop, AskOptions(by))
-
-        def busy() -> bool:
-            asking = self._underway.asked_within(_CALM) or self.warm_state == "warming"
-            return asking or bool(self.progress())
-
-        who = f"{by or generator.name} {generator.name}"
-        return Makers(ask, self._embedder, who, busy, self._questioner.introduce)
+    def scoped(self, scope: Scope, adds_to: str = "") -> Library:
+        """The view of somebody else, on the same open data directory. It costs next to nothing, so
+        make one for every request: it knows nothing of roles that change later. `adds_to`: the
+        collection that documents are added to where none is named."""
+        if (scope, adds_to) == (self.scope, self._adds_to):
+            return self
+        view = Library.__new__(Library)
+        view._look(self._opened, scope, adds_to)
+        view._opened_here = False
+        return view
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start.
 
-        Answers that are being made in other threads are broken off with LibraryClosed."""
-        self._underway.close(_FAREWELL)
-        self.overviews.stop()
-        self.models.close()
-        self._warming.wait()
-        super().close()
+        Answers that are being made in other threads are broken off with LibraryClosed. Only the
+        view that opened the data directory closes it; others have nothing to let go of."""
+        if self._opened_here:
+            self._opened.close()
 
     def __enter__(self) -> Library:
         return self
@@ -496,7 +477,7 @@ class Library(DocumentLibrary):
     ) -> HybridRetriever:
         """What finds passages, for any LangChain chain; the ranker puts `rerank` of them in order,
         None: as set."""
-        return self._questioner.retriever(k, documents, kind, rerank)
+        return self._questioner.retriever(k, self.scope, documents, kind, rerank)
 
     def search(
         self,
@@ -507,7 +488,7 @@ class Library(DocumentLibrary):
     ) -> list[Passage]:
         """The k best passages for a query. Raises QuestionError."""
         with self._underway.using():
-            return self._questioner.search(query, k, documents, retriever)
+            return self._questioner.search(query, self.scope, k, documents, retriever)
 
     def entitle(self, conversation_id: str) -> None:
         """Give a conversation that goes by its first question a title, if the app's own writer
@@ -541,19 +522,26 @@ class Library(DocumentLibrary):
 
         A question that leans on the `turns` before it is made standalone first. The answer is to be
         in `language` (its English name); empty: in the question's.
-        Raises QuestionError, or SettingsError for a generator that makes no sense."""
+        Raises QuestionError, QuotaReached, or SettingsError for a generator that makes no sense."""
+        if self.scope.subject:
+            self.access.quotas.check_question(self.scope.subject)
+            self._log(Action.ASK, detail=question)
         stop = cancelled or threading.Event()
         manner = AskOptions(generator, language, caution, top_k)
-        made = self._questioner.ask(question, documents, stop, manner, turns)
+        made = self._questioner.ask(question, self.scope, documents, stop, manner, turns)
         return self._underway.events(made, stop)
+
+    def empty_deleted(self) -> None:
+        """Remove what is in collections that were deleted; nobody sees it any more."""
+        self._opened.empty_deleted()
 
     # Models
 
     def warm(self, after: float = 0.0) -> None:
         """Start to load the models in the background, after so many seconds."""
-        self._warming.start(after)
+        self._opened.warming.start(after)
 
     @property
     def warm_state(self) -> str:
         """One of "cold", "warming" and "ready", or a sentence that says what failed."""
-        return self._warming.state
+        return self._opened.warming.state

@@ -7,13 +7,22 @@ from __future__ import annotations
 import os
 import re
 import sys
-from ipaddress import ip_network
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_app.errors import SettingsError
@@ -23,6 +32,7 @@ _DEPENDENCIES = {
     "HF_HUB_OFFLINE": "1",  # no look-up of a newer model
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "ANONYMIZED_TELEMETRY": "False",  # Chroma
+    "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime, which recognises text, reports to its maker else
     "LANGSMITH_TRACING": "false",  # LangChain would send questions and documents to a server
     "LANGCHAIN_TRACING_V2": "false",
     "LANGSMITH_TRACING_V2": "false",
@@ -37,6 +47,7 @@ _NAMES = {
     "allowed_hosts": re.compile(rf"{_HOST}|[0-9a-fA-F:.]+", re.ASCII),
     "frame_ancestors": re.compile(rf"https?://{_HOST}(:\d+)?", re.ASCII),
 }
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
 
 
 def quiet_dependencies() -> None:
@@ -50,14 +61,79 @@ def quiet_dependencies() -> None:
     modules.setdefault("openvino_telemetry", None)
 
 
+def app_version() -> str:
+    """Which version of the app this is; "0" where it runs without having been installed."""
+    try:
+        return version("rag-app")
+    except PackageNotFoundError:
+        return "0"
+
+
+# What a child process is given of the environment, by name: never a key, whatever it is called.
+_EVERY_CHILD = (
+    # where programs, libraries and folders are
+    *("PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH"),
+    *("TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"),
+    # languages and clocks
+    *("LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC"),
+    *("LC_TIME", "TZ", "TZDIR"),
+    # how much of the processor
+    *("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
+    "MALLOC_ARENA_MAX",
+    # how Python itself starts
+    *("PYTHONHOME", "PYTHONPATH", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"),
+    *("PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE"),
+    # without which no program starts on Windows
+    *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA"),
+    *("LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "NUMBER_OF_PROCESSORS"),
+    "PROCESSOR_ARCHITECTURE",
+)
+# How the hub of models and package registries are reached from here, for who fetches from them.
+_ONLINE_CHILD = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("HF_ENDPOINT", "HF_HUB_ETAG_TIMEOUT", "HF_HUB_DOWNLOAD_TIMEOUT"),
+)
+_PIPS_OWN = "PIP_"  # how a person has set pip up: PIP_INDEX_URL, PIP_CERT …
+
+
+def child_environment(**changed: str) -> dict[str, str]:
+    """The environment of a child process: what it needs to start, and `changed`."""
+    return {**_of_the_environment(_EVERY_CHILD), **_DEPENDENCIES, **changed}
+
+
 def online_environment() -> dict[str, str]:
     """The environment of a child process that may fetch a model."""
-    changed = {
-        "HF_HUB_OFFLINE": "0",
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    }
-    return {**os.environ, **changed}
+    return child_environment(
+        **_of_the_environment(_ONLINE_CHILD),
+        HF_HUB_OFFLINE="0",
+        HF_HUB_DISABLE_XET="1",
+        HF_HUB_DISABLE_PROGRESS_BARS="1",
+    )
+
+
+def pip_environment() -> dict[str, str]:
+    """The environment of pip, which has to find the registry that a person has set it up with."""
+    set_up = [name for name in os.environ if name.startswith(_PIPS_OWN)]
+    return child_environment(**_of_the_environment((*_ONLINE_CHILD, *set_up)))
+
+
+def _of_the_environment(names: Iterable[str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def server_environment(sign_in: str) -> dict[str, str]:
+    """The environment of the process that serves the page.
+
+    Where a proxy says who asks, its own address counts: uvicorn, which reads this, would put one
+    in its place that a header names."""
+    return {**os.environ, **({"FORWARDED_ALLOW_IPS": ""} if sign_in == "headers" else {})}
+
+
+def knows_its_callers() -> bool:
+    """Whether this process was started with that environment."""
+    return os.environ.get("FORWARDED_ALLOW_IPS") == ""
 
 
 # Addresses of servers that language models answer at. Only what every parser of addresses reads
@@ -67,6 +143,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _PORTS = {"http": 80, "https": 443}
+_METADATA = "/.well-known/openid-configuration"
+_PROVIDER = ("oidc_url", "oidc_client", "oidc_secret")  # what sign-in by a provider needs of it
+_SECRET_CHARACTERS = 32  # at least, in a secret that signs
 
 
 def checked_url(text: str) -> str:
@@ -88,6 +167,21 @@ def origin_of(url: str) -> str:
     """The server that an address names, whatever the path: scheme, host and port."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
+
+
+def _variables(names: Sequence[str]) -> str:
+    """Settings as the environment calls them."""
+    return " and ".join(f"RAG_APP_{name.upper()}" for name in names)
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether an address is one that other computers cannot reach; no address is all of them."""
+    if address == "localhost":
+        return True
+    try:
+        return ip_address((address or "").strip("[]")).is_loopback
+    except ValueError:
+        return False  # a name
 
 
 def _default_data_dir() -> Path:
@@ -204,9 +298,72 @@ class Settings(BaseSettings):
         description="sites that may show the page in a frame of theirs, such as "
         "https://intranet.example.org; separated by commas; empty: none",
     )
+    upload_mb: int = Field(
+        512,
+        ge=1,
+        description="most that files on their way from browsers may have in memory, of all "
+        "sessions together, in MiB; while the page takes them over, as much again is needed",
+    )
     metrics: bool = Field(
         False, description="whether /_stcore/metrics tells everybody what the server holds"
     )
+    api: bool = Field(False, description="whether programs with a key may ask, see docs/api.md")
+    sign_in: Literal["none", "oidc", "headers"] = Field(
+        "none",
+        description="how people sign in: `none`, `oidc` (a provider that speaks OpenID Connect), "
+        "`headers` (a proxy in front of the app signs them in)",
+    )
+    open_to_all: bool = Field(
+        False,
+        description="whether everybody may reach the page without signing in; only together with "
+        "`RAG_APP_SIGN_IN=none` written out",
+    )
+    public_url: str = Field(
+        "", description="where browsers reach the page, such as https://documents.example.org"
+    )
+    oidc_url: str = Field("", description="address of the provider: its issuer, or its metadata")
+    oidc_issuer: str = Field(
+        "",
+        description="what the provider calls itself in its tokens; empty: `RAG_APP_OIDC_URL`",
+    )
+    oidc_client: str = Field("", description="what the provider calls the app (client id)")
+    oidc_secret: SecretStr | None = Field(
+        None, description="the app's secret at the provider; never shown, logged or stored"
+    )
+    oidc_scopes: str = Field(
+        "openid email profile", description="what the provider is asked for, separated by spaces"
+    )
+    groups_claim: str = Field(
+        "groups", description="claim of the provider's tokens that names a person's groups"
+    )
+    cookie_secret: SecretStr | None = Field(
+        None,
+        description="signs the cookies of who signed in; the same for all processes that serve one "
+        "page; empty: one is made and kept in the data directory",
+    )
+    user_header: str = Field(
+        "X-Forwarded-User", description="header in which the proxy says who asks"
+    )
+    email_header: str = Field(
+        "X-Forwarded-Email", description="header with their e-mail address; empty: none"
+    )
+    groups_header: str = Field(
+        "X-Forwarded-Groups",
+        description="header with their groups, separated by commas; empty: none",
+    )
+    proxies: str = Field(
+        "127.0.0.1",
+        description="addresses or networks of the proxies that are believed; separated by commas",
+    )
+    administrators: str = Field(
+        "",
+        description="subjects or e-mail addresses of those who manage people, where people sign "
+        "in; separated by commas; empty: whoever signs in first",
+    )
+    audit_questions: bool = Field(
+        False, description="whether the log of who did what holds the words of questions"
+    )
+    audit_days: int = Field(365, ge=1, description="days that entries of that log are kept")
     threads: int = Field(0, ge=0, description="CPU threads for the models; 0: all cores")
     writer: str = Field(
         "default",
@@ -218,15 +375,16 @@ class Settings(BaseSettings):
         description="where that model is kept, shared by every checkout",
     )
 
-    @field_validator("own_networks")
+    @field_validator("own_networks", "proxies")
     @classmethod
-    def _are_networks(cls, given: str) -> str:
+    def _are_networks(cls, given: str, field: ValidationInfo) -> str:
         for one in given.split(","):
-            if one.strip():
-                ip_network(one.strip(), strict=False)
+            network = ip_network(one.strip(), strict=False) if one.strip() else None
+            if network and not network.prefixlen and field.field_name == "proxies":
+                raise ValueError(f"{network} is everybody")
         return given
 
-    @field_validator("chat_key_url", "chat_servers")
+    @field_validator("chat_key_url", "chat_servers", "public_url", "oidc_url", "oidc_issuer")
     @classmethod
     def _are_addresses(cls, given: str, field: ValidationInfo) -> str:
         listed = given.split(",") if field.field_name == "chat_servers" else [given]
@@ -235,6 +393,21 @@ class Settings(BaseSettings):
         except SettingsError as error:
             raise ValueError(str(error).rstrip(".")) from error
 
+    @field_validator("public_url")
+    @classmethod
+    def _as_browsers_write_it(cls, given: str) -> str:
+        scheme, rest, place = given.partition("://")
+        name, slash, path = place.partition("/")
+        plain = name.lower().removesuffix(f":{_PORTS.get(scheme.lower(), 0)}")
+        return f"{scheme.lower()}{rest}{plain}{slash}{path}"
+
+    @field_validator("user_header", "email_header", "groups_header")
+    @classmethod
+    def _is_header(cls, given: str, field: ValidationInfo) -> str:
+        if not (_HEADER.fullmatch(given) or (not given and field.field_name != "user_header")):
+            raise ValueError("it is no name of a header")
+        return given
+
     @field_validator("allowed_hosts", "frame_ancestors")
     @classmethod
     def _are_names(cls, given: str, field: ValidationInfo) -> str:
@@ -242,6 +415,29 @@ class Settings(BaseSettings):
             if one and not _NAMES[field.field_name or ""].fullmatch(one):
                 raise ValueError(f"{one} is not written like the example in docs/settings.md")
         return given
+
+    @model_validator(mode="after")
+    def _people_can_sign_in(self) -> Settings:
+        """Raises SettingsError where what is set does not go together."""
+        given = [name for name in _PROVIDER if getattr(self, name)]
+        if self.sign_in != "oidc" and given:
+            raise SettingsError(
+                f"{_variables(given)} belongs to RAG_APP_SIGN_IN=oidc, and that is "
+                f"{self.sign_in}: set it to oidc, or leave the rest out."
+            )
+        missing = [name for name in (*_PROVIDER, "public_url") if not getattr(self, name)]
+        if self.sign_in == "oidc" and missing:
+            raise SettingsError(
+                f"RAG_APP_SIGN_IN=oidc needs {_variables(missing)} as well: docs/server.md says "
+                "what each of them is."
+            )
+        secret = self.cookie_secret.get_secret_value() if self.cookie_secret else ""
+        if 0 < len(secret) < _SECRET_CHARACTERS:
+            raise SettingsError(
+                f"RAG_APP_COOKIE_SECRET must have {_SECRET_CHARACTERS} characters at least: make "
+                "one with `openssl rand -hex 32`."
+            )
+        return self
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
@@ -271,6 +467,32 @@ class Settings(BaseSettings):
     def shared_servers(self) -> tuple[str, ...]:
         """Addresses of the servers that anybody who reaches the page may choose."""
         return tuple(filter(None, self.chat_servers.split(",")))
+
+    @property
+    def named_administrators(self) -> frozenset[str]:
+        """Subjects and e-mail addresses of those who manage people."""
+        return frozenset(filter(None, (one.strip() for one in self.administrators.split(","))))
+
+    @property
+    def metadata_url(self) -> str:
+        """Where the provider that signs people in describes itself."""
+        return self.oidc_url.removesuffix(_METADATA) + _METADATA
+
+    @property
+    def issuer(self) -> str:
+        """What that provider calls itself, without a slash at its end."""
+        return self.oidc_issuer or self.oidc_url.removesuffix(_METADATA)
+
+    def exposed_on(self, address: str | None) -> str:
+        """Why the page may not be served on an address (None: on all there are); empty: it may."""
+        wanted = self.open_to_all and "sign_in" in self.model_fields_set
+        if self.sign_in != "none" or wanted or is_loopback(address):
+            return ""
+        return (
+            f"Nobody signs in, and everybody who reaches {address or 'this computer'} could read "
+            "and delete everything. Set RAG_APP_SIGN_IN to oidc or headers (docs/server.md); or, "
+            "if they all may, set both RAG_APP_SIGN_IN=none and RAG_APP_OPEN_TO_ALL=yes."
+        )
 
     @property
     def models_folder(self) -> Path:

@@ -1,7 +1,7 @@
 """The nouns of the app, frozen.
 
-Everything else imports this module and it imports nothing of ours, so that where a text came from
-(document, page, offsets) is carried by types from the first line of data flow to the last."""
+Everything else imports this module and it imports nothing of ours but `scope`, so that where a text
+came from (document, page, offsets) is carried by types from the first line of data to the last."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+
+from rag_app.scope import HOME
 
 
 class Status(StrEnum):
@@ -307,7 +309,8 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One uploaded file; `id` is the SHA-256 of its bytes, in hex."""
+    """One uploaded file; `id` is a hash of its bytes, in hex, and of its collection where that is
+    not `HOME`: the same file in two collections is two documents."""
 
     id: str
     name: str  # as the user called it: shown, never used as a path
@@ -322,6 +325,7 @@ class Document:
     error: str | None = None
     error_code: str | None = None  # RagAppError.code of the reason, e.g. "password_needed"
     language: str = ""  # most of it is in, ISO 639-1; empty: not known
+    collection: str = HOME  # whose it is
 
 
 UNREAD = (Status.RECEIVED, Status.READ)

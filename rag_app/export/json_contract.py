@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rag_app.access.keys import KeyInfo
+from rag_app.access.nouns import Collection, Grant, PeopleGroup, Person
 from rag_app.answering.span_model import PassageSpans
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
@@ -17,14 +20,21 @@ from rag_app.types import (
     Answer,
     Citation,
     Computation,
+    Delta,
     Document,
+    Event,
+    Finished,
     Passage,
     Report,
     RowsUsed,
     SetAside,
+    Sources,
     Status,
     Watched,
 )
+
+if TYPE_CHECKING:
+    from rag_app.storage.backup import Manifest
 
 _LOWEST = -1_000.0  # a log-probability that JSON can hold
 
@@ -131,6 +141,20 @@ def set_aside_json(one: SetAside) -> dict[str, Any]:
     return {"document_id": one.document_id, "name": one.name}
 
 
+def backup_json(manifest: Manifest, file: Path, folder: Path) -> dict[str, Any]:
+    """A backup that was made of a data directory, or restored into it."""
+    return {
+        "file": str(file),
+        "data_dir": str(folder),
+        "size": file.stat().st_size,
+        "created_at": manifest.created_at,
+        "app_version": manifest.app_version,
+        "documents": manifest.documents,
+        "conversations": manifest.conversations,
+        "lost": list(manifest.lost.values()),
+    }
+
+
 def passage_json(passage: Passage) -> dict[str, Any]:
     """A passage as the contract has it."""
     chunk = passage.chunk
@@ -203,6 +227,17 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     }
 
 
+def event_json(event: Event) -> tuple[str, dict[str, Any]]:
+    """An event of an answer that is being made: what it is called, and what it says."""
+    match event:
+        case Sources(passages):
+            return "sources", {"passages": [passage_json(passage) for passage in passages]}
+        case Delta(text):
+            return "delta", {"text": text}
+        case Finished(answer):
+            return "finished", answer_json(answer)
+
+
 def span_json(asked: dict[str, Any], found: PassageSpans, confidence: float) -> dict[str, Any]:
     """The best span of a text as the contract has it; scores are log-probabilities.
 
@@ -220,3 +255,36 @@ def print_json(value: Any) -> None:
     """One line on standard output, at once: whoever reads it waits for it."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
     sys.stdout.flush()
+
+
+# People, and what they may
+
+
+def person_json(person: Person) -> dict[str, Any]:
+    """Somebody who has signed in once."""
+    return asdict(person)
+
+
+def group_json(group: PeopleGroup) -> dict[str, Any]:
+    """A group, and by subject who is in it."""
+    return {
+        "id": group.id,
+        "name": group.name,
+        "claim": group.claim,
+        "members": sorted(group.members),
+        "by_sign_in": sorted(group.by_claim),
+    }
+
+
+def collection_json(collection: Collection, grants: Sequence[Grant]) -> dict[str, Any]:
+    """A collection, and who was given which role in it."""
+    given = [
+        {"kind": grant.to.kind.value, "id": grant.to.id, "role": grant.role.name.lower()}
+        for grant in grants
+    ]
+    return asdict(collection) | {"grants": given}
+
+
+def key_json(key: KeyInfo) -> dict[str, Any]:
+    """A key without its secret."""
+    return asdict(key)

@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_app.errors import DocumentError, UnsupportedFormat
+from rag_app.ingestion.turns import place
 from rag_app.reading import detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Cancelled
-from rag_app.reading.unpacking import left_inside
+from rag_app.reading.unpacking import TOO_LARGE, TOO_MANY, left_inside
+from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name
 from rag_app.storage.provenance import Inside
@@ -27,7 +29,8 @@ from rag_app.types import Added, Document, Part, Reading, Status
 
 # A received file becomes a document: its identity, its name, and what came before it.
 #
-# The same bytes are the same document, whoever brings them and under whatever name.
+# In one collection the same bytes are the same document, whoever brings them and under whatever
+# name.
 
 
 class Intake:
@@ -41,27 +44,39 @@ class Intake:
         incoming: Incoming,
         shown: str,
         suffix: str,
+        collection: str,
         *,
         handed_in: bool = True,
         inside: Inside | None = None,
+        added_by: str = "",
     ) -> Added:
-        """Keep a file as a document, or say which document it is already.
+        """Keep a file as a document of a collection, or say which of its documents it is already.
 
         It was `handed_in` by a person, came out of another, lies in a watched folder, or was set
-        aside: then nobody claims it until one of the others brings it and its name."""
-        for known in self._store.documents([incoming.sha256]):
+        aside: then nobody claims it until one of the others brings it and its name. It waits for
+        its turn with what is `added_by` the same person."""
+        for known in self._store.documents(WORKER, [incoming.content_id]):
             return self._known(known, incoming, shown, handed_in, inside)
-        name = free_name(shown, self._store.queue.taken_names(shown, split_name(shown)[0]))
+        taken = self._store.queue.taken_names(shown, split_name(shown)[0], collection)
+        name = free_name(shown, taken)
         self._originals.keep(incoming, suffix)
+        now = datetime.now(UTC)
         document = Document(
-            id=incoming.sha256,
+            id=incoming.content_id,
             name=name,
             suffix=suffix,
             size=incoming.size,
             status=Status.RECEIVED,
-            added_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            added_at=now.isoformat(timespec="microseconds"),
+            collection=collection,
         )
-        self._store.add_document(document, handed_in=handed_in, inside=inside)
+        self._store.add_document(
+            document,
+            handed_in=handed_in,
+            inside=inside,
+            added_by=added_by,
+            place=place(now.timestamp(), incoming.size),
+        )
         warning = f"You already have another document called “{shown}”; this one is now “{name}”."
         return Added(document, warnings=(warning,) if name != shown else ())
 
@@ -74,7 +89,7 @@ class Intake:
         inside: Inside | None,
     ) -> Added:
         self._store.queue.name_unclaimed(known.id, shown)
-        known = self._store.document(known.id)
+        known = self._store.document(known.id, WORKER)
         if inside:
             self._store.queue.add_part(inside, known.id)
         elif handed_in:
@@ -85,7 +100,7 @@ class Intake:
         if lost or tried_again:
             self._originals.keep(incoming, known.suffix)
             self._store.set_status(known.id, Status.RECEIVED)
-            return Added(self._store.document(known.id))
+            return Added(self._store.document(known.id, WORKER))
         self._store.queue.came_again(known.id, shown)
         return Added(known, True, (f"Already in your library as “{known.name}”.",))
 
@@ -95,6 +110,23 @@ _FILE = re.compile(r"\d{1,9}")
 _SELF = "the archive itself again"
 _NO_READER = "of a kind that cannot be read"
 _ODD = "empty, damaged or over a limit"
+
+
+@dataclasses.dataclass
+class _Room:
+    """What may still come out of a file."""
+
+    parts: int
+    size: int  # in bytes
+
+    def take(self, size: int) -> str:
+        """Why there is no room for another part of so many bytes; empty if it has been given."""
+        if self.parts < 1:
+            return TOO_MANY
+        if size > self.size:
+            return TOO_LARGE
+        self.parts, self.size = self.parts - 1, self.size - size
+        return ""
 
 
 class Parts:
@@ -113,6 +145,7 @@ class Parts:
         self._store, self._originals, self._intake = store, originals, intake
         self._taking_in, self._limits, self._max_nesting = taking_in, limits, max_nesting
         self._folder = folder
+        self._counting = threading.Lock()  # held while what comes out of one document is taken in
         shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
 
     @contextmanager
@@ -140,46 +173,58 @@ class Parts:
         """Make documents of what was unpacked; the reading then says what stayed inside.
 
         Raises Cancelled, or DiskFull; doing it again is doing it once."""
+        with _alone(self._counting, cancelled):
+            return self._take_in(document, reading, limits, cancelled)
+
+    def _take_in(
+        self, document: Document, reading: Reading, limits: Limits, cancelled: threading.Event
+    ) -> Reading:
+        # Counted anew: more may have come out of what it is in while it was unpacked.
+        before = self._store.queue.room(document.id)
+        room = _Room(
+            self._limits.parts_left - before.parts, self._limits.unpacked_left - before.size
+        )
         circle = {document.id, *self._store.queue.containers(document.id)}
         left: dict[str, list[str]] = {}
         for part in reading.parts:
             try:
-                received, suffix = self._received(Path(limits.parts_folder), part)
+                received, suffix = self._received(document, Path(limits.parts_folder), part)
             except UnsupportedFormat:
                 left.setdefault(_NO_READER, []).append(part.name)
                 continue
             except DocumentError:
                 left.setdefault(_ODD, []).append(part.name)
                 continue
-            if received.sha256 in circle:
-                left.setdefault(_SELF, []).append(part.name)
+            if refused := _SELF if received.content_id in circle else room.take(received.size):
+                left.setdefault(refused, []).append(part.name)
                 continue
-            with self._alone(cancelled):
+            with _alone(self._taking_in, cancelled):
                 shown = inside_name(document.name, part.name)
                 inside = Inside(document.id, part.name)
-                self._intake.accept(received, shown, suffix, inside=inside)
+                self._intake.accept(received, shown, suffix, document.collection, inside=inside)
         said = [left_inside(names, reason) for reason, names in left.items()]
         return dataclasses.replace(reading, warnings=(*reading.warnings, *said))
 
-    def _received(self, scratch: Path, part: Part) -> tuple[Incoming, str]:
-        """A file that was unpacked, and its format. Raises DocumentError."""
+    def _received(self, document: Document, scratch: Path, part: Part) -> tuple[Incoming, str]:
+        """A file that was unpacked from a document, and its format. Raises DocumentError."""
         path = scratch / part.file
         # The child has read somebody else's file: what it says is not believed.
         if not _FILE.fullmatch(part.file) or path.is_symlink() or not path.is_file():
             raise UnsupportedFormat("This part was not unpacked.")
         name = re.split(r"[\\/]", part.name)[-1]
         suffix = detect(path, name)
-        return self._originals.adopt(name, path), suffix
+        return self._originals.adopt(name, path, document.collection), suffix
 
-    @contextmanager
-    def _alone(self, cancelled: threading.Event) -> Iterator[None]:
-        """One at a time takes files in; who removes the document waits for us, so give way."""
-        while not self._taking_in.acquire(timeout=_POLL):
-            if cancelled.is_set():
-                raise Cancelled
-        try:
-            if cancelled.is_set():
-                raise Cancelled
-            yield
-        finally:
-            self._taking_in.release()
+
+@contextmanager
+def _alone(lock: threading.Lock, cancelled: threading.Event) -> Iterator[None]:
+    """One at a time; who removes the document waits for us, so give way. Raises Cancelled."""
+    while not lock.acquire(timeout=_POLL):
+        if cancelled.is_set():
+            raise Cancelled
+    try:
+        if cancelled.is_set():
+            raise Cancelled
+        yield
+    finally:
+        lock.release()

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rag_app.errors import UnknownDocument
+from rag_app.ingestion.turns import Turns
+from rag_app.scope import WORKER, Scope
 from rag_app.storage import Store
-from rag_app.storage.queue import PAUSED
+from rag_app.storage.queue import PAUSED, Waiting
 from rag_app.supervision import surviving
 from rag_app.types import Document, Progress, Status
 
@@ -32,12 +34,23 @@ STAGES: dict[Status, str] = {
 _UNREAD = (STAGES[Status.RECEIVED], STAGES[Status.READ])
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Work of a kind that one thread does: on documents in one of `statuses`, and of no more bytes
+    than `largest` (None: of any size)."""
+
+    statuses: tuple[Status, ...]
+    largest: int | None = None
+    turns: Turns = field(default_factory=Turns)
+
+
 @dataclass
 class RunningJob:
     """What one thread is doing now."""
 
     document_id: str
     stage: str
+    collection: str
     cancelled: threading.Event = field(default_factory=threading.Event)
     began: float = field(default_factory=time.monotonic)
     done: int = 0
@@ -60,7 +73,7 @@ class RunningJob:
 
 
 class JobQueue:
-    """Gives out documents to work on, first come first, each to one thread at a time."""
+    """Gives out documents to work on, to people in turns, each to one thread at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -161,35 +174,39 @@ class JobQueue:
 
         False if it has been read already."""
         with self.hold(document_id):
-            return bool(self._store.queue.cancel(document_id, _CANCELLED, CANCELLED))
+            return bool(self._store.queue.cancel(document_id, WORKER, _CANCELLED, CANCELLED))
 
-    def cancel_all(self) -> int:
-        """Read none of the documents that wait or are being read. Returns how many."""
+    def cancel_all(self, scope: Scope) -> int:
+        """Read none of a scope's documents that wait or are being read. Returns how many."""
         with self._changed:
             self._letting_go += 1
-            for task in self._reading():
+            for task in self._reading(scope):
                 task.cancelled.set()
-            self._changed.wait_for(lambda: not self._reading())
+            self._changed.wait_for(lambda: not self._reading(scope))
         try:
-            return self._store.queue.cancel(None, _CANCELLED, CANCELLED)
+            return self._store.queue.cancel(None, scope, _CANCELLED, CANCELLED)
         finally:
             with self._changed:
                 self._letting_go -= 1
                 self._changed.notify_all()
 
-    def _reading(self) -> list[RunningJob]:
-        return [t for t in self._tasks.values() if t.stage in _UNREAD]
+    def _reading(self, scope: Scope) -> list[RunningJob]:
+        tasks = self._tasks.values()
+        return [t for t in tasks if t.stage in _UNREAD and scope.sees(t.collection)]
 
-    def progress(self, documents: Iterable[Document] | None = None) -> dict[str, Progress]:
-        """By document id: what is being worked on or waits for it.
+    def progress(
+        self, scope: Scope, documents: Iterable[Document] | None = None
+    ) -> dict[str, Progress]:
+        """By document id: what is being worked on or waits for it, of what a scope sees.
 
         Of these documents alone, as they were when they were listed, or of all."""
         with self._changed:
             running = {task.document_id: task.progress() for task in self._tasks.values()}
             if documents is None:
-                waiting = self._store.queue.waiting([*self._to_do])
+                waiting = self._store.queue.waiting([*self._to_do], scope)
             else:
-                waiting = [(d.id, d.pages) for d in documents if d.status in self._to_do]
+                given = [d for d in documents if scope.sees(d.collection)]
+                waiting = [(d.id, d.pages) for d in given if d.status in self._to_do]
             given_up = set(self._given_up)
         return {
             id_: running.get(id_) or Progress(id_, "waiting", 0, pages)
@@ -213,37 +230,50 @@ class JobQueue:
         with self._changed:
             return self._changed.wait_for(finished, timeout)
 
-    def pick(
-        self, statuses: tuple[Status, ...], pause: float
-    ) -> tuple[Document, RunningJob] | None:
-        """The next document in one of `statuses`, after a pause; None when stopping."""
+    def pick(self, lane: Lane, pause: float) -> tuple[Document, RunningJob] | None:
+        """The next document of a lane, after a pause; None when stopping."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, pause or 0)
             while not self._stopping:
                 document = None
                 with surviving(log, "could not look for work") as attempt:
-                    document = self._next(statuses)
+                    document = self._next(lane)
                 if attempt.failed:
                     self._changed.wait(_PAUSE)
                     continue
                 if document:
-                    task = RunningJob(document.id, STAGES[document.status])
+                    task = RunningJob(document.id, STAGES[document.status], document.collection)
                     self._tasks[document.id] = task
                     return document, task
                 self._troubles.pop(threading.get_ident(), None)
                 self._changed.wait()
         return None
 
-    def _next(self, statuses: tuple[Status, ...]) -> Document | None:
-        """The first document that may be worked on now."""
-        if self._paused or (self._letting_go and Status.RECEIVED in statuses):
+    def overtaken(self, lane: Lane, document_id: str) -> bool:
+        """Whether the turn of a document that is being worked on is another's now.
+
+        Who gives it back after a step finds it again where that left it."""
+        with self._changed:
+            first = self._first(lane, but=document_id)
+        return first is not None and first.document_id != document_id
+
+    def _next(self, lane: Lane) -> Document | None:
+        """The document that may be worked on now, if there is one."""
+        if self._paused or (self._letting_go and Status.RECEIVED in lane.statuses):
             return None
-        wanted = [status for status in statuses if status in self._to_do]
-        found = self._store.queue.next(wanted, [*self._tasks, *self._held, *self._given_up])
+        first = self._first(lane)
         try:
-            document = self._store.document(found) if found else None
+            document = self._store.document(first.document_id, WORKER) if first else None
         except UnknownDocument:  # removed since
-            return self._next(statuses)
-        if document and document.status not in wanted:  # somebody else moved it on since
-            return self._next(statuses)
+            return self._next(lane)
+        if document and document.status not in lane.statuses:  # somebody else moved it on since
+            return self._next(lane)
+        if first:
+            lane.turns.take(first)
         return document
+
+    def _first(self, lane: Lane, but: str = "") -> Waiting | None:
+        """Whose turn it is of those that nobody works on, and of one that somebody does."""
+        wanted = [status for status in lane.statuses if status in self._to_do]
+        taken = {*self._tasks, *self._held, *self._given_up} - {but}
+        return lane.turns.choose(self._store.queue.first_of_each(wanted, taken, lane.largest))

@@ -40,9 +40,14 @@ class Recognition:
         self._sandbox.close()
 
     def work(
-        self, document: Document, report: Callable[[int, int], None], cancelled: threading.Event
+        self,
+        document: Document,
+        report: Callable[[int, int], None],
+        cancelled: threading.Event,
+        overtaken: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Recognise pages until all are done, or so many that they are to be indexed first.
+        """Recognise pages until all are done, or so many that they are to be indexed first, or
+        until it is the turn of another document.
 
         Raises Cancelled soon after the event is set."""
         blank = not self._scans.has_text(document.id)
@@ -54,7 +59,7 @@ class Recognition:
             self._scans.leave(document.id, _SWITCHED_OFF, conclude)
             return
         try:
-            self._pages(document, report, cancelled, conclude)
+            self._pages(document, report, cancelled, overtaken, conclude)
         except ModelUnavailable as error:
             self._scans.leave(document.id, str(error), conclude)
         finally:
@@ -66,6 +71,7 @@ class Recognition:
         document: Document,
         report: Callable[[int, int], None],
         cancelled: threading.Event,
+        overtaken: Callable[[], bool],
         conclude: Callable[[Sequence[Scan]], Conclusion],
     ) -> None:
         scans = self._scans.of(document.id)
@@ -84,7 +90,7 @@ class Recognition:
             index = bool(recognised.words) and _is_step(found, written)
             self._scans.save(document.id, scan.page, recognised, trouble, conclude, index=index)
             report(done, len(scans))
-            if index:
+            if index or (done < len(scans) and overtaken()):
                 return
 
     def _page(self, path: Path, number: int, cancelled: threading.Event) -> tuple[Recognised, str]:

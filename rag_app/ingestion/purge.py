@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 
+from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.storage.queue import UNCLEANED
 from rag_app.storage.vectors import VectorIndex
@@ -81,7 +82,7 @@ class Cleaner:
         removed = self._store.queue.marked(UNCLEANED)
         began = time.monotonic()
         self._store.shred()
-        ids = [document.id for document in self._store.documents()]
+        ids = [document.id for document in self._store.documents(WORKER)]
         if self._vectors.compact(ids, self._stopping):
             self._took = time.monotonic() - began
             self._store.queue.unmark(UNCLEANED, removed)

@@ -25,7 +25,9 @@ from rag_app.ingestion.worker import Ingestion
 from rag_app.reading import LOCKABLE, detect
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
+from rag_app.reading.workspace import FOLDER
 from rag_app.retrieval.embedding import Embedder
+from rag_app.scope import HOME, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
 from rag_app.storage.originals import Originals, Reserve, display_name
@@ -80,9 +82,11 @@ class DocumentService:
         self._adding, self._adding_again = threading.Lock(), threading.Lock()
         self._intake = Intake(stock.store, stock.originals)
         limits = Limits.from_settings(settings)
-        self._reader = Sandbox(limits)
+        workspaces = settings.folder / FOLDER
+        # Of files of any size, and of small ones.
+        self._readers = Sandbox(limits, workspaces), Sandbox(limits, workspaces)
         self._recognition = Recognition(
-            stock.store.scans, Sandbox(limits), stock.readable, settings
+            stock.store.scans, Sandbox(limits, workspaces), stock.readable, settings
         )
         parts = Parts(
             stock.store,
@@ -97,7 +101,7 @@ class DocumentService:
             stock.store,
             stock.vectors,
             stock.embedder,
-            self._reader,
+            *self._readers,
             stock.readable,
             settings.chunk_tokens,
             parts,
@@ -125,7 +129,8 @@ class DocumentService:
         self.watching.stop()
         self.ingestion.stop()
         self.cleaner.stop()
-        self._reader.close()
+        for reader in self._readers:
+            reader.close()
         self._recognition.close()
 
     def _step_done(self) -> None:
@@ -134,9 +139,18 @@ class DocumentService:
 
     # In
 
-    def add(self, name: str, data: bytes | Path, *, password: str | None, replace: bool) -> Added:
+    def add(
+        self,
+        name: str,
+        data: bytes | Path,
+        collection: str,
+        *,
+        password: str | None = None,
+        replace: bool = False,
+        added_by: str = "",
+    ) -> Added:
         """Keep a file, see `Library.add`."""
-        added, older, suffix = self._take(display_name(name), data)
+        added, older, suffix = self._take(display_name(name), data, collection, added_by=added_by)
         if replace and older and not added.duplicate and older.id != added.document.id:
             added = Added(self.replace(older.id, added.document.id))
         if password and suffix in LOCKABLE and not added.duplicate:
@@ -145,21 +159,28 @@ class DocumentService:
         return added
 
     def _take(
-        self, shown: str, data: bytes | Path, handed_in: bool = True
+        self,
+        shown: str,
+        data: bytes | Path,
+        collection: str,
+        handed_in: bool = True,
+        added_by: str = "",
     ) -> tuple[Added, Document | None, str]:
         """What became of a file, the document that had its name before, and its format."""
-        incoming = self._originals.receive(shown, data)
+        incoming = self._originals.receive(shown, data, collection)
         try:
             suffix = detect(incoming.path, shown)
             with self._adding:
-                older = self._store.document_named(shown)
-                added = self._intake.accept(incoming, shown, suffix, handed_in=handed_in)
+                older = self._store.named(shown, readers_of(collection))
+                added = self._intake.accept(
+                    incoming, shown, suffix, collection, handed_in=handed_in, added_by=added_by
+                )
         finally:
             incoming.path.unlink(missing_ok=True)
         return added, older, suffix
 
     def _take_watched(self, name: str, path: Path) -> Added:
-        added, _, _ = self._take(display_name(name), path, handed_in=False)
+        added, _, _ = self._take(display_name(name), path, HOME, handed_in=False)
         self.ingestion.wake()
         return added
 
@@ -168,7 +189,7 @@ class DocumentService:
     def set_aside(self) -> list[SetAside]:
         """Files that can be added again, see `Library.set_aside`."""
         found = self._originals.set_aside()
-        there = self._store.documents([one.document_id for one in found]) if found else []
+        there = self._store.documents(WORKER, [one.document_id for one in found]) if found else []
         known = {document.id for document in there}
         return [one for one in found if one.document_id not in known]
 
@@ -191,7 +212,7 @@ class DocumentService:
         with self._adding:
             incoming = self._originals.taken_back(one)
             suffix = detect(incoming.path, one.name)
-            added = self._intake.accept(incoming, one.name, suffix, handed_in=False)
+            added = self._intake.accept(incoming, one.name, suffix, HOME, handed_in=False)
             incoming.path.unlink(missing_ok=True)  # the library had it already
         return added
 
@@ -202,7 +223,7 @@ class DocumentService:
 
     def unlock(self, document_id: str, password: str) -> None:
         """Open an encrypted document, see `Library.unlock`."""
-        document = self._store.document(document_id)
+        document = self._store.document(document_id, WORKER)
         with self.ingestion.hold(document_id):
             self._viewer.unlock(
                 self._stock.original(document),
@@ -217,7 +238,7 @@ class DocumentService:
         except RagAppError as error:
             with self.ingestion.hold(document.id):
                 self._store.set_failed(document.id, str(error), error.code)
-        return self._store.document(document.id)
+        return self._store.document(document.id, WORKER)
 
     # Work
 
@@ -227,7 +248,7 @@ class DocumentService:
         self._checked.wait(timeout)
         self.ingestion.wait(ids, timeout)
         self._carry_out_replacements()
-        return self._store.documents(ids)
+        return self._store.documents(WORKER, ids)
 
     def retry(self, document_id: str) -> None:
         """Work on a document again from the start."""
@@ -248,10 +269,10 @@ class DocumentService:
 
     def replace(self, older_id: str, newer_id: str) -> Document:
         """Let a document take the name of an older one, see `Library.replace`."""
-        self._store.document(older_id)
+        self._store.document(older_id, WORKER)
         self._store.want_replacement(newer_id, older_id)
         self._carry_out_replacements()
-        return self._store.document(newer_id)
+        return self._store.document(newer_id, WORKER)
 
     def _carry_out_replacements(self) -> None:
         for newer, older in self._store.replacements():
@@ -262,9 +283,9 @@ class DocumentService:
 
     def to_replace(self, document_id: str) -> list[Document]:
         """What goes with a document if it is removed now, see `Library.to_replace`."""
-        if self._store.document(document_id).status is Status.FAILED:
+        if self._store.document(document_id, WORKER).status is Status.FAILED:
             return []
-        return self._store.documents(self._store.queue.to_replace(document_id))
+        return self._store.documents(WORKER, self._store.queue.to_replace(document_id))
 
     def remove(self, document_id: str) -> None:
         """Forget a document, see `Library.remove`."""
@@ -285,16 +306,18 @@ class DocumentService:
                     with contextlib.suppress(DiskFull):  # removed it is
                         self._store.database.cut_log()
 
-    def remove_all(self) -> None:
-        """Forget every document."""
-        for document in self._store.documents():
+    def remove_all(self, scope: Scope) -> None:
+        """Forget every document of a scope that owns them."""
+        for document in self._store.documents(scope):
+            if not scope.may(Role.OWNER, document.collection):
+                continue
             with contextlib.suppress(UnknownDocument):  # gone with the file it was unpacked from
                 self.remove(document.id)
 
     def _withdraw(self, document_id: str) -> None:
         """Remove a document, and what it was still to replace, even if it cannot be read."""
         with self._adding:
-            self._store.document(document_id)
+            self._store.document(document_id, WORKER)
             self._forget(document_id, *self._store.queue.to_replace(document_id))
 
     def _sweep_away(self) -> None:
@@ -311,7 +334,7 @@ class DocumentService:
         self._originals.sweep()
         # A disk that takes no folder, say: they lie where they lay, and the library opens.
         with surviving(log, "what the library does not know could not be set aside"):
-            if self._originals.sort_out({d.id for d in self._store.documents()}):
+            if self._originals.sort_out({d.id for d in self._store.documents(WORKER)}):
                 self._store.queue.mark(UNCLEANED, 1)  # their vectors are nobody's
         self._carry_out_replacements()
 
@@ -319,7 +342,7 @@ class DocumentService:
         """Have vectors that are missing made again. Opening a million of them takes seconds."""
         # Chroma raises what its parts raise; words answer, and work goes on.
         with surviving(log, "the vectors could not be counted"):
-            embedded = [d for d in self._store.documents() if d.status in EMBEDDED]
+            embedded = [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
             if self._stock.vectors.count() < sum(d.chunks for d in embedded):
                 log.warning("the vectors are incomplete and are being made again")
                 for document in embedded:
@@ -334,10 +357,19 @@ _CHANGED = "This page has changed since you added it last; the version of then i
 
 
 class WebDocuments:
-    """Fetches pages and hands them in."""
+    """Fetches pages and hands them in. Who is given this may add to the collection; `collection`
+    names it, and raises what is said of somebody who may not."""
 
-    def __init__(self, store: Store, keeping: DocumentService, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        keeping: DocumentService,
+        settings: Settings,
+        scope: Scope,
+        collection: Callable[[str], str],
+    ) -> None:
         self._store, self._keeping, self._settings = store, keeping, settings
+        self._scope, self._collection = scope, collection
 
     def add(
         self,
@@ -346,14 +378,19 @@ class WebDocuments:
         replace: bool = False,
         told: Callable[[int, int], object] | None = None,
         cancelled: threading.Event | None = None,
+        collection: str = "",
+        added_by: str = "",
     ) -> Added:
         """Fetch the page or file at an address, keep it, and begin to work on it.
 
         With `replace`, the version that was fetched earlier gives way. `told` hears of bytes that
-        came, of how many (0: not known). Raises DocumentError."""
+        came, of how many (0: not known). `added_by`: see `Library.add`. Raises DocumentError, or
+        NotAllowed, see `Library.add`."""
+        into = self._collection(collection)
         page = fetch(address, FetchRequest.from_settings(self._settings, told, cancelled))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        added = self._keeping.add(page.name, page.data, password=None, replace=False)
+        by = self._scope.subject or added_by
+        added = self._keeping.add(page.name, page.data, into, added_by=by)
         self._store.fetched.note(added.document.id, Origin(page.asked, page.address, now))
         earlier = self.earlier(added.document.id)
         if added.duplicate or earlier is None:
@@ -364,9 +401,11 @@ class WebDocuments:
 
     def origins(self, document_ids: Iterable[str]) -> dict[str, Origin]:
         """Where those of these documents came from that were fetched, by id."""
-        return self._store.fetched.all(document_ids)
+        return self._store.fetched.all(document_ids, self._scope)
 
     def earlier(self, document_id: str) -> Document | None:
-        """The version of a page that was fetched before this one, if it is still there."""
+        """The version of a page that was fetched before this one, if it is still there. Raises
+        UnknownDocument."""
+        self._store.document(document_id, self._scope)
         older = self._store.fetched.earlier(document_id)
-        return next(iter(self._store.documents([older])), None) if older else None
+        return next(iter(self._store.documents(self._scope, [older])), None) if older else None

@@ -12,7 +12,6 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 
 import httpcore
 import httpx
@@ -21,7 +20,7 @@ from rag_app.errors import LimitReached, PageRefused, SiteSilent, UnsupportedFor
 from rag_app.ingestion import web_address as web
 from rag_app.ingestion.web_address import Clock, PublicNetwork, Resolve, look_up, site
 from rag_app.reading.web import decode_html
-from rag_app.settings import Settings
+from rag_app.settings import Settings, app_version
 
 # One request to one site, within limits on time and on bytes as they are unpacked.
 #
@@ -135,11 +134,7 @@ def _tls(url: httpx.URL) -> ssl.SSLContext | None:
 
 
 def _user_agent() -> bytes:
-    try:
-        number = version("rag-app")
-    except PackageNotFoundError:
-        number = "0"
-    return f"rag-app/{number} (one page, because a person asked for it)".encode()
+    return f"rag-app/{app_version()} (one page, because a person asked for it)".encode()
 
 
 def _taken(url: httpx.URL, response: httpcore.Response, wish: FetchRequest) -> SiteResponse:

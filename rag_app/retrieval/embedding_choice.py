@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.errors import SettingsError
+from rag_app.errors import NotAllowed, SettingsError
 from rag_app.models.download import Fetch, arrived, discard, folder_of, hub_download
 from rag_app.retrieval.reindexing import Reindexing
 from rag_app.storage.preferences import PreferenceFile
@@ -41,6 +42,13 @@ class EmbeddingChoice:
         self._reindexing, self._preferences, self._models = reindexing, preferences, models
         self._fetching = threading.Lock()
         self._fetch: Fetch | None = None
+        self._may_choose = True
+
+    def to_look_at(self) -> EmbeddingChoice:
+        """The same, for somebody who may not choose: what finds by meaning is one for all."""
+        shown = copy(self)
+        shown._may_choose = False
+        return shown
 
     @property
     def choice(self) -> str:
@@ -70,7 +78,8 @@ class EmbeddingChoice:
     def choose(self, choice: str) -> None:
         """Let a model take over in the background, now and at every start; others answer till then.
 
-        Raises ModelUnavailable, or SettingsError where the settings choose."""
+        Raises ModelUnavailable, or SettingsError where the settings choose, or NotAllowed."""
+        self._check_allowed()
         if self.fixed:
             raise SettingsError(
                 "The model is set by RAG_APP_EMBEDDING. Remove that setting, then choose here."
@@ -83,6 +92,7 @@ class EmbeddingChoice:
 
     def forget(self) -> None:
         """Back to the built-in model, where the settings do not choose another one."""
+        self._check_allowed()
         if not self.fixed:
             self._reindexing.choose(ENGLISH)
 
@@ -104,7 +114,8 @@ class EmbeddingChoice:
         return self._fetch
 
     def fetch(self) -> Fetch:
-        """Download it, or go on with that, and choose it when it is here."""
+        """Download it, or go on with that, and choose it when it is here. Raises NotAllowed."""
+        self._check_allowed()
         with self._fetching:
             if self._fetch is None or not self._fetch.running:
                 self._fetch = Fetch(
@@ -115,7 +126,8 @@ class EmbeddingChoice:
             return self._fetch
 
     def fetch_again(self) -> Fetch:
-        """Download it anew: what is here of it is damaged."""
+        """Download it anew: what is here of it is damaged. Raises NotAllowed."""
+        self._check_allowed()
         if self._fetch is None or not self._fetch.running:
             discard(MANY.name, self._models)
         return self.fetch()
@@ -130,13 +142,21 @@ class EmbeddingChoice:
     def worth_a_hint(self, documents: Sequence[Document]) -> bool:
         """Whether a person should hear that another model can be chosen, who has not yet."""
         busy = self.fixed or self.under_way or (self._fetch is not None and self._fetch.running)
-        if busy or not self.english or not mostly_foreign(documents):
+        if busy or not self._may_choose or not self.english or not mostly_foreign(documents):
             return False
         return not self._preferences.read().languages_settled
 
     def settle(self) -> None:
         """Do not bring the languages of the documents up again."""
+        self._check_allowed()
         self._preferences.change(languages_settled=True)
+
+    def _check_allowed(self) -> None:
+        if not self._may_choose:
+            raise NotAllowed(
+                "Which model finds by meaning is one choice for everybody. "
+                "Ask whoever runs this app to make it."
+            )
 
 
 def mostly_foreign(documents: Sequence[Document]) -> bool:

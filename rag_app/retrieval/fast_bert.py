@@ -1,4 +1,4 @@
-"""A BERT's forward pass on a CPU, from weights that transformers loaded.
+"""A BERT's forward pass on a CPU, from its weights, whoever loaded them.
 
 The same numbers with fewer passes over memory: one product instead of three for queries, keys and
 values; weights laid out once as oneDNN wants them; bias, GELU and residual inside the product; the
@@ -6,7 +6,7 @@ attention below. Measured in benchmarks/LOG.md. Knows nothing of texts or tokeni
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,19 +61,31 @@ class FastBert:
     Keeps nothing of the model but its weights; a change of theirs does not show here."""
 
     def __init__(self, bert: Any) -> None:
-        import torch
+        self._lay_out(bert.state_dict(), bert.config)
 
-        config = bert.config
+    @classmethod
+    def from_weights(cls, weights: Mapping[str, Tensor], config: Any) -> FastBert:
+        """Of weights by the names that a `BertModel` gives them, and what its `config` says.
+
+        That needs nothing of transformers, which takes seconds to import."""
+        made = cls.__new__(cls)
+        made._lay_out(weights, config)
+        return made
+
+    def _lay_out(self, weights: Mapping[str, Tensor], config: Any) -> None:
         if config.hidden_act != "gelu":
             raise ValueError(f"a BERT with {config.hidden_act} is not made for this")
         self._heads, self._width = config.num_attention_heads, config.hidden_size
-        with torch.no_grad():
-            tables = bert.embeddings
-            self._words = tables.word_embeddings.weight.detach()
-            self._places = tables.position_embeddings.weight.detach()
-            self._kinds = tables.token_type_embeddings.weight.detach()
-            self._norm = _Norm(tables.LayerNorm)
-            self._layers = [_Layer(layer) for layer in bert.encoder.layer]
+        tables = _Part(weights, "embeddings.", config.layer_norm_eps)
+        self._words = tables.weight("word_embeddings")
+        self._places = tables.weight("position_embeddings")
+        self._kinds = tables.weight("token_type_embeddings")
+        self._norm = tables.norm("LayerNorm")
+        head = self._width // self._heads
+        self._layers = [
+            _Layer(_Part(weights, f"encoder.layer.{number}.", config.layer_norm_eps), head)
+            for number in range(config.num_hidden_layers)
+        ]
 
     def __call__(self, ids: Tensor, mask: Tensor, kinds: Tensor | None = None) -> Tensor:
         """(texts, length) each -> (texts, length, width). `mask` is 0 where padding stands."""
@@ -96,32 +108,55 @@ class FastBert:
         return whole
 
 
-class _Layer:
-    """The weights of one layer."""
+class _Part:
+    """The weights whose names begin alike."""
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, weights: Mapping[str, Tensor], prefix: str, eps: float) -> None:
+        self._weights, self._prefix, self._eps = weights, prefix, eps
+
+    def weight(self, name: str) -> Tensor:
+        """A table or the factors of a product."""
+        return self._weights[f"{self._prefix}{name}.weight"].detach()
+
+    def bias(self, name: str) -> Tensor:
+        """What a product adds."""
+        return self._weights[f"{self._prefix}{name}.bias"].detach()
+
+    def norm(self, name: str) -> _Norm:
+        """A layer normalisation."""
+        return _Norm(self.weight(name), self.bias(name), self._eps)
+
+    def linear(self, name: str) -> _Linear:
+        """A product."""
+        return _Linear(self.weight(name), self.bias(name))
+
+
+class _Layer:
+    """The weights of one layer; `head` is the width of an attention head."""
+
+    def __init__(self, part: _Part, head: int) -> None:
         import torch
 
-        self_attention, attended = layer.attention.self, layer.attention.output
-        parts = [self_attention.query, self_attention.key, self_attention.value]
-        weights, biases = [p.weight.float() for p in parts], [p.bias.float() for p in parts]
+        names = [f"attention.self.{name}" for name in ("query", "key", "value")]
+        dtype = part.weight(names[0]).dtype
+        weights = [part.weight(name).float() for name in names]
+        biases = [part.bias(name).float() for name in names]
         # Scores are divided by this; done to the weights, it costs nothing.
-        scale = float(self_attention.attention_head_size) ** -0.5
+        scale = float(head) ** -0.5
         weights[0], biases[0] = weights[0] * scale, biases[0] * scale
-        dtype = parts[0].weight.dtype
         self.three = _Linear(torch.cat(weights).to(dtype), torch.cat(biases).to(dtype))
-        self.seen = _Linear(attended.dense.weight, attended.dense.bias)
-        self.seen_norm = _Norm(attended.LayerNorm)
-        self.inner = _Linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias)
-        self.outer = _Linear(layer.output.dense.weight, layer.output.dense.bias)
-        self.outer_norm = _Norm(layer.output.LayerNorm)
+        self.seen = part.linear("attention.output.dense")
+        self.seen_norm = part.norm("attention.output.LayerNorm")
+        self.inner = part.linear("intermediate.dense")
+        self.outer = part.linear("output.dense")
+        self.outer_norm = part.norm("output.LayerNorm")
 
 
 class _Norm:
     """A layer normalisation."""
 
-    def __init__(self, norm: Any) -> None:
-        self._weight, self._bias, self._eps = norm.weight.detach(), norm.bias.detach(), norm.eps
+    def __init__(self, weight: Tensor, bias: Tensor, eps: float) -> None:
+        self._weight, self._bias, self._eps = weight, bias, eps
 
     def __call__(self, given: Tensor) -> Tensor:
         from torch.nn.functional import layer_norm
@@ -133,7 +168,7 @@ class _Linear:
     """A product with weights, by oneDNN with the weights in its own layout where that is there."""
 
     def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self._weight, self._bias = weight.detach().contiguous(), bias.detach()
+        self._weight, self._bias = weight.contiguous(), bias
         self._product = _onednn(self._weight)
         if self._product is not None:
             self._weight = self._product.packed(self._weight)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_app.retrieval.embedding import Embedder
+from rag_app.scope import Scope
 from rag_app.storage.vectors import VectorIndex
 
 
@@ -103,22 +104,31 @@ class LiveVectors:
         self._live = live
 
     def upsert(
-        self, document_id: str, ids: Sequence[str], vectors: Sequence[Sequence[float]]
+        self,
+        document_id: str,
+        ids: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        collection: str,
     ) -> None:
-        """Write vectors; writing twice is writing once."""
+        """Write vectors of a document of a collection; writing twice is writing once."""
         with self._live.using() as pair:
             if isinstance(vectors, _MadeVectors) and vectors.by is not pair:
                 vectors = pair.embedder.embed_documents(list(vectors.texts))
-            pair.vectors.upsert(document_id, ids, list(vectors))
+            pair.vectors.upsert(document_id, ids, list(vectors), collection)
 
     def search(
-        self, vector: Sequence[float], k: int, documents: Sequence[str] | None = None
+        self,
+        vector: Sequence[float],
+        k: int,
+        scope: Scope,
+        documents: Sequence[str] | None = None,
     ) -> list[tuple[str, float]]:
-        """The k nearest chunk ids with their cosine similarity, best first."""
+        """The k nearest chunk ids with their cosine similarity, best first: of what the scope
+        sees, and of these documents if they are given."""
         with self._live.using() as pair:
             if isinstance(vector, _MadeVectors) and vector.by is not pair:
                 vector = pair.embedder.embed_query(vector.texts[0])
-            return pair.vectors.search(list(vector), k, documents)
+            return pair.vectors.search(list(vector), k, scope, documents)
 
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""

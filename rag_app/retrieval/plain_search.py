@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rag_app.retrieval.retriever import query_words
-from rag_app.storage.database import Database
+from rag_app.scope import Scope
 from rag_app.storage.full_text import WordHit, WordSearch
 from rag_app.text.highlighting import merge_spans
 from rag_app.text.scripts import RUN, SIGNS, UNSPACED
@@ -61,10 +61,10 @@ class TextMatches:
 
 
 class PlainSearch:
-    """Finds words in the documents of a library."""
+    """Finds words in the documents of a library that a scope sees."""
 
-    def __init__(self, database: Database) -> None:
-        self._words = WordSearch(database)
+    def __init__(self, words: WordSearch, scope: Scope) -> None:
+        self._words, self._scope = words, scope
 
     def find(self, query: str, documents: Sequence[str] | None = None) -> TextMatches:
         """Where the words of a query stand; in `documents` only if they are given."""
@@ -73,10 +73,10 @@ class PlainSearch:
         terms = [*phrases, *(word for word in telling if _plain(word).strip() not in quoted)]
         if not terms or documents == ():
             return TextMatches()
-        hits = _exact(self._words.hits(terms, documents, MOST), phrases)
+        hits = _exact(self._words.hits(terms, self._scope, documents, MOST), phrases)
         loose = not hits and not phrases and len(terms) > 1
         if loose:
-            hits = self._words.hits(terms, documents, MOST, any_of_them=True)
+            hits = self._words.hits(terms, self._scope, documents, MOST, any_of_them=True)
         groups: dict[str, list[str]] = {}
         for hit in hits:
             groups.setdefault(hit.document_id, []).append(hit.id)
@@ -89,7 +89,7 @@ class PlainSearch:
 
     def places(self, found: TextMatches, ids: Sequence[str]) -> list[Hit]:
         """The sentences of these chunks that hold the words, in the order of `ids`."""
-        forms = self._words.forms(found.terms, ids)
+        forms = self._words.forms(found.terms, self._scope, ids)
         asked = frozenset(found.terms)
         return [_place(forms[one][0], forms[one][1] | asked) for one in ids if one in forms]
 

@@ -19,6 +19,7 @@ from rag_app.retrieval.dual_encoder import TunedQuestions
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.live_index import Live, ModelIndex
 from rag_app.retrieval.sentence_models import embedder_of
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.chroma import ChromaVectors
@@ -44,7 +45,7 @@ class CatchingUp:
 
     def documents(self) -> list[Document]:
         """What there is to be embedded."""
-        return [d for d in self._store.documents() if d.status in EMBEDDED]
+        return [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
 
     def lacks_nothing(self, pair: ModelIndex) -> bool:
         """Whether a model has a vector for every passage."""
@@ -66,10 +67,12 @@ class CatchingUp:
             if self._stopped():
                 return False
             step = missing[first : first + _TEXTS_PER_STEP]
-            pair.vectors.upsert(document.id, [one.chunk.id for one in step], placing.embed(step))
+            pair.vectors.upsert(
+                document.id, [c.chunk.id for c in step], placing.embed(step), document.collection
+            )
             self.done += len(step)
             try:
-                now = self._store.document(document.id)
+                now = self._store.document(document.id, WORKER)
             except UnknownDocument:  # removed while its passages were being embedded
                 pair.vectors.delete(document.id)
                 return True
@@ -257,7 +260,7 @@ class Reindexing:
 
     def _first(self, choice: str) -> tuple[str, str]:
         """What answers before anything was written down: what there is can be of ours only."""
-        if any(document.chunks for document in self._store.documents()):
+        if any(document.chunks for document in self._store.documents(WORKER)):
             return "", self._models.built_in.fingerprint
         return choice, ""
 
@@ -343,4 +346,4 @@ class Reindexing:
         return self._stop.is_set() or self._changed.is_set()
 
     def _under_way(self) -> set[str]:
-        return {d.id for d in self._store.documents() if d.status is Status.SEARCHABLE}
+        return {d.id for d in self._store.documents(WORKER) if d.status is Status.SEARCHABLE}

@@ -30,6 +30,7 @@ from rag_app.retrieval.ranking import (
     shares,
     together,
 )
+from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.text.languages import is_english
@@ -52,13 +53,15 @@ Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
 
 
 class HybridRetriever(BaseRetriever):
-    """Finds passages in the store and the vectors, in `documents` only if those are given."""
+    """Finds passages in the store and the vectors, of what the scope sees; in `documents` only if
+    those are given."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
 
     store: Store
     vectors: VectorIndex
     embedder: Embedder
+    scope: Scope
     kind: RetrieverKind = RetrieverKind.HYBRID
     k: int = 8
     candidates: int = 60
@@ -73,11 +76,14 @@ class HybridRetriever(BaseRetriever):
         Raises ModelUnavailable if only meaning may be searched and the model is not there."""
         if self.documents == () or self.k < 1:
             return []
-        documents = self.store.documents()
+        documents = self.store.documents(self.scope)
         named = self._named(question, documents)
         large = sum(document.chunks for document in documents) > _LARGE
-        meaning, words = self._pools(question, self._scopes(named), large)
-        chunks = self.store.chunks([*{**meaning.scores, **words.scores}])
+        meaning, words = self._pools(question, self._choices(named), large)
+        names = {d.id: d.name for d in documents}
+        found = self.store.chunks([*{**meaning.scores, **words.scores}])
+        # Of a document that was added while we searched nothing is known: whose it is, neither.
+        chunks = {id_: chunk for id_, chunk in found.items() if chunk.document_id in names}
         pages = self._figures(question, chunks.values())
         known = not self.embedder.english or is_english(question)
         weight = WORDS if known else WORDS_ABROAD
@@ -85,13 +91,12 @@ class HybridRetriever(BaseRetriever):
             meaning, words, named, pages, weight, self._pairs(question, chunks)
         )
         best = ranked(list(chunks.values()), evidence.score, self.unread.k)
-        names = {d.id: d.name for d in documents}
         shared = chances([score for _, score in best])
-        found = [
-            Passage(chunk, names.get(chunk.document_id, ""), chance)
+        passages = [
+            Passage(chunk, names[chunk.document_id], chance)
             for (chunk, _), chance in zip(best, shared, strict=True)
         ]
-        return self.read([question], found)
+        return self.read([question], passages)
 
     @property
     def unread(self) -> HybridRetriever:
@@ -117,12 +122,12 @@ class HybridRetriever(BaseRetriever):
         """How well the question names each of the documents that may be searched."""
         if self.kind is not RetrieverKind.HYBRID:
             return {}
-        names = (self.catalogue or Catalogue(self.store)).names(documents)
+        names = (self.catalogue or Catalogue(self.store)).names(documents, self.scope)
         prior = names.prior(question)
         chosen = prior.keys() if self.documents is None else {*self.documents}
         return {d: p for d, p in prior.items() if d in chosen}
 
-    def _scopes(self, named: Mapping[str, float]) -> list[tuple[str, ...] | None]:
+    def _choices(self, named: Mapping[str, float]) -> list[tuple[str, ...] | None]:
         """What is searched: all that may be, and the documents that are named, by themselves."""
         enough = max(_WELL_NAMED, max(named.values(), default=0.0) / 2)
         well = sorted((d for d, p in named.items() if p >= enough), key=lambda d: (-named[d], d))
@@ -131,34 +136,35 @@ class HybridRetriever(BaseRetriever):
         return [self.documents, tuple(well[:_MOST_NAMED])]
 
     def _pools(
-        self, question: str, scopes: Sequence[tuple[str, ...] | None], large: bool
+        self, question: str, choices: Sequence[tuple[str, ...] | None], large: bool
     ) -> tuple[Pool, Pool]:
         """What is found by meaning and by words, looked for side by side."""
         if self.kind is RetrieverKind.DENSE:
-            return self._by_meaning(question, scopes), Pool()
+            return self._by_meaning(question, choices), Pool()
         if self.kind is RetrieverKind.BM25:
-            return Pool(), self._by_words(question, scopes)
-        parts = [scopes] if large else [[scope] for scope in scopes]
+            return Pool(), self._by_words(question, choices)
+        parts = [choices] if large else [[choice] for choice in choices]
         words = [_BESIDE.submit(self._by_words, question, part) for part in parts]
         try:
-            meaning = self._by_meaning(question, scopes)
+            meaning = self._by_meaning(question, choices)
         except ModelUnavailable:  # words are better than nothing
             meaning = Pool()
         return meaning, _joined([found.result() for found in words])
 
-    def _by_meaning(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
+    def _by_meaning(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         vector = self.embedder.embed_query(question)
-        found = [self.vectors.search(vector, self.candidates, scope) for scope in scopes]
+        scope = self.store.reach.widest(self.scope)
+        found = [self.vectors.search(vector, self.candidates, scope, one) for one in choices]
         return _joined([Pool.of(one, self.candidates) for one in found])
 
-    def _by_words(self, question: str, scopes: Sequence[tuple[str, ...] | None]) -> Pool:
+    def _by_words(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         words, phrases = query_words(question)
         endings = not is_english(question)
-        wide = self.candidates if len(scopes) == 1 else _WIDE * self.candidates
-        found = self.store.search_words(words, phrases, wide, scopes[0], endings)
+        wide = self.candidates if len(choices) == 1 else _WIDE * self.candidates
+        found = self.store.search_words(words, phrases, wide, self.scope, choices[0], endings)
         kept = found[: self.candidates]
-        if len(scopes) > 1:  # in a large library: a search of its own takes as long again
-            chosen = of_documents(scopes[1] or ())
+        if len(choices) > 1:  # in a large library: a search of its own takes as long again
+            chosen = of_documents(choices[1] or ())
             kept += [one for one in found if chosen(one[0])][: self.candidates]
         return Pool(dict(kept), found[-1][1] if len(found) >= wide else 0.0)
 

@@ -117,7 +117,7 @@ def embedder_of(choice: str, models: Path, threads: int, set_so: bool = False) -
     return embedder
 
 
-class FolderEmbedder(SentenceEmbedder):
+class FolderEmbedder(SentenceEmbedder["SentenceTransformer"]):
     """A model of sentence-transformers in a folder."""
 
     mend = "Check RAG_APP_EMBEDDING."
@@ -194,6 +194,12 @@ class FolderEmbedder(SentenceEmbedder):
         made: SentenceTransformer = model.eval()
         encode(made, made.tokenizer(["A trial."])["input_ids"], 16)
         return made
+
+    def encode(
+        self, model: SentenceTransformer, tokens: Sequence[list[int]], length: int
+    ) -> list[list[float]]:
+        """Vectors of texts padded to `length` tokens, by whatever the model is made of."""
+        return encode(model, tokens, length)
 
     def prefixes(self, model: SentenceTransformer) -> tuple[str, str]:
         """(of questions, of passages): the first that is not empty of those meant for a side."""

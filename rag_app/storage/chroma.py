@@ -14,12 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.errors import DiskFull
+from rag_app.scope import Scope, readers_of
 from rag_app.storage.vectors import (
+    FEW,
+    FEW_COLLECTIONS,
     LARGEST,
-    SmallDocuments,
+    LARGEST_COLLECTION,
+    ExactIndex,
+    Found,
     among,
+    loaded,
+    metadata_of,
     nearest,
     vectors_of,
+    where,
 )
 
 if TYPE_CHECKING:
@@ -121,38 +129,78 @@ class ChromaVectors:
         self._inside, self._exchanging = 0, False
         self._one_by_one = threading.Lock()  # writers
         self._blanked = False
-        self._small = SmallDocuments()
+        self._documents = ExactIndex(LARGEST, FEW)
+        self._collections = ExactIndex(LARGEST_COLLECTION, FEW_COLLECTIONS)
         self._written: set[str] | None = None  # documents that changed while a copy is made
         self._client: Client | None = None
         self._name = f"{_PREFIX}{fingerprint}"
         self._collection: Collection | None = None
 
     def upsert(
-        self, document_id: str, ids: Sequence[str], vectors: Sequence[Sequence[float]]
+        self,
+        document_id: str,
+        ids: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        collection: str,
     ) -> None:
-        """Write vectors; writing twice is writing once."""
+        """Write vectors of a document of a collection; writing twice is writing once."""
+        self._write(document_id, ids, vectors, [metadata_of(document_id, collection)] * len(ids))
+        self._collections.grown(collection)
+
+    def _write(
+        self,
+        document_id: str,
+        ids: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        metadatas: Sequence[Any],
+    ) -> None:
         with self._writing(document_id) as collection:
             for first in range(0, len(ids), _WRITE_BATCH):
-                part = list(ids[first : first + _WRITE_BATCH])
+                part = slice(first, first + _WRITE_BATCH)
                 collection.upsert(
-                    ids=part,
-                    embeddings=list(vectors[first : first + _WRITE_BATCH]),
-                    metadatas=[{"document": document_id}] * len(part),
+                    ids=list(ids[part]),
+                    embeddings=list(vectors[part]),
+                    metadatas=list(metadatas[part]),
                 )
 
     def search(
-        self, vector: Sequence[float], k: int, documents: Sequence[str] | None = None
+        self,
+        vector: Sequence[float],
+        k: int,
+        scope: Scope,
+        documents: Sequence[str] | None = None,
     ) -> list[tuple[str, float]]:
-        """The k nearest chunk ids with their cosine similarity, best first."""
+        """The k nearest chunk ids with their cosine similarity, best first: of what the scope
+        sees, and of these documents if they are given."""
         with self._using() as collection:
-            if documents is not None:
-                exact = self._small.search(
-                    vector, k, documents, lambda one: vectors_of(collection, one, LARGEST + 1)
-                )
-                if exact is not None:
-                    return exact
-                return among(collection, vector, k, set(documents))
-            return nearest(collection, vector, k)
+            if documents is None and scope.everything:
+                return nearest(collection, vector, k)
+            sees = scope.everything or scope.collections
+            if not sees or (documents is not None and not documents):
+                return []
+            exact = self._exact(collection, vector, k, scope, documents)
+            if exact is not None:
+                return exact
+            return among(collection, vector, k, scope, documents)
+
+    def _exact(
+        self,
+        chroma: Collection,
+        vector: Sequence[float],
+        k: int,
+        scope: Scope,
+        documents: Sequence[str] | None,
+    ) -> Found | None:
+        """The same by comparing with every vector; None where there are too many."""
+        if documents is None:
+            return self._collections.search(
+                *(vector, k, scope, scope.collections),
+                lambda one: loaded(chroma, where(readers_of(one)), LARGEST_COLLECTION + 1),
+            )
+        return self._documents.search(
+            *(vector, k, scope, documents),
+            lambda one: loaded(chroma, {"document": one}, LARGEST + 1),
+        )
 
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""
@@ -162,13 +210,14 @@ class ChromaVectors:
     def vectors(self, document_id: str) -> dict[str, list[float]]:
         """The vectors of a document's chunks, by chunk id."""
         with self._using() as collection:
-            ids, embeddings = vectors_of(collection, document_id)
+            ids, embeddings, _ = vectors_of(collection, {"document": document_id})
         return {i: list(map(float, v)) for i, v in zip(ids, embeddings, strict=True)}
 
     def delete(self, document_id: str) -> None:
         """Forget a document."""
         with self._writing(document_id) as collection:
             collection.delete(where={"document": document_id})
+        self._collections.shrunk(document_id)
 
     def count(self) -> int:
         """How many vectors there are."""
@@ -191,8 +240,8 @@ class ChromaVectors:
                 if stop.is_set():
                     return False
                 with self._using() as collection:
-                    found = vectors_of(collection, document_id)
-                fresh.upsert(document_id, *found)
+                    found = vectors_of(collection, {"document": document_id})
+                fresh._write(document_id, *found)
             self._exchange(fresh)
         finally:
             self._written = None
@@ -208,7 +257,7 @@ class ChromaVectors:
             collection = self._open()
             for document_id in self._written or ():
                 fresh.delete(document_id)
-                fresh.upsert(document_id, *vectors_of(collection, document_id))
+                fresh._write(document_id, *vectors_of(collection, {"document": document_id}))
             fresh.close()
             self.close()
             spent = self._folder.with_name(f"{self._folder.name}{SPENT}")
@@ -244,7 +293,7 @@ class ChromaVectors:
                 yield collection
                 if not self._blanked:
                     self._blanked = blank_unused(self._folder)
-                self._small.forget(document_id)
+                self._documents.forget(document_id)
             except (ChromaError, OSError, RuntimeError) as error:
                 if not _is_full(self._folder):
                     raise

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rag_app.errors import UnknownDocument
+from rag_app.scope import Scope
 from rag_app.storage.database import Database
 from rag_app.storage.scans import expect
+from rag_app.storage.scoping import Reach
 from rag_app.storage.tables import StoredTable, Tables, save_tables
 from rag_app.storage.words import RankedWords, searched
 from rag_app.types import Chunk, Heading, Page, Reading, Status
@@ -40,7 +42,8 @@ class Contents:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._read, self._write = database.read, database.write
-        self._ranked = RankedWords(database)
+        self.reach = Reach(database)
+        self._ranked = RankedWords(database, self.reach)
         self.tables = Tables(database)
 
     # Pages
@@ -173,11 +176,13 @@ class Contents:
         words: Sequence[str],
         phrases: Sequence[str],
         limit: int,
+        scope: Scope,
         documents: Sequence[str] | None = None,
         endings: bool = False,
     ) -> list[tuple[str, float]]:
         """(chunk id, BM25 score) of chunks that hold any of `words`, or else all `phrases`.
 
-        Best first. The words are data: nothing in them is query syntax. `endings`: words of Latin
-        script may go on otherwise than they do here; words of other scripts always may."""
-        return self._ranked.search(words, phrases, limit, documents, endings)
+        Best first; of what the scope sees, and of these documents if they are given. The words are
+        data: nothing in them is query syntax. `endings`: words of Latin script may go on otherwise
+        than they do here; words of other scripts always may."""
+        return self._ranked.search(words, phrases, limit, scope, documents, endings)

@@ -16,7 +16,10 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
+from rag_app.errors import UnknownConversation
+from rag_app.scope import Scope
 from rag_app.storage.database import Database
+from rag_app.storage.scoping import seen
 from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
 from rag_app.types import (
@@ -213,14 +216,6 @@ def exchange_of(row: tuple[object, ...]) -> Exchange:
     )
 
 
-def place(db: sqlite3.Connection, exchange_id: str) -> tuple[str, int]:
-    """(its conversation, its place in it); ("", 0) of an exchange that is not there any more."""
-    row = db.execute(
-        "SELECT conversation_id, ordinal FROM exchanges WHERE id = ?", (exchange_id,)
-    ).fetchone()
-    return (str(row[0]), int(row[1])) if row else ("", 0)
-
-
 def copy(db: sqlite3.Connection, exchange_id: str, conversation_id: str) -> None:
     """An exchange once more, in another conversation; what was thought of it stays behind."""
     new_id = secrets.token_hex(8)
@@ -250,43 +245,77 @@ class Conversation:
     changed_at: str
 
 
-class Conversations:
-    """Every method is one transaction."""
+class Changes:
+    """When conversations and exchanges changed last, by a clock that starts with the program."""
 
-    def __init__(self, database: Database) -> None:
-        self._read, self._write = database.read, database.write
-        self._changes: dict[str, int] = {}
+    def __init__(self) -> None:
+        self._at: dict[tuple[str, str], int] = {}  # by owner and id
         self._clock = count(1)
+
+    def last(self, owner: str, id_: str) -> int:
+        """A larger number after every change; 0: none since the program began."""
+        return self._at.get((owner, id_), 0)
+
+    def note(self, owner: str, *ids: str) -> None:
+        """These have changed."""
+        self._at |= dict.fromkeys(((owner, id_) for id_ in ids), next(self._clock))
+
+
+_SHOWN = "c.id, c.title, c.started_at, c.changed_at"  # of a conversation
+_MINE = "conversation_id IN (SELECT id FROM conversations WHERE owner = ?)"
+
+
+class Conversations:
+    """One person's conversations, as they may see them now. Every method is one transaction.
+
+    Nobody else's can be found, read or changed: they are as if they were not there. What an answer
+    says of a document that its owner may not see any more is left out; it is there again once they
+    may. The `WORKER` does nothing here but `forget`, in everybody's."""
+
+    def __init__(self, database: Database, scope: Scope, changes: Changes | None = None) -> None:
+        self._database, self._scope, self._owner = database, scope, scope.subject
+        self._read, self._write = database.read, database.write
+        self._log = Changes() if changes is None else changes
+
+    def seen_by(self, scope: Scope) -> Conversations:
+        """Those of somebody else, in the same file."""
+        return Conversations(self._database, scope, self._log)
 
     def changes(self, id_: str) -> int:
         """Of a conversation or an exchange: a larger number after every change of it.
 
         Who shows it sees when to look again. It begins at 0 with the program."""
-        return self._changes.get(id_, 0)
+        return self._log.last(self._owner, id_)
 
     def start(self, question: str) -> str:
         """Begin a conversation, titled by its first question; its id."""
         conversation_id, now = secrets.token_hex(8), _now()
         with self._write() as db:
             db.execute(
-                "INSERT INTO conversations VALUES (?, ?, ?, ?)",
-                (conversation_id, title_of(question), now, now),
+                "INSERT INTO conversations (id, title, started_at, changed_at, owner) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (conversation_id, title_of(question), now, now, self._owner),
             )
         return conversation_id
 
     def listed(self, words: str = "") -> list[Conversation]:
         """The conversations, the last changed first; with `words`, those that hold all of them."""
-        only = "".join(
-            " AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM exchanges e WHERE "
-            "e.conversation_id = c.id AND (e.question LIKE ? ESCAPE '\\' OR "
-            "json_extract(e.answer, '$.text') LIKE ? ESCAPE '\\')))"
-            for _ in words.split()
-        )
-        given = [like for word in words.split() for like in [holding(word)] * 3]
+        hidden, given = self._hidden("e.id")
+        only, arguments = "", [self._owner]
+        for word in words.split():
+            like = holding(word)
+            only += (
+                " AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM exchanges e WHERE "
+                "e.conversation_id = c.id AND (e.question LIKE ? ESCAPE '\\' OR "
+                "(json_extract(e.answer, '$.text') LIKE ? ESCAPE '\\' "
+                f"AND NOT EXISTS (SELECT 1 {hidden})))))"
+            )
+            arguments += [like, like, like, *given]
         with self._read() as db:
             rows = db.execute(
-                f"SELECT * FROM conversations c WHERE 1{only} ORDER BY changed_at DESC, rowid DESC",
-                given,
+                f"SELECT {_SHOWN} FROM conversations c WHERE owner = ?{only} "
+                "ORDER BY changed_at DESC, rowid DESC",
+                arguments,
             ).fetchall()
         return [Conversation(*row) for row in rows]
 
@@ -294,7 +323,8 @@ class Conversations:
         """One conversation, if it is (still) there."""
         with self._read() as db:
             row = db.execute(
-                "SELECT * FROM conversations WHERE id = ?", (conversation_id,)
+                f"SELECT {_SHOWN} FROM conversations c WHERE id = ? AND owner = ?",
+                (conversation_id, self._owner),
             ).fetchone()
         return None if row is None else Conversation(*row)
 
@@ -303,20 +333,23 @@ class Conversations:
         if title.strip():
             with self._write() as db:
                 db.execute(
-                    "UPDATE conversations SET title = ? WHERE id = ?",
-                    (title_of(title), conversation_id),
+                    "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?",
+                    (title_of(title), conversation_id, self._owner),
                 )
 
     def delete(self, conversation_id: str) -> None:
         """Forget a conversation with everything in it."""
         with self._write() as db:
-            db.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
+            db.execute(
+                "DELETE FROM conversations WHERE id = ? AND owner = ?",
+                (conversation_id, self._owner),
+            )
         self._changed(conversation_id)
 
     def cut(self, exchange_id: str) -> None:
         """Forget an exchange and every later one of its conversation."""
         with self._write() as db:
-            conversation_id, ordinal = place(db, exchange_id)
+            conversation_id, ordinal = self._place(db, exchange_id)
             db.execute(
                 "DELETE FROM exchanges WHERE conversation_id = ? AND ordinal >= ?",
                 (conversation_id, ordinal),
@@ -329,7 +362,7 @@ class Conversations:
         It is titled by `question`, with which it is to go on."""
         conversation_id = self.start(question)
         with self._write() as db:
-            before, ordinal = place(db, exchange_id)
+            before, ordinal = self._place(db, exchange_id)
             rows = db.execute(
                 "SELECT id FROM exchanges WHERE conversation_id = ? AND ordinal < ? "
                 "ORDER BY ordinal",
@@ -341,36 +374,37 @@ class Conversations:
 
     def exchanges(self, conversation_id: str) -> list[Exchange]:
         """What was asked, in order."""
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT {COLUMNS} FROM exchanges WHERE conversation_id = ? ORDER BY ordinal",
-                (conversation_id,),
-            ).fetchall()
-        return [exchange_of(row) for row in rows]
+        return self._selected("conversation_id = ?", "ordinal", conversation_id)
 
     def order(self, conversation_id: str) -> list[str]:
         """The ids of its exchanges, as they were asked: much cheaper than all that they say."""
         with self._read() as db:
             rows = db.execute(
-                "SELECT id FROM exchanges WHERE conversation_id = ? ORDER BY ordinal",
-                (conversation_id,),
+                f"SELECT id FROM exchanges WHERE conversation_id = ? AND {_MINE} ORDER BY ordinal",
+                (conversation_id, self._owner),
             ).fetchall()
         return [str(row[0]) for row in rows]
 
     def exchange(self, exchange_id: str) -> Exchange | None:
         """One exchange, if it is (still) there."""
-        with self._read() as db:
-            row = db.execute(
-                f"SELECT {COLUMNS} FROM exchanges WHERE id = ?", (exchange_id,)
-            ).fetchone()
-        return None if row is None else exchange_of(row)
+        return next(iter(self._selected("id = ?", "ordinal", exchange_id)), None)
 
     def ask(
         self, conversation_id: str, question: str, documents: Sequence[str] | None = None
     ) -> str:
-        """Keep a question before it is answered; the id of the exchange."""
+        """Keep a question before it is answered; the id of the exchange.
+
+        Raises UnknownConversation."""
         exchange_id, now = secrets.token_hex(8), _now()
         with self._write() as db:
+            known = db.execute(
+                "UPDATE conversations SET changed_at = ? WHERE id = ? AND owner = ?",
+                (now, conversation_id, self._owner),
+            ).rowcount
+            if not known:
+                raise UnknownConversation(
+                    "That conversation is not there any more. Begin a new one and ask again."
+                )
             db.execute(
                 "INSERT INTO exchanges "
                 "(id, conversation_id, ordinal, question, asked_at, documents) "
@@ -381,64 +415,53 @@ class Conversations:
                     *(None if documents is None else json.dumps(list(documents)), conversation_id),
                 ),
             )
-            db.execute(
-                "UPDATE conversations SET changed_at = ? WHERE id = ?", (now, conversation_id)
-            )
         self._changed(conversation_id)
         return exchange_id
 
     def answer(self, exchange_id: str, answer: Answer) -> None:
         """Keep the answer of an exchange, in place of one it had."""
         with self._write() as db:
-            db.execute(
-                "UPDATE exchanges SET answer = ?, error = NULL, rating = 0, reason = '' "
-                "WHERE id = ?",
-                (to_json(answer), exchange_id),
-            )
-            db.execute("DELETE FROM exchange_documents WHERE exchange_id = ?", (exchange_id,))
-            db.executemany(
-                "INSERT INTO exchange_documents SELECT id, ? FROM exchanges WHERE id = ?",
-                [(document, exchange_id) for document in documents_of(answer)],
-            )
-            changed, _ = place(db, exchange_id)
+            changed, _ = self._place(db, exchange_id)
+            if changed:
+                _keep_answer(db, exchange_id, answer)
         self._changed(changed, exchange_id)
 
     def fail(self, exchange_id: str, sentence: str) -> None:
         """Keep why there is no answer."""
         with self._write() as db:
-            db.execute("UPDATE exchanges SET error = ? WHERE id = ?", (sentence, exchange_id))
-            changed, _ = place(db, exchange_id)
+            changed, _ = self._place(db, exchange_id)
+            if changed:
+                db.execute("UPDATE exchanges SET error = ? WHERE id = ?", (sentence, exchange_id))
         self._changed(changed, exchange_id)
 
     def rate(self, exchange_id: str, rating: int, reason: str = "") -> None:
         """What a person thought of the answer: 1 good, -1 bad, 0 nothing."""
         with self._write() as db:
-            db.execute(
-                "UPDATE exchanges SET rating = ?, reason = ? WHERE id = ?",
-                (max(-1, min(1, rating)), reason.strip(), exchange_id),
-            )
-            changed, _ = place(db, exchange_id)
+            changed, _ = self._place(db, exchange_id)
+            if changed:
+                db.execute(
+                    "UPDATE exchanges SET rating = ?, reason = ? WHERE id = ?",
+                    (max(-1, min(1, rating)), reason.strip(), exchange_id),
+                )
         self._changed(changed, exchange_id)
 
     def rated(self, rating: int = 1) -> list[Exchange]:
         """All answered exchanges with this rating, the oldest first: what can be learnt from."""
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT {COLUMNS} FROM exchanges "
-                "WHERE rating = ? AND answer IS NOT NULL ORDER BY asked_at, rowid",
-                (rating,),
-            ).fetchall()
-        return [exchange_of(row) for row in rows]
+        return self._selected("rating = ? AND answer IS NOT NULL", "asked_at, rowid", rating)
 
     def forget(self, document_id: str) -> None:
         """Take a document's words out of every answer, and out of questions that repeat them."""
+        whose = "TRUE" if self._scope.everything else "c.owner = ?"
+        given = [] if self._scope.everything else [self._owner]
         with self._write() as db:
             rows = db.execute(
-                "SELECT e.id, e.question, e.answer FROM exchanges e JOIN exchange_documents d "
-                "ON d.exchange_id = e.id WHERE d.document_id = ? AND e.answer IS NOT NULL",
-                (document_id,),
+                "SELECT e.id, c.id, c.owner, e.question, e.answer FROM exchange_documents d "
+                "JOIN exchanges e ON e.id = d.exchange_id "
+                "JOIN conversations c ON c.id = e.conversation_id "
+                f"WHERE d.document_id = ? AND e.answer IS NOT NULL AND {whose}",
+                (document_id, *given),
             ).fetchall()
-            for exchange_id, question, text in rows:
+            for exchange_id, _, owner, question, text in rows:
                 answer = from_json(text)
                 asked = blanked(question, words_of(answer, document_id))
                 left = replace(without(answer, document_id), question=asked)
@@ -448,16 +471,67 @@ class Conversations:
                 )
                 if asked != question:
                     db.execute(
-                        "UPDATE conversations SET title = ? WHERE title = ?",
-                        (title_of(asked), title_of(question)),
+                        "UPDATE conversations SET title = ? WHERE title = ? AND owner = ?",
+                        (title_of(asked), title_of(question), owner),
                     )
-            changed = {exchange_id: place(db, exchange_id)[0] for exchange_id, *_ in rows}
-            db.execute("DELETE FROM exchange_documents WHERE document_id = ?", (document_id,))
-        for exchange_id, conversation_id in changed.items():
-            self._changed(conversation_id, exchange_id)
+                db.execute(
+                    "DELETE FROM exchange_documents WHERE document_id = ? AND exchange_id = ?",
+                    (document_id, exchange_id),
+                )
+        for exchange_id, conversation_id, owner, *_ in rows:
+            self._log.note(owner, conversation_id, exchange_id)
+
+    def _selected(self, which: str, order: str, *arguments: str | int) -> list[Exchange]:
+        """Exchanges, each without the words of what may not be seen."""
+        hidden, given = self._hidden("e.id")
+        with self._read() as db:
+            rows = db.execute(
+                f"SELECT {COLUMNS}, (SELECT json_group_array(x.document_id) {hidden}) "
+                f"FROM exchanges e WHERE {which} AND {_MINE} ORDER BY {order}",
+                (*given, *arguments, self._owner),
+            ).fetchall()
+        return [_without_hidden(exchange_of(row[:-1]), json.loads(row[-1])) for row in rows]
+
+    def _hidden(self, exchange: str) -> tuple[str, list[str]]:
+        """What an exchange holds that may not be seen, `x`: of other collections, or just removed;
+        and arguments."""
+        only, given = seen(self._scope, "d.collection")
+        return (
+            f"FROM exchange_documents x WHERE x.exchange_id = {exchange} AND (EXISTS "
+            f"(SELECT 1 FROM documents d WHERE d.id = x.document_id AND NOT ({only})) OR "
+            "x.document_id IN (SELECT document_id FROM removals))"
+        ), given
+
+    def _place(self, db: sqlite3.Connection, exchange_id: str) -> tuple[str, int]:
+        """(its conversation, its place in it); ("", 0) of an exchange that is not there."""
+        row = db.execute(
+            f"SELECT conversation_id, ordinal FROM exchanges WHERE id = ? AND {_MINE}",
+            (exchange_id, self._owner),
+        ).fetchone()
+        return (str(row[0]), int(row[1])) if row else ("", 0)
 
     def _changed(self, conversation_id: str, *exchanges: str) -> None:
-        self._changes |= dict.fromkeys((conversation_id, *exchanges), next(self._clock))
+        if conversation_id:
+            self._log.note(self._owner, conversation_id, *exchanges)
+
+
+def _keep_answer(db: sqlite3.Connection, exchange_id: str, answer: Answer) -> None:
+    db.execute(
+        "UPDATE exchanges SET answer = ?, error = NULL, rating = 0, reason = '' WHERE id = ?",
+        (to_json(answer), exchange_id),
+    )
+    db.execute("DELETE FROM exchange_documents WHERE exchange_id = ?", (exchange_id,))
+    db.executemany(
+        "INSERT INTO exchange_documents VALUES (?, ?)",
+        [(exchange_id, document) for document in documents_of(answer)],
+    )
+
+
+def _without_hidden(exchange: Exchange, hidden: Sequence[str]) -> Exchange:
+    answer = exchange.answer
+    for document_id in hidden:
+        answer = without(answer, document_id) if answer else None
+    return replace(exchange, answer=answer)
 
 
 def title_of(question: str) -> str:

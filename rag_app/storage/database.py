@@ -13,12 +13,14 @@ from pathlib import Path
 
 from rag_app.errors import DiskFull, LibraryClosed, LibraryDamaged
 
+Connection = sqlite3.Connection  # for those who write SQL and know nothing of SQLite
 _HERE = Path(__file__).parent
+_OLDEST = 2  # version of a database that can be brought up to date
 VERSIONS = tuple(sorted(_HERE.glob("schema_*.sql"), key=lambda path: int(path.stem[7:])))
 """The steps of the schema: the n-th makes version n of version n - 1."""
 
 # What SQLite says when it cannot write more: the file itself, its log, the log's index.
-_FULL = (
+FULL = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR_WRITE,
     sqlite3.SQLITE_IOERR_TRUNCATE,
@@ -35,7 +37,7 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._pool = threading.Lock()
         self._closed = False
-        self.commits = 0  # transactions of this process so far: the same number, the same data
+        self.commits = 0  # grows with every change of this process: the same number, the same data
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._prepare()
@@ -58,6 +60,12 @@ class Database:
                 raise LibraryDamaged(
                     f"The library in {self._path.parent} was made by a newer version of this app. "
                     "Update the app, or choose another folder with --data-dir."
+                )
+            if 0 < version < _OLDEST:
+                raise LibraryDamaged(
+                    f"The library in {self._path.parent} was made by a version of this app that "
+                    f"was never released. Move {self._path.name} away: the app begins anew and "
+                    "offers to add the files in files/ again."
                 )
             for number, step in enumerate(VERSIONS[version:], start=version + 1):
                 script = step.read_text("utf-8")
@@ -87,7 +95,7 @@ class Database:
         try:
             yield connection
         except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorcode", None) in _FULL:
+            if getattr(error, "sqlite_errorcode", None) in FULL:
                 with suppress(sqlite3.Error):  # what could not be finished has filled the log
                     _cut_log(connection)
                 raise DiskFull.now() from error
@@ -129,6 +137,7 @@ class Database:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                self.commits += 1  # whoever reads from here on may see it already
                 db.execute("COMMIT")
                 self.commits += 1
             except BaseException:

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from rag_app.errors import UnknownDocument
+from rag_app.scope import Scope
 from rag_app.storage.contents import Contents
 from rag_app.storage.database import Database
 from rag_app.storage.provenance import (
@@ -26,17 +29,27 @@ from rag_app.storage.provenance import (
 )
 from rag_app.storage.queue import UNCLEANED, Queue
 from rag_app.storage.scans import Scans
+from rag_app.storage.scoping import seen
 from rag_app.types import Document, Status
+
+_LISTINGS = 64  # that are kept, one for each scope that was looked through last
 
 
 class Store(Contents):
-    """What is known of documents, and what they say. Thread-safe."""
+    """What is known of documents, and what they say. Thread-safe.
+
+    What lists or finds takes the scope of who asks; work on the documents themselves is done by
+    the `WORKER`, who sees them all."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(Database(path))
         self.queue = Queue(self.database)
         self.fetched = Fetched(self.database)
-        self._listed: tuple[int, list[Document]] | None = None  # as of so many commits
+        self._listing = threading.Lock()
+        # By collections (None: all): the documents as of so many commits.
+        self._listed: OrderedDict[tuple[str, ...] | None, tuple[int, list[Document]]] = (
+            OrderedDict()
+        )
         self.scans = Scans(self.database)
 
     def close(self) -> None:
@@ -44,15 +57,25 @@ class Store(Contents):
         self.database.close()
 
     def add_document(
-        self, document: Document, *, handed_in: bool = True, inside: Inside | None = None
+        self,
+        document: Document,
+        *,
+        handed_in: bool = True,
+        inside: Inside | None = None,
+        added_by: str = "",
+        place: float = 0.0,
     ) -> None:
         """Keep a received document; keeping it again changes nothing.
 
-        It was `handed_in` by a person, or came out of another, or is in a watched folder."""
+        It was `handed_in` by a person, or came out of another, or is in a watched folder. `place`
+        is that among what the same person added; what came out of another is theirs who added
+        that."""
         with self._write() as db:
             db.execute(
-                "INSERT OR IGNORE INTO documents (id, name, suffix, size, status, added_at) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO documents "
+                "(id, name, suffix, size, status, added_at, collection, place, added_by) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
+                "coalesce((SELECT added_by FROM documents WHERE id = ?), ?))",
                 (
                     document.id,
                     document.name,
@@ -60,6 +83,10 @@ class Store(Contents):
                     document.size,
                     document.status,
                     document.added_at,
+                    document.collection,
+                    place,
+                    inside.container if inside else None,
+                    added_by,
                 ),
             )
             # The same file may come back before the old one is fully swept away.
@@ -69,37 +96,63 @@ class Store(Contents):
             elif handed_in:
                 db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document.id,))
 
-    def documents(self, ids: Iterable[str] | None = None) -> list[Document]:
+    def documents(self, scope: Scope, ids: Iterable[str] | None = None) -> list[Document]:
         """All documents or those of these ids, in the order they were added."""
         if ids is not None:
             wanted = json.dumps([*ids])
-            return self._selected("WHERE id IN (SELECT value FROM json_each(?))", wanted)
+            return self._selected(scope, "id IN (SELECT value FROM json_each(?))", wanted)
         # The page asks for all of them again and again, and most of the time nothing has changed.
-        commits = self.database.commits
-        if self._listed is None or self._listed[0] != commits:
-            self._listed = (commits, self._selected(""))
-        return list(self._listed[1])
+        commits = self.database.commits  # first: what is added meanwhile makes the list outdated
+        widest = self.reach.widest(scope)
+        key = None if widest.everything else widest.collections
+        with self._listing:
+            known = self._listed.get(key)
+        if known is None or known[0] != commits:
+            known = (commits, self._selected(scope, "TRUE"))
+        with self._listing:
+            self._listed[key] = known
+            self._listed.move_to_end(key)
+            if len(self._listed) > _LISTINGS:
+                self._listed.popitem(last=False)
+        return list(known[1])
 
-    def _selected(self, only: str, *arguments: str) -> list[Document]:
+    def _selected(self, scope: Scope, which: str, *arguments: str) -> list[Document]:
+        only, given = seen(scope)
         with self._read() as db:
             rows = db.execute(
-                f"SELECT * FROM documents {only} ORDER BY added_at, rowid", arguments
+                f"SELECT {_COLUMNS} FROM documents WHERE {which} AND {only} "
+                "ORDER BY added_at, rowid",
+                (*arguments, *given),
             ).fetchall()
         return [_document(row) for row in rows]
 
-    def document(self, document_id: str) -> Document:
-        """The document with this id. Raises UnknownDocument."""
-        with self._read() as db:
-            row = db.execute("SELECT * FROM documents WHERE id = ?", (document_id,)).fetchone()
-        if row is None:
-            raise UnknownDocument("That document is not in the library any more.")
-        return _document(row)
+    def document(self, document_id: str, scope: Scope) -> Document:
+        """The document with this id. Raises UnknownDocument, for one that is not in the scope in
+        the same words as for one that does not exist."""
+        for document in self._selected(scope, "id = ?", document_id):
+            return document
+        raise UnknownDocument("That document is not in the library any more.")
 
-    def document_named(self, name: str) -> Document | None:
-        """The document with this name, if there is one."""
+    def named(self, name: str, scope: Scope) -> Document | None:
+        """The document with this name, if there is one; of several collections', the first."""
+        return next(iter(self._selected(scope, "name = ?", name)), None)
+
+    def kept_of(self, added_by: str) -> tuple[int, int]:
+        """(bytes, pages) of the documents that somebody added."""
         with self._read() as db:
-            row = db.execute("SELECT * FROM documents WHERE name = ?", (name,)).fetchone()
-        return _document(row) if row else None
+            found = db.execute(
+                "SELECT coalesce(sum(size), 0), coalesce(sum(pages), 0) FROM documents "
+                "WHERE added_by = ?",
+                (added_by,),
+            ).fetchone()
+        return int(found[0]), int(found[1])
+
+    def added_by(self, scope: Scope) -> dict[str, str]:
+        """Who added each of the documents that are seen, by its id; empty: nobody who signed in."""
+        only, given = seen(scope)
+        with self._read() as db:
+            rows = db.execute(f"SELECT id, added_by FROM documents WHERE {only}", given).fetchall()
+        return {row[0]: row[1] for row in rows}
 
     def set_status(self, document_id: str, status: Status) -> None:
         """Move a document on; a failure it had is forgotten."""
@@ -207,12 +260,16 @@ def _to_clean(db: sqlite3.Connection) -> None:
     )
 
 
+_COLUMNS = (
+    "id, name, suffix, size, status, added_at, title, pages, chunks, "
+    "warnings, error, error_code, language, collection"
+)
 _STATUSES = {status.value: status for status in Status}
 
 
 def _document(row: Any) -> Document:
     id_, name, suffix, size, status, added_at, title, pages, chunks, *rest = row
-    warnings, error, code, _, language = rest
+    warnings, error, code, language, collection = rest
     return Document(
         id=id_,
         name=name,
@@ -227,4 +284,5 @@ def _document(row: Any) -> Document:
         error=error,
         error_code=code,
         language=language,
+        collection=collection,
     )

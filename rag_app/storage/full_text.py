@@ -9,8 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_app.scope import Scope
 from rag_app.storage.database import Database
-from rag_app.storage.words import exactly
+from rag_app.storage.scoping import Reach, document_seen
+from rag_app.storage.words import Choice, exactly, matching
 from rag_app.types import Chunk
 
 _FORM = re.compile("\x01(.*?)\x02", re.DOTALL)
@@ -29,11 +31,12 @@ class WordSearch:
     """Every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
-        self._read = database.read
+        self._read, self._reach = database.read, Reach(database)
 
     def hits(
         self,
         terms: Sequence[str],
+        scope: Scope,
         documents: Sequence[str] | None,
         limit: int,
         *,
@@ -43,21 +46,20 @@ class WordSearch:
         match = _match(terms, any_of_them)
         if not match:
             return []
-        only, given = "", [match]
-        if documents is not None:
-            only = "AND c.document_id IN (SELECT value FROM json_each(?))"
-            given.append(json.dumps(list(documents)))
+        choice = Choice.of(self._reach.widest(scope), documents)
         with self._read() as db:
+            which = matching(db, match, choice)
             rows = db.execute(
-                "SELECT c.id, c.document_id, c.words FROM chunk_words "
-                "JOIN chunks c ON c.rowid = chunk_words.rowid "
-                f"WHERE chunk_words MATCH ? {only} ORDER BY bm25(chunk_words), c.rowid LIMIT ?",
-                (*given, limit),
+                "SELECT c.id, c.document_id, c.words FROM (SELECT chunk_words.rowid AS place, "
+                f"bm25(chunk_words) AS score FROM {which.source} WHERE {which.condition} "
+                "ORDER BY score, chunk_words.rowid LIMIT ?) f "
+                "JOIN chunks c ON c.rowid = f.place ORDER BY f.score, f.place",
+                (*which.given, limit),
             ).fetchall()
         return [WordHit(*row) for row in rows]
 
     def forms(
-        self, terms: Sequence[str], ids: Sequence[str]
+        self, terms: Sequence[str], scope: Scope, ids: Sequence[str]
     ) -> dict[str, tuple[Chunk, frozenset[str]]]:
         """Of these chunks, by id: the chunk, and the words of it that were meant, as written.
 
@@ -65,6 +67,7 @@ class WordSearch:
         match = _match(terms, any_of_them=True)
         if not match or not ids:
             return {}
+        only, given = document_seen(self._reach.widest(scope), "c.document_id")
         with self._read() as db:
             rows = db.execute(
                 "SELECT c.id, highlight(chunk_words, 1, char(1), char(2)), c.document_id, "
@@ -72,21 +75,23 @@ class WordSearch:
                 'substr(p.text, c.start + 1, c."end" - c.start), c.heading '
                 "FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
                 "JOIN pages p ON p.document_id = c.document_id AND p.number = c.page "
-                "WHERE chunk_words MATCH ? AND c.id IN (SELECT value FROM json_each(?))",
-                (match, json.dumps(list(ids))),
+                "WHERE chunk_words MATCH ? AND c.id IN (SELECT value FROM json_each(?)) "
+                f"AND {only}",
+                (match, json.dumps(list(ids)), *given),
             ).fetchall()
         return {row[0]: (Chunk(*row[2:]), frozenset(_FORM.findall(row[1]))) for row in rows}
 
-    def documents_with(self, term: str) -> list[str]:
+    def documents_with(self, term: str, scope: Scope) -> list[str]:
         """The documents that hold a word or phrase."""
         match = _match([term], any_of_them=False)
         if not match:
             return []
         with self._read() as db:
+            which = matching(db, match, Choice(self._reach.widest(scope)))
             rows = db.execute(
-                "SELECT DISTINCT c.document_id FROM chunk_words "
-                "JOIN chunks c ON c.rowid = chunk_words.rowid WHERE chunk_words MATCH ?",
-                (match,),
+                f"SELECT DISTINCT c.document_id FROM {which.source} "
+                f"JOIN chunks c ON c.rowid = chunk_words.rowid WHERE {which.condition}",
+                which.given,
             ).fetchall()
         return [str(document) for (document,) in rows]
 

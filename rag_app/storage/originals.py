@@ -1,4 +1,4 @@
-"""The files as they were handed in, kept as files/<sha256><suffix>.
+"""The files as they were handed in, kept as files/<content id><suffix>.
 
 Those that the library does not know lie in files/set-aside: nothing but a removal deletes a file.
 A user's file name is only ever shown, never used as a path."""
@@ -18,10 +18,12 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from filelock import FileLock, Timeout
 
 from rag_app.errors import DiskFull, DocumentError, EmptyFile, LibraryInUse, LimitReached
+from rag_app.scope import HOME
 from rag_app.storage.permissions import close_to_others
 from rag_app.types import SetAside
 
@@ -29,9 +31,9 @@ log = logging.getLogger(__name__)
 
 _BLOCK = 1 << 20
 _LONGEST_NAME = 160
-_UNLOCKED = ".unlocked"
+UNLOCKED = ".unlocked"  # before the suffix of a copy that opens without a password
 _INCOMING = "incoming-"
-_ASIDE = "set-aside"  # in the folder of the originals, so that to move there is to rename
+ASIDE = "set-aside"  # in the folder of the originals, so that to move there is to rename
 _OURS = re.compile(r"([0-9a-f]{64})(\..+)")
 INSIDE = " › "  # between a document and what came out of it
 
@@ -41,7 +43,7 @@ class Incoming:
     """A file that is written down under a temporary name, not yet accepted."""
 
     path: Path
-    sha256: str
+    content_id: str
     size: int
 
 
@@ -49,15 +51,15 @@ class Originals:
     """A folder of kept files."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
-        self._folder, self._aside = folder, folder / _ASIDE
+        self._folder, self._aside = folder, folder / ASIDE
         self._max_bytes = max_bytes
         folder.mkdir(parents=True, exist_ok=True)
 
-    def receive(self, name: str, data: bytes | Path) -> Incoming:
+    def receive(self, name: str, data: bytes | Path, collection: str) -> Incoming:
         """Write the bytes down. Raises DocumentError or DiskFull; then nothing is left behind."""
         handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
         path = Path(temporary)
-        digest, size = hashlib.sha256(), 0
+        digest, size = begun_for(collection), 0
         try:
             with os.fdopen(handle, "wb") as file:
                 for block in _blocks(name, data):
@@ -84,11 +86,11 @@ class Originals:
             raise
         return Incoming(path, digest.hexdigest(), size)
 
-    def adopt(self, name: str, path: Path) -> Incoming:
+    def adopt(self, name: str, path: Path, collection: str) -> Incoming:
         """Take a file over that lies on the same disk and is ours already, where it is.
 
         Raises DocumentError."""
-        digest, size = hashlib.sha256(), 0
+        digest, size = begun_for(collection), 0
         for block in _blocks(name, path):
             size += len(block)
             self._check_size(name, size)
@@ -106,7 +108,7 @@ class Originals:
 
     def keep(self, incoming: Incoming, suffix: str) -> Path:
         """Give a received file its lasting name."""
-        return incoming.path.replace(self.path(incoming.sha256, suffix))
+        return incoming.path.replace(self.path(incoming.content_id, suffix))
 
     def path(self, document_id: str, suffix: str) -> Path:
         """Where the original of a document lies."""
@@ -114,7 +116,7 @@ class Originals:
 
     def unlocked(self, document_id: str, suffix: str) -> Path:
         """Where the copy lies that opens without a password, if one was made."""
-        return self._folder / f"{document_id}{_UNLOCKED}{suffix}"
+        return self._folder / f"{document_id}{UNLOCKED}{suffix}"
 
     def readable(self, document_id: str, suffix: str) -> Path:
         """The file to read: the unlocked copy if there is one, else the original."""
@@ -124,7 +126,7 @@ class Originals:
     def forget(self, document_id: str, suffix: str) -> None:
         """Delete the original and its unlocked copy, finished or not, wherever they lie."""
         self.path(document_id, suffix).unlink(missing_ok=True)
-        copies = self._folder.glob(f"{document_id}{_UNLOCKED}*")
+        copies = self._folder.glob(f"{document_id}{UNLOCKED}*")
         for copy in [*copies, *self._aside.glob(f"{document_id}.*")]:
             copy.unlink(missing_ok=True)
 
@@ -158,23 +160,55 @@ class Originals:
         found = [
             (_kept_at(path), SetAside(document_id, suffix))
             for path, document_id, suffix in _ours(self._aside)
-            if not suffix.startswith(_UNLOCKED)
+            if not suffix.startswith(UNLOCKED)
         ]
         return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
     def taken_back(self, one: SetAside) -> Incoming:
         """A file that was set aside, to be accepted once more; its unlocked copy is in its place.
 
+        Whose it was went with the database: it comes back to `HOME`.
+
         Raises DocumentError."""
-        incoming = self.adopt(one.name, self._aside / f"{one.document_id}{one.suffix}")
-        for copy in self._aside.glob(f"{one.document_id}{_UNLOCKED}*"):
-            copy.replace(self._folder / copy.name)
+        incoming = self.adopt(one.name, self._aside / f"{one.document_id}{one.suffix}", HOME)
+        for copy in self._aside.glob(f"{one.document_id}{UNLOCKED}*"):
+            name = copy.name.replace(one.document_id, incoming.content_id)
+            copy.replace(self._folder / name)
         return incoming
 
     def delete_set_aside(self) -> None:
         """Delete what was set aside, for good."""
         for path, _, _ in _ours(self._aside):
             path.unlink(missing_ok=True)
+
+
+class Digest(Protocol):
+    """What is made block by block of a file's bytes."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take these bytes in, too."""
+
+    def hexdigest(self) -> str:
+        """What was made of all so far."""
+
+
+def begun_for(collection: str) -> Digest:
+    """What makes the content id of a file: the SHA-256 of its bytes at `HOME`, and elsewhere a
+    keyed hash of another kind.
+
+    So the same bytes are another document in every collection, and there is no file whose id in
+    one collection is that of a file in another: nobody can ask by adding one what others have."""
+    if collection == HOME:
+        return hashlib.sha256()
+    return hashlib.blake2b(digest_size=32, key=hashlib.sha256(collection.encode()).digest())
+
+
+def incoming_file(folder: Path) -> tuple[int, Path]:
+    """A new empty file (its handle, its path) in a data directory, for what is being handed in.
+
+    Whoever makes it deletes it; what a killed process leaves is deleted at the next start."""
+    handle, path = tempfile.mkstemp(dir=folder / "files", prefix=_INCOMING)
+    return handle, Path(path)
 
 
 def display_name(name: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rag_app.scope import Scope
 from rag_app.storage.database import Database
+from rag_app.storage.scoping import document_seen, seen
 from rag_app.types import Heading, Status
 
 
@@ -107,38 +108,42 @@ def _overview(row: Mapping[str, Any]) -> Overview:
 
 
 class KeptCheck:
-    """Every method is one transaction."""
+    """The last check of what a person sees. Every method is one transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, scope: Scope) -> None:
         self._read, self._write = database.read, database.write
+        self._scope, self._owner = scope, scope.subject
 
     def save(self, about: str, rows: Iterable[tuple[str | None, str]]) -> None:
         """Keep a check in place of the one before: (id of the document or None, row).
 
         A row of a document that is gone by now is left out."""
+        only, given = seen(self._scope)
         with self._write() as db:
-            _forget(db)
-            db.execute("INSERT INTO checks VALUES (1, ?)", (about,))
+            db.execute("DELETE FROM checks WHERE owner = ?", (self._owner,))
+            db.execute("INSERT INTO checks VALUES (?, ?)", (self._owner, about))
             for document_id, row in rows:
                 db.execute(
-                    "INSERT INTO checked (document_id, tried) SELECT ?1, ?2 "
-                    "WHERE ?1 IS NULL OR EXISTS (SELECT 1 FROM documents WHERE id = ?1)",
-                    (document_id, row),
+                    "INSERT INTO checked (owner, document_id, tried) SELECT ?, ?, ? "
+                    f"WHERE ? IS NULL OR EXISTS (SELECT 1 FROM documents WHERE id = ? AND {only})",
+                    (self._owner, document_id, row, document_id, document_id, *given),
                 )
 
     def get(self) -> tuple[str, list[str]] | None:
         """(about the check, its rows), None if there was none."""
+        only, given = document_seen(self._scope, "document_id")
         with self._read() as db:
-            about = db.execute("SELECT about FROM checks").fetchone()
-            rows = db.execute("SELECT tried FROM checked ORDER BY number").fetchall()
+            about = db.execute(
+                "SELECT about FROM checks WHERE owner = ?", (self._owner,)
+            ).fetchone()
+            rows = db.execute(
+                "SELECT tried FROM checked WHERE owner = ? "
+                f"AND (document_id IS NULL OR {only}) ORDER BY number",
+                (self._owner, *given),
+            ).fetchall()
         return (about[0], [row[0] for row in rows]) if about else None
 
     def clear(self) -> None:
         """Forget it."""
         with self._write() as db:
-            _forget(db)
-
-
-def _forget(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM checks")
-    db.execute("DELETE FROM checked")
+            db.execute("DELETE FROM checks WHERE owner = ?", (self._owner,))

@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO  # what the group and everybody else may do
 # What a data directory may hold of ours: nothing else in the folder somebody chose is touched.
 _OURS = (
-    *("library.sqlite3*", "preferences.json*", "lock", "reserve"),
-    *("files", "vectors*", "models", "unpacking"),
+    *("library.sqlite3*", "preferences*.json*", "lock", "reserve", "cookie-secret", "api-key*"),
+    *("files", "vectors*", "models", "unpacking", "reading"),
 )
 
 

@@ -4,6 +4,7 @@ Only choices: nothing of documents, questions or keys."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -28,12 +29,22 @@ class Preferences:
     languages_settled: bool = False  # the languages of the documents need not be brought up again
 
 
+_CHANGING = threading.Lock()
+
+
 class PreferenceFile:
     """Reads and writes them. A file that cannot be read counts as none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._changing = threading.Lock()
+
+    @classmethod
+    def of(cls, folder: Path, owner: str) -> PreferenceFile:
+        """A person's file, by `Scope.subject`; a name that others gave is never used as a path."""
+        if not owner:
+            return cls(folder / "preferences.json")
+        digest = hashlib.sha256(owner.encode()).hexdigest()
+        return cls(folder / f"preferences-{digest}.json")
 
     def read(self) -> Preferences:
         """What was chosen."""
@@ -47,7 +58,7 @@ class PreferenceFile:
 
     def change(self, **chosen: Any) -> None:
         """Keep these choices beside the others."""
-        with self._changing:
+        with _CHANGING:
             self.write(replace(self.read(), **chosen))
 
     def write(self, chosen: Preferences) -> None:

@@ -9,8 +9,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import Database
 from rag_app.storage.originals import inside_name
+from rag_app.storage.scoping import document_seen
 
 _DEEPEST = 20  # a chain of containers longer than this is a circle
 
@@ -128,7 +130,8 @@ def name_unclaimed(db: sqlite3.Connection, document_id: str, name: str) -> None:
         "AND NOT EXISTS (SELECT 1 FROM handed_in WHERE document_id = d.id) "
         "AND NOT EXISTS (SELECT 1 FROM parts WHERE document_id = d.id) "
         "AND NOT EXISTS (SELECT 1 FROM watched_files WHERE document_id = d.id) "
-        "AND NOT EXISTS (SELECT 1 FROM documents WHERE name = ?)",
+        "AND NOT EXISTS (SELECT 1 FROM documents o "
+        "WHERE o.collection = d.collection AND o.name = ?)",
         (document_id, name, name),
     ).fetchone()
     if before is not None:
@@ -172,11 +175,13 @@ def rename_parts(db: sqlite3.Connection, container_id: str, before: str, after: 
     )
 
 
-def taken_names(db: sqlite3.Connection, name: str, stem: str) -> list[str]:
-    """`name`, and the names that begin with "stem (", as far as documents have them."""
+def taken_names(db: sqlite3.Connection, name: str, stem: str, collection: str) -> list[str]:
+    """`name`, and the names that begin with "stem (", as far as documents of a collection have
+    them."""
     rows = db.execute(
-        "SELECT name FROM documents WHERE name = ? OR (name >= ? AND name < ?)",
-        (name, f"{stem} (", f"{stem} )"),
+        "SELECT name FROM documents "
+        "WHERE collection = ? AND (name = ? OR (name >= ? AND name < ?))",
+        (collection, name, f"{stem} (", f"{stem} )"),
     )
     return [row[0] for row in rows]
 
@@ -213,15 +218,16 @@ class Fetched:
 
     def of(self, document_id: str) -> Origin | None:
         """Where a document was fetched from; None if it was not."""
-        return self.all([document_id]).get(document_id)
+        return self.all([document_id], WORKER).get(document_id)
 
-    def all(self, document_ids: Iterable[str]) -> dict[str, Origin]:
+    def all(self, document_ids: Iterable[str], scope: Scope) -> dict[str, Origin]:
         """Where those of these documents came from that were fetched, by id."""
+        only, given = document_seen(scope, "document_id")
         with self._read() as db:
             rows = db.execute(
                 "SELECT document_id, asked, address, fetched_at FROM fetched "
-                "WHERE document_id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(document_ids)),),
+                f"WHERE document_id IN (SELECT value FROM json_each(?)) AND {only}",
+                (json.dumps(list(document_ids)), *given),
             ).fetchall()
         return {row[0]: Origin(*row[1:]) for row in rows}
 
@@ -232,7 +238,8 @@ class Fetched:
                 "SELECT o.document_id FROM fetched n JOIN fetched o "
                 "ON o.document_id != n.document_id "
                 "AND (o.asked IN (n.asked, n.address) OR o.address IN (n.asked, n.address)) "
-                "JOIN documents d ON d.id = o.document_id JOIN documents m ON m.id = n.document_id "
+                "JOIN documents m ON m.id = n.document_id "
+                "JOIN documents d ON d.id = o.document_id AND d.collection = m.collection "
                 "WHERE n.document_id = ? AND d.added_at < m.added_at "
                 "ORDER BY d.added_at DESC LIMIT 1",
                 (document_id,),

@@ -8,11 +8,39 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rag_app.scope import Scope
 from rag_app.storage import provenance
 from rag_app.storage.database import Database
+from rag_app.storage.scoping import seen
 from rag_app.types import Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"
+
+# People are found by leaps from one to the next, each with one look into the index.
+_FIRST_OF_EACH = """
+  WITH RECURSIVE people (status, who) AS (
+    SELECT s.value, (SELECT min(d.added_by) FROM documents d WHERE d.status = s.value)
+    FROM json_each(:statuses) s
+    UNION ALL
+    SELECT status, (
+      SELECT min(d.added_by) FROM documents d
+      WHERE d.status = people.status AND d.added_by > people.who)
+    FROM people WHERE who IS NOT NULL)
+  SELECT d.id, d.added_by, d.place FROM people JOIN documents d ON d.rowid = (
+    SELECT f.rowid FROM documents f
+    WHERE f.status = people.status AND f.added_by = people.who
+      AND (:largest IS NULL OR f.size <= :largest)
+      AND f.id NOT IN (SELECT value FROM json_each(:without))
+    ORDER BY f.place, f.rowid LIMIT 1)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A document that waits for a turn."""
+
+    document_id: str
+    added_by: str  # who handed it in
+    place: float  # among what they handed in, the least first
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +71,31 @@ class Queue:
 
     # Waiting
 
-    def next(self, statuses: Sequence[Status], without: Iterable[str]) -> str | None:
-        """The id of the first document in one of `statuses` that is not in `without`."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT id FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
-                "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY added_at, rowid LIMIT 1",
-                (json.dumps(list(statuses)), json.dumps(list(without))),
-            ).fetchone()
-        return row[0] if row else None
+    def first_of_each(
+        self, statuses: Sequence[Status], without: Iterable[str], largest: int | None = None
+    ) -> list[Waiting]:
+        """Of everybody who has documents in one of `statuses`: the one that has the first place.
 
-    def waiting(self, statuses: Sequence[Status]) -> list[tuple[str, int]]:
+        Not those in `without`, nor those of more bytes than `largest`."""
+        with self._read() as db:
+            rows = db.execute(
+                _FIRST_OF_EACH,
+                {
+                    "statuses": json.dumps(list(statuses)),
+                    "without": json.dumps(list(without)),
+                    "largest": largest,
+                },
+            )
+            return [Waiting(*row) for row in rows]
+
+    def waiting(self, statuses: Sequence[Status], scope: Scope) -> list[tuple[str, int]]:
         """(id, pages) of the documents in one of `statuses`, first come first."""
+        only, given = seen(scope)
         with self._read() as db:
             return db.execute(
                 "SELECT id, pages FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
-                "ORDER BY added_at, rowid",
-                (json.dumps(list(statuses)),),
+                f"AND {only} ORDER BY added_at, rowid",
+                (json.dumps(list(statuses)), *given),
             ).fetchall()
 
     def is_waiting(
@@ -75,16 +111,19 @@ class Queue:
             ).fetchone()
         return row is not None
 
-    def cancel(self, document_id: str | None, message: str, code: str) -> int:
-        """Let documents fail that have not been read: this one, or with None all. How many.
+    def cancel(self, document_id: str | None, scope: Scope, message: str, code: str) -> int:
+        """Let documents fail that have not been read: this one, or with None all that the scope
+        sees. How many.
 
         One that waits to be indexed again has been read: it has chunks, or recognised pages."""
-        only, arguments = ("AND id = ?", [document_id]) if document_id else ("", [])
+        only, arguments = seen(scope)
+        if document_id:
+            only, arguments = f"{only} AND id = ?", [*arguments, document_id]
         with self._write() as db:
             return db.execute(
                 f"UPDATE documents SET status = ?, error = ?, error_code = ? "
                 f"WHERE status IN (?, ?) AND chunks = 0 AND NOT EXISTS (SELECT 1 FROM scans s "
-                f"WHERE s.document_id = documents.id AND s.words IS NOT NULL) {only}",
+                f"WHERE s.document_id = documents.id AND s.words IS NOT NULL) AND {only}",
                 (Status.FAILED, message, code, Status.RECEIVED, Status.READ, *arguments),
             ).rowcount
 
@@ -128,10 +167,11 @@ class Queue:
                 (name, document_id, name),
             )
 
-    def taken_names(self, name: str, stem: str) -> list[str]:
-        """`name`, and the names that begin with "stem (", as far as documents have them."""
+    def taken_names(self, name: str, stem: str, collection: str) -> list[str]:
+        """`name`, and the names that begin with "stem (", as far as documents of a collection have
+        them."""
         with self._read() as db:
-            return provenance.taken_names(db, name, stem)
+            return provenance.taken_names(db, name, stem, collection)
 
     def going_with(self, document_id: str) -> list[str]:
         """A document, and all that would be removed with it."""

@@ -1,12 +1,14 @@
--- Documents (documents.py).
+-- Documents (documents.py). A collection has its own names, and knows nothing of the others.
 
 CREATE TABLE documents (
-  id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, suffix TEXT NOT NULL, size INTEGER NOT NULL,
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, suffix TEXT NOT NULL, size INTEGER NOT NULL,
   status TEXT NOT NULL, added_at TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',
   pages INTEGER NOT NULL DEFAULT 0, chunks INTEGER NOT NULL DEFAULT 0,
   warnings TEXT NOT NULL DEFAULT '[]', error TEXT, error_code TEXT,
   replaces TEXT,
-  language TEXT NOT NULL DEFAULT '');  -- ISO 639-1; empty: not known
+  language TEXT NOT NULL DEFAULT '',  -- ISO 639-1; empty: not known
+  collection TEXT NOT NULL DEFAULT 'home',
+  UNIQUE (collection, name));
 
 CREATE TABLE pages (
   document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, number INTEGER NOT NULL,
@@ -52,7 +54,9 @@ CREATE TABLE removals (document_id TEXT PRIMARY KEY, suffix TEXT NOT NULL);
 -- Conversations (conversations.py): answers are kept whole, with their quotes, as JSON.
 
 CREATE TABLE conversations (
-  id TEXT PRIMARY KEY, title TEXT NOT NULL, started_at TEXT NOT NULL, changed_at TEXT NOT NULL);
+  id TEXT PRIMARY KEY, title TEXT NOT NULL, started_at TEXT NOT NULL, changed_at TEXT NOT NULL,
+  owner TEXT NOT NULL DEFAULT '');  -- `Scope.subject`
+CREATE INDEX conversation_by_owner ON conversations (owner, changed_at);
 
 CREATE TABLE exchanges (
   id TEXT PRIMARY KEY,
@@ -114,6 +118,7 @@ CREATE TABLE readings (
 -- Marks that outlive the process: "paused", "uncleaned".
 CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 
+CREATE INDEX document_by_collection ON documents (collection, chunks);
 CREATE INDEX document_by_status ON documents (status, added_at);
 CREATE INDEX document_by_replaced ON documents (replaces) WHERE replaces IS NOT NULL;
 
@@ -132,24 +137,28 @@ CREATE TABLE table_blocks (
 CREATE TABLE answering_model (
   only INTEGER PRIMARY KEY CHECK (only = 1), choice TEXT NOT NULL, fingerprint TEXT NOT NULL);
 
--- What is made of documents (overviews.py), and what they are put under (collections.py).
+-- What is made of documents (overviews.py), and what each person puts them under
+-- (document_groups.py): an `owner` is a `Scope.subject`.
 
 CREATE TABLE overviews (
   document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
   made_by TEXT NOT NULL, overview TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE folders (
-  document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
-  folder TEXT NOT NULL) WITHOUT ROWID;
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, owner TEXT NOT NULL,
+  folder TEXT NOT NULL, PRIMARY KEY (document_id, owner)) WITHOUT ROWID;
 CREATE TABLE tags (
+  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, owner TEXT NOT NULL,
+  tag TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY (document_id, owner, tag)) WITHOUT ROWID;
+CREATE TABLE sets (
+  owner TEXT NOT NULL, name TEXT NOT NULL COLLATE NOCASE,
+  PRIMARY KEY (owner, name)) WITHOUT ROWID;
+CREATE TABLE in_sets (
+  owner TEXT NOT NULL, name TEXT NOT NULL COLLATE NOCASE,
   document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
-  tag TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY (document_id, tag)) WITHOUT ROWID;
-CREATE TABLE collections (name TEXT PRIMARY KEY COLLATE NOCASE) WITHOUT ROWID;
-CREATE TABLE collected (
-  collection TEXT NOT NULL COLLATE NOCASE REFERENCES collections
-    ON DELETE CASCADE ON UPDATE CASCADE,
-  document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE,
-  PRIMARY KEY (collection, document_id)) WITHOUT ROWID;
+  PRIMARY KEY (owner, name, document_id),
+  FOREIGN KEY (owner, name) REFERENCES sets ON DELETE CASCADE ON UPDATE CASCADE) WITHOUT ROWID;
+CREATE INDEX set_by_document ON in_sets (document_id);
 
 -- A document that is read anew may say other things.
 CREATE TRIGGER overview_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
@@ -158,22 +167,23 @@ END;
 
 -- A newer version stands where the older one stood.
 CREATE TRIGGER document_replaced BEFORE DELETE ON documents BEGIN
-  INSERT OR IGNORE INTO folders SELECT n.id, f.folder
+  INSERT OR IGNORE INTO folders SELECT n.id, f.owner, f.folder
     FROM documents n JOIN folders f ON f.document_id = old.id WHERE n.replaces = old.id;
-  INSERT OR IGNORE INTO tags SELECT n.id, t.tag
+  INSERT OR IGNORE INTO tags SELECT n.id, t.owner, t.tag
     FROM documents n JOIN tags t ON t.document_id = old.id WHERE n.replaces = old.id;
-  INSERT OR IGNORE INTO collected SELECT c.collection, n.id
-    FROM documents n JOIN collected c ON c.document_id = old.id WHERE n.replaces = old.id;
+  INSERT OR IGNORE INTO in_sets SELECT c.owner, c.name, n.id
+    FROM documents n JOIN in_sets c ON c.document_id = old.id WHERE n.replaces = old.id;
 END;
 
--- The last check of the library with questions of its own (overviews.py).
+-- The last check of what each person sees, with questions of its own (overviews.py).
 
 CREATE TABLE checks (
-  only INTEGER PRIMARY KEY CHECK (only = 1), about TEXT NOT NULL);
+  owner TEXT PRIMARY KEY, about TEXT NOT NULL) WITHOUT ROWID;
 -- A question was made of a document, and goes with it; one about nothing in here has none.
 CREATE TABLE checked (
-  number INTEGER PRIMARY KEY, document_id TEXT REFERENCES documents ON DELETE CASCADE,
-  tried TEXT NOT NULL);
+  number INTEGER PRIMARY KEY, owner TEXT NOT NULL REFERENCES checks ON DELETE CASCADE,
+  document_id TEXT REFERENCES documents ON DELETE CASCADE, tried TEXT NOT NULL);
+CREATE INDEX checked_by_owner ON checked (owner);
 CREATE INDEX checked_of_document ON checked (document_id);
 
 -- A document that is read anew may say other things.
@@ -186,3 +196,88 @@ END;
 CREATE TABLE fetched (
   document_id TEXT PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
   asked TEXT NOT NULL, address TEXT NOT NULL, fetched_at TEXT NOT NULL) WITHOUT ROWID;
+
+-- People, what they may, how much, and who did what (rag_app/access). A document belongs to one
+-- collection of these; the kept choices of documents further up are something else.
+
+CREATE TABLE people (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL,
+  administrator INTEGER NOT NULL, active INTEGER NOT NULL,
+  first_seen TEXT NOT NULL, last_seen TEXT NOT NULL) WITHOUT ROWID;
+
+-- `claim`: what the sign-in calls the group, whatever it is called here; null: made by hand.
+CREATE TABLE people_groups (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, claim TEXT UNIQUE) WITHOUT ROWID;
+CREATE TABLE people_in_groups (
+  group_id TEXT NOT NULL REFERENCES people_groups ON DELETE CASCADE,
+  person TEXT NOT NULL REFERENCES people, by_claim INTEGER NOT NULL,
+  PRIMARY KEY (group_id, person, by_claim)) WITHOUT ROWID;
+CREATE INDEX groups_of_person ON people_in_groups (person);
+
+-- `emptying`: nobody may see it any more, and its documents are still to be removed.
+CREATE TABLE access_collections (
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, private_of TEXT UNIQUE REFERENCES people,
+  created TEXT NOT NULL, emptying INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+INSERT INTO access_collections VALUES (
+  'home', 'Home', NULL, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'), 0);
+
+-- `kind`: "person" or "group"; `who`: its id; `role`: see scope.py.
+CREATE TABLE grants (
+  collection TEXT NOT NULL REFERENCES access_collections ON DELETE CASCADE,
+  kind TEXT NOT NULL CHECK (kind IN ('person', 'group')), who TEXT NOT NULL,
+  role INTEGER NOT NULL CHECK (role BETWEEN 1 AND 3),
+  PRIMARY KEY (collection, kind, who)) WITHOUT ROWID;
+CREATE INDEX grants_of ON grants (who, kind);  -- so that a person's groups are looked up first
+
+-- The roles that people have now, by whatever way; somebody may have several in a collection.
+CREATE VIEW held_roles (collection, person, role) AS
+  SELECT c.id, c.private_of, 3 FROM access_collections c
+    JOIN people p ON p.id = c.private_of WHERE p.active
+  UNION ALL SELECT g.collection, p.id, g.role FROM grants g
+    JOIN people p ON p.id = g.who WHERE g.kind = 'person' AND p.active
+  UNION ALL SELECT g.collection, p.id, g.role FROM grants g
+    JOIN people_in_groups m ON m.group_id = g.who
+    JOIN people p ON p.id = m.person WHERE g.kind = 'group' AND p.active;
+
+-- Most that somebody may; an empty subject is everybody, null is no limit.
+CREATE TABLE quotas (
+  subject TEXT NOT NULL, what TEXT NOT NULL, most INTEGER CHECK (most >= 0),
+  PRIMARY KEY (subject, what)) WITHOUT ROWID;
+CREATE TABLE quota_files (
+  subject TEXT PRIMARY KEY, day TEXT NOT NULL, files INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES people, name TEXT NOT NULL,
+  sha256 BLOB NOT NULL, created TEXT NOT NULL, expires TEXT, used TEXT) WITHOUT ROWID;
+CREATE INDEX keys_of_person ON api_keys (person);
+
+-- Entries are added and never changed; they go by age alone, those before `audit_horizon`.
+CREATE TABLE audit_log (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, subject TEXT NOT NULL,
+  action TEXT NOT NULL, about TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE INDEX audit_by_time ON audit_log (at);
+CREATE TABLE audit_horizon (
+  only INTEGER PRIMARY KEY CHECK (only = 1), before TEXT NOT NULL);
+INSERT INTO audit_horizon VALUES (1, '');
+
+CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit_log BEGIN
+  SELECT raise(ABORT, 'entries of the log are never changed');
+END;
+CREATE TRIGGER audit_not_replaced BEFORE INSERT ON audit_log
+  WHEN EXISTS (SELECT 1 FROM audit_log WHERE number = new.number) BEGIN
+  SELECT raise(ABORT, 'entries of the log are never replaced');
+END;
+CREATE TRIGGER audit_kept BEFORE DELETE ON audit_log
+  WHEN old.at >= (SELECT before FROM audit_horizon) BEGIN
+  SELECT raise(ABORT, 'entries of the log go by age alone');
+END;
+CREATE TRIGGER audit_horizon_past BEFORE UPDATE ON audit_horizon
+  WHEN new.before > strftime('%Y-%m-%dT%H:%M:%S', 'now', '-1 day') BEGIN
+  SELECT raise(ABORT, 'a day at least is kept');
+END;
+CREATE TRIGGER audit_horizon_once BEFORE INSERT ON audit_horizon BEGIN
+  SELECT raise(ABORT, 'the log has one horizon');
+END;
+CREATE TRIGGER audit_horizon_stays BEFORE DELETE ON audit_horizon BEGIN
+  SELECT raise(ABORT, 'the horizon of the log stays');
+END;

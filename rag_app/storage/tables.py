@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rag_app.scope import Scope
 from rag_app.storage.database import Database
+from rag_app.storage.scoping import seen
 from rag_app.types import Column, ColumnKind, RowRole, SideRow, Table
 
 
@@ -56,17 +58,18 @@ class Tables:
     def __init__(self, database: Database) -> None:
         self._read = database.read
 
-    def of(self, documents: Sequence[str] | None = None) -> list[Table]:
+    def of(self, scope: Scope, documents: Sequence[str] | None = None) -> list[Table]:
         """The tables of these documents, or of all, in their order."""
-        only = (
-            "" if documents is None else "WHERE t.document_id IN (SELECT value FROM json_each(?))"
-        )
+        only, given = seen(scope, "d.collection")
+        if documents is not None:
+            only = f"t.document_id IN (SELECT value FROM json_each(?)) AND {only}"
+            given = [json.dumps(list(documents)), *given]
         with self._read() as db:
             rows = db.execute(
                 "SELECT t.document_id, t.ordinal, t.about FROM tables t "
-                f"JOIN documents d ON d.id = t.document_id {only} "
+                f"JOIN documents d ON d.id = t.document_id WHERE {only} "
                 "ORDER BY d.added_at, d.rowid, t.ordinal",
-                () if documents is None else (json.dumps(list(documents)),),
+                given,
             ).fetchall()
         return [_table(*row) for row in rows]
 

@@ -10,8 +10,11 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import Database
+from rag_app.storage.scoping import Reach, seen
 from rag_app.text.scripts import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import of_documents
 
@@ -103,14 +106,76 @@ _COMMON = 20_000  # chunks that a word is in; more of them may be estimated
 _SAMPLES, _SAMPLED = 20, 20  # stretches of the library, and the share of each that is counted
 _GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
 
+_APART = 2_000  # documents that are searched one by one; among more, all that matches is passed
+
 Found = list[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What may be found: what a scope sees, of these documents only if they are given."""
+
+    scope: Scope
+    documents: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, scope: Scope, documents: Sequence[str] | None) -> Choice:
+        """The choice of these documents, or of all in the scope."""
+        return cls(scope, None if documents is None else tuple(documents))
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return self.scope.everything and self.documents is None
+
+    def condition(self) -> tuple[str, list[str]]:
+        """For documents `d`, and its arguments."""
+        only, given = seen(self.scope, "d.collection")
+        if self.documents is None:
+            return only, given
+        which = "d.id IN (SELECT value FROM json_each(?))"
+        return f"{which} AND {only}", [json.dumps(self.documents), *given]
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What follows FROM and WHERE to find the chunks of a choice that match, and the arguments."""
+
+    source: str
+    condition: str
+    given: tuple[str | int | None, ...]
+
+
+def matching(db: sqlite3.Connection, match: str, choice: Choice) -> Matching:
+    """How the chunks of a choice that match a query are found."""
+    if choice.everything:
+        return Matching("chunk_words", "chunk_words MATCH ?", (match,))
+    only, given = choice.condition()
+    rows = f"FROM documents d JOIN chunks c ON c.document_id = d.id WHERE {only}"
+    few = f"SELECT count(*) FROM (SELECT 1 FROM documents d WHERE {only} LIMIT ?)"
+    if db.execute(few, (*given, _APART + 1)).fetchone()[0] <= _APART:
+        # A document's chunks follow each other, so the index jumps from document to document.
+        places = f"SELECT min(c.rowid) AS first, max(c.rowid) AS last {rows} GROUP BY d.id"
+        return Matching(
+            f"({places}) CROSS JOIN chunk_words",
+            "chunk_words MATCH ? AND chunk_words.rowid BETWEEN first AND last",
+            (*given, match),
+        )
+    first, last = db.execute(f"SELECT min(c.rowid), max(c.rowid) {rows}", given).fetchone()
+    # The index jumps to the first; the plus keeps it from being asked once for every chunk.
+    return Matching(
+        "chunk_words",
+        "chunk_words MATCH ? AND chunk_words.rowid BETWEEN ? AND ? "
+        f"AND +chunk_words.rowid IN (SELECT c.rowid {rows})",
+        (match, first, last, *given),
+    )
 
 
 class RankedWords:
     """Chunks that hold the words of a question, best first. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
-        self._read = database.read
+    def __init__(self, database: Database, reach: Reach) -> None:
+        self._read, self._reach = database.read, reach
         self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
 
     def search(
@@ -118,6 +183,7 @@ class RankedWords:
         words: Sequence[str],
         phrases: Sequence[str],
         limit: int,
+        scope: Scope,
         documents: Sequence[str] | None = None,
         endings: bool = False,
     ) -> Found:
@@ -126,25 +192,25 @@ class RankedWords:
         parts = [] if exact else any_of(words, endings)
         if not exact and not parts:
             return []
+        choice = Choice.of(self._reach.widest(scope), documents)
         with self._read() as db:
             if exact:
-                return _best(db, " AND ".join(exact), limit, documents)
-            if documents is not None and len(documents) > _FEW:
-                among = self._among(db, parts, limit, documents)
+                return _best(db, " AND ".join(exact), limit, choice)
+            if _is_wide(db, choice):
+                among = self._among(db, parts, limit, choice)
                 if among is not None:
                     return among
-            return self._best_of(db, parts, limit, documents)
+            return self._best_of(db, parts, limit, choice)
 
     def _among(
-        self, db: sqlite3.Connection, parts: list[str], limit: int, documents: Sequence[str]
+        self, db: sqlite3.Connection, parts: list[str], limit: int, choice: Choice
     ) -> Found | None:
-        """The best chunks of many documents; None if the best of all are of others.
+        """The best chunks of a wide choice; None if the best of all are of others.
 
         A million rows that may be found take a second to be listed."""
-        chosen = of_documents(documents)
         for wide in (_WIDE * limit, _WIDER * limit):
-            found = self._best_of(db, parts, wide, None)
-            kept = [one for one in found if chosen(one[0])]
+            found = self._best_of(db, parts, wide, Choice(WORKER))
+            kept = _chosen(db, found, choice)
             if len(kept) >= limit:
                 return kept[:limit]
             if len(found) < wide:  # common words alone may be in those that are chosen
@@ -152,23 +218,23 @@ class RankedWords:
         return None
 
     def _best_of(
-        self, db: sqlite3.Connection, parts: list[str], limit: int, documents: Sequence[str] | None
+        self, db: sqlite3.Connection, parts: list[str], limit: int, choice: Choice
     ) -> Found:
-        first, others = self._told_apart(db, parts, documents is None)
+        first, others = self._told_apart(db, parts, choice)
         found: dict[str, float] = {}
         if others:  # scores of both queries can be compared: BM25 is a sum over the words
             both = f"{_any(first)} AND {_any(others)}"
-            found = dict(_best(db, both, limit, documents))
+            found = dict(_best(db, both, limit, choice))
         if len(found) < limit or _chunks(db) <= _LARGE:
-            found = dict(_best(db, _any(first), limit, documents)) | found
+            found = dict(_best(db, _any(first), limit, choice)) | found
         return sorted(found.items(), key=lambda one: -one[1])[:limit]
 
     def _told_apart(
-        self, db: sqlite3.Connection, parts: list[str], narrow: bool
+        self, db: sqlite3.Connection, parts: list[str], choice: Choice
     ) -> tuple[list[str], list[str]]:
         """Words of which a chunk has to hold one, and others that make it better."""
-        chunks = _chunks(db)
-        if chunks <= _SMALL:
+        chunks, narrow = _chunks(db), choice.everything
+        if chunks <= _SMALL or (choice.documents is None and _held(db, choice) <= _SMALL):
             return parts, []
         counts = {part: self._count(db, part, chunks) for part in parts}
         ordered = sorted(parts, key=lambda part: counts[part])
@@ -192,6 +258,42 @@ class RankedWords:
                 count = _counted(db, part, 0, chunks)
             self._counted[part] = count, chunks
         return count
+
+
+def _is_wide(db: sqlite3.Connection, choice: Choice) -> bool:
+    """Whether the best chunks of all are likely to be in a choice."""
+    if choice.everything:
+        return False
+    if choice.documents is not None:
+        return len(choice.documents) > _FEW
+    held = _held(db, choice)
+    return held > _SMALL and held * _WIDER > _chunks(db)
+
+
+def _held(db: sqlite3.Connection, choice: Choice) -> int:
+    """How many chunks a scope sees."""
+    if choice.scope.everything:
+        return _chunks(db)
+    only, given = choice.condition()
+    count: int = db.execute(
+        f"SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {only}", given
+    ).fetchone()[0]
+    return count
+
+
+def _chosen(db: sqlite3.Connection, found: Found, choice: Choice) -> Found:
+    """Of what was found, what is in a choice."""
+    if choice.scope.everything:
+        inside = of_documents(choice.documents or ())
+        return [one for one in found if inside(one[0])]
+    only, given = choice.condition()
+    rows = db.execute(
+        "SELECT c.id FROM json_each(?) j JOIN chunks c ON c.id = j.value "
+        f"JOIN documents d ON d.id = c.document_id WHERE {only}",
+        (json.dumps([chunk for chunk, _ in found]), *given),
+    ).fetchall()
+    kept = {row[0] for row in rows}
+    return [one for one in found if one[0] in kept]
 
 
 def _chunks(db: sqlite3.Connection) -> int:
@@ -219,20 +321,13 @@ def _any(parts: Sequence[str]) -> str:
     return "(" + " OR ".join(parts) + ")"
 
 
-def _best(db: sqlite3.Connection, match: str, limit: int, documents: Sequence[str] | None) -> Found:
+def _best(db: sqlite3.Connection, match: str, limit: int, choice: Choice) -> Found:
     """The best chunks of a query. Only what is kept is looked up beside the index."""
-    only, arguments = "", [match]
-    if documents is not None:
-        chosen = "FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
-        ids = json.dumps(list(documents))
-        first, last = db.execute(f"SELECT min(rowid), max(rowid) {chosen}", (ids,)).fetchone()
-        # The index jumps to the first; the plus keeps it from being asked once for every chunk.
-        only = f"AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT rowid {chosen})"
-        arguments += [first, last, ids]
+    which = matching(db, match, choice)
     return db.execute(
-        "SELECT c.id, f.score FROM ("
-        f"SELECT rowid AS place, -bm25(chunk_words, {_WEIGHTS}) AS score FROM chunk_words "
-        f"WHERE chunk_words MATCH ? {only} ORDER BY score DESC, rowid LIMIT ?) f "
+        "SELECT c.id, f.score FROM (SELECT chunk_words.rowid AS place, "
+        f"-bm25(chunk_words, {_WEIGHTS}) AS score FROM {which.source} WHERE {which.condition} "
+        "ORDER BY score DESC, chunk_words.rowid LIMIT ?) f "
         "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
-        (*arguments, limit),
+        (*which.given, limit),
     ).fetchall()

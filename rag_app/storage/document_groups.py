@@ -1,4 +1,4 @@
-"""Where a person puts documents: one folder each, tags, and collections that have a name.
+"""Where a person puts documents: one folder each, tags, and sets that have a name.
 
 A folder is written like a path, "Contracts/2025"; what stands in a folder inside is in it, too."""
 
@@ -8,7 +8,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rag_app.scope import Scope
 from rag_app.storage.database import Database
+from rag_app.storage.scoping import document_seen, seen
 
 _LONGEST = 80  # characters of a name
 
@@ -27,7 +29,7 @@ class GroupListing:
 
     folders: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tags: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    collections: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    sets: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, document_id: str) -> Shelved:
         """Where a document stands."""
@@ -37,47 +39,60 @@ class GroupListing:
 
 
 class DocumentGroups:
-    """Every method is one transaction; names that differ in case only are the same."""
+    """What one person puts documents under, of those that they see; nobody else's is touched.
 
-    def __init__(self, database: Database) -> None:
+    Every method is one transaction; names that differ in case only are the same."""
+
+    def __init__(self, database: Database, scope: Scope) -> None:
         self._read, self._write = database.read, database.write
+        self._scope, self._owner = scope, scope.subject
 
     def all(self) -> GroupListing:
-        """Folders (and those around them), tags and collections that hold something."""
+        """Folders (and those around them), tags and sets that hold something."""
+        only, given = document_seen(self._scope, "g.document_id")
+        mine = f"WHERE g.owner = ? AND {only}"
+        whose = (self._owner, *given)
         with self._read() as db:
-            folders = db.execute("SELECT folder, document_id FROM folders").fetchall()
-            tags = db.execute("SELECT tag, document_id FROM tags ORDER BY tag").fetchall()
-            collections = db.execute(
-                "SELECT n.name, c.document_id FROM collections n "
-                "LEFT JOIN collected c ON c.collection = n.name ORDER BY n.name"
+            folders = db.execute(
+                f"SELECT g.folder, g.document_id FROM folders g {mine}", whose
+            ).fetchall()
+            tags = db.execute(
+                f"SELECT g.tag, g.document_id FROM tags g {mine} ORDER BY g.tag", whose
+            ).fetchall()
+            sets = db.execute(
+                "SELECT n.name, g.document_id FROM sets n LEFT JOIN in_sets g "
+                f"ON g.owner = n.owner AND g.name = n.name AND {only} "
+                "WHERE n.owner = ? ORDER BY n.name",
+                (*given, self._owner),
             ).fetchall()
         around = [(outer, id_) for folder, id_ in folders for outer in _outer(folder)]
-        return GroupListing(_by_name(sorted(around)), _by_name(tags), _by_name(collections))
+        return GroupListing(_by_name(sorted(around)), _by_name(tags), _by_name(sets))
 
     def put(self, document_id: str, folder: str) -> None:
         """Put a document into a folder, out of the one it was in; "" is none."""
         named = cleaned_folder(folder)
         with self._write() as db:
-            db.execute("DELETE FROM folders WHERE document_id = ?", (document_id,))
+            db.execute(
+                "DELETE FROM folders WHERE document_id = ? AND owner = ?",
+                (document_id, self._owner),
+            )
             if named:
-                db.execute(
-                    "INSERT INTO folders SELECT id, ? FROM documents WHERE id = ?",
-                    (named, document_id),
-                )
+                self._insert(db, "folders (document_id, owner, folder)", document_id, named)
 
     def tag(self, document_ids: Iterable[str], tag: str) -> None:
         """Give documents a tag that they may have already; an empty one is none."""
         named = cleaned(tag)
         with self._write() as db:
-            db.executemany(
-                "INSERT OR IGNORE INTO tags SELECT id, ? FROM documents WHERE id = ? AND ? <> ''",
-                [(_as_known(db, named), id_, named) for id_ in document_ids],
-            )
+            known = self._as_known(db, named)
+            for document_id in document_ids if named else ():
+                self._insert(db, "tags (document_id, owner, tag)", document_id, known)
 
     def retag(self, document_id: str, tags: Sequence[str]) -> None:
         """Let a document have exactly these tags."""
         with self._write() as db:
-            db.execute("DELETE FROM tags WHERE document_id = ?", (document_id,))
+            db.execute(
+                "DELETE FROM tags WHERE document_id = ? AND owner = ?", (document_id, self._owner)
+            )
         for tag in tags:
             self.tag([document_id], tag)
 
@@ -85,8 +100,8 @@ class DocumentGroups:
         """Take a tag from documents."""
         with self._write() as db:
             db.executemany(
-                "DELETE FROM tags WHERE document_id = ? AND tag = ?",
-                [(id_, cleaned(tag)) for id_ in document_ids],
+                "DELETE FROM tags WHERE document_id = ? AND owner = ? AND tag = ?",
+                [(id_, self._owner, cleaned(tag)) for id_ in document_ids],
             )
 
     def collect(self, name: str, document_ids: Iterable[str]) -> str:
@@ -94,18 +109,33 @@ class DocumentGroups:
         named = cleaned(name)
         if named:
             with self._write() as db:
-                db.execute("DELETE FROM collections WHERE name = ?", (named,))
-                db.execute("INSERT INTO collections VALUES (?)", (named,))
-                db.executemany(
-                    "INSERT OR IGNORE INTO collected SELECT ?, id FROM documents WHERE id = ?",
-                    [(named, id_) for id_ in document_ids],
-                )
+                db.execute("DELETE FROM sets WHERE owner = ? AND name = ?", (self._owner, named))
+                db.execute("INSERT INTO sets (owner, name) VALUES (?, ?)", (self._owner, named))
+                for document_id in document_ids:
+                    self._insert(db, "in_sets (document_id, owner, name)", document_id, named)
         return named
 
     def drop(self, name: str) -> None:
-        """Forget a collection; its documents stay."""
+        """Forget a set; its documents stay."""
         with self._write() as db:
-            db.execute("DELETE FROM collections WHERE name = ?", (cleaned(name),))
+            db.execute(
+                "DELETE FROM sets WHERE owner = ? AND name = ?", (self._owner, cleaned(name))
+            )
+
+    def _insert(self, db: sqlite3.Connection, into: str, document_id: str, name: str) -> None:
+        """A row (document, owner, name), if the document can be seen."""
+        only, given = seen(self._scope)
+        db.execute(
+            f"INSERT OR IGNORE INTO {into} SELECT id, ?, ? FROM documents WHERE id = ? AND {only}",
+            (self._owner, name, document_id, *given),
+        )
+
+    def _as_known(self, db: sqlite3.Connection, tag: str) -> str:
+        """The tag as it is written already, if it is."""
+        row = db.execute(
+            "SELECT tag FROM tags WHERE owner = ? AND tag = ?", (self._owner, tag)
+        ).fetchone()
+        return str(row[0]) if row else tag
 
 
 def cleaned(name: str) -> str:
@@ -118,12 +148,6 @@ def cleaned_folder(folder: str) -> str:
     """A folder as it is kept: its parts cleaned, without empty ones and without dots."""
     parts = (cleaned(part) for part in folder.replace("\\", "/").split("/"))
     return "/".join(part for part in parts if part.strip("."))
-
-
-def _as_known(db: sqlite3.Connection, tag: str) -> str:
-    """The tag as it is written already, if it is."""
-    row = db.execute("SELECT tag FROM tags WHERE tag = ?", (tag,)).fetchone()
-    return str(row[0]) if row else tag
 
 
 def _outer(folder: str) -> list[str]:

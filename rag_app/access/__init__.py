@@ -1,0 +1,1 @@
+"""Who people are, what they may, how much, and who did what."""

@@ -1,0 +1,233 @@
+"""What is opened once: one data directory in one process, shared by everybody's view of it.
+
+Knows nothing of who asks, and nothing of the UI."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from rag_app.access.access import Access
+from rag_app.access.quotas import Usage
+from rag_app.answering.ask_options import AskOptions
+from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings, begin
+from rag_app.answering.generation import Generator
+from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
+from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
+from rag_app.answering.overview import Makers, Overviews
+from rag_app.answering.questioner import Questioner
+from rag_app.errors import RagAppError
+from rag_app.ingestion.service import Dependencies, DocumentService
+from rag_app.reading.confinement import available
+from rag_app.reading.limits import Limits
+from rag_app.reading.sandbox import Sandbox
+from rag_app.reading.workspace import swept
+from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
+from rag_app.retrieval.embedding_choice import EmbeddingChoice
+from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors
+from rag_app.retrieval.reindexing import Reindexing
+from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
+from rag_app.settings import Settings, origin_of, quiet_dependencies
+from rag_app.storage import Conversations, Store
+from rag_app.storage.full_text import WordSearch
+from rag_app.storage.originals import Originals, Reserve, own
+from rag_app.storage.preferences import PreferenceFile
+from rag_app.text import languages
+from rag_app.text.page_names import page_name
+from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture
+
+# Documents as they are looked at: pages, pictures, places on them, passages.
+
+log = logging.getLogger(__name__)
+
+
+class PageViews:
+    """Gives what there is to see for a scope; `viewer` draws pages and never waits behind one being
+    read. Raises UnknownDocument."""
+
+    def __init__(self, stock: Dependencies, viewer: Sandbox, scope: Scope) -> None:
+        self._stock, self._viewer, self._scope = stock, viewer, scope
+
+    def original(self, document_id: str) -> Path:
+        """The file as it was handed in."""
+        return self._stock.original(self._document(document_id))
+
+    def page_name(self, document_id: str, number: int, name: str) -> str:
+        """What a page is called, by the document's name if it is gone. Raises nothing."""
+        known = None
+        if self._stock.store.documents(self._scope, [document_id]):
+            known = self._stock.store.page_label(document_id, number)
+        suffix, label, total = known or (name, "", 0)
+        return page_name(suffix, number, label, total)
+
+    def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
+        """The page as it looks, see `Library.picture`."""
+        document = self._document(document_id)
+        if self._stock.store.page(document_id, number).width is None:
+            return None
+        return self._viewer.render(self._stock.readable(document), number, scale)
+
+    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
+        """Where a span of a page stands on its picture, see `Library.boxes`."""
+        document = self._document(document_id)
+        if self._stock.store.page(document_id, page).width is None:
+            return ()
+        recognised = self._stock.store.scans.boxes(document_id, page, start, end)
+        if recognised is not None:
+            return recognised
+        return self._viewer.boxes(self._stock.readable(document), page, start, end)
+
+    def located(self, citation: Citation) -> Citation:
+        """A citation with the boxes of its quote."""
+        try:
+            boxes = self.boxes(citation.document_id, citation.page, citation.start, citation.end)
+        except RagAppError as error:  # the quote stands without its place on the picture
+            log.warning("no boxes for a citation: %s", error)
+            return citation
+        return dataclasses.replace(citation, boxes=boxes)
+
+    def vectors(self) -> list[tuple[str, list[float]]]:
+        """Every passage's text and vector, of the documents that are ready."""
+        found = []
+        for document in self._stock.store.documents(self._scope):
+            if document.status in EMBEDDED:
+                vectors = self._stock.vectors.vectors(document.id)
+                found += [
+                    (indexed.chunk.text, vectors[indexed.chunk.id])
+                    for indexed in self._stock.store.indexed(document.id)
+                    if indexed.chunk.id in vectors
+                ]
+        return found
+
+    def _document(self, document_id: str) -> Document:
+        return self._stock.store.document(document_id, self._scope)
+
+
+_CALM = 3.0  # seconds without a question after which overviews are made
+_FAREWELL = 20.0  # seconds that closing waits for answers that are being made, at most
+
+
+class OpenLibrary:
+    """A data directory that is open: its files and threads, and what answers.
+
+    One process owns it, and lets go of all of it when it is closed. Raises LibraryInUse."""
+
+    def __init__(
+        self, settings: Settings, embedder: Embedder | None, generator: Generator | None
+    ) -> None:
+        quiet_dependencies()
+        self.settings, self.folder = settings, settings.folder
+        by = generator or parse(settings.answers_by)
+        with ExitStack() as undone:  # who cannot be opened holds nothing
+            self._open_documents(embedder or MiniLmEmbedder(settings.threads), undone)
+            self._open_answering(by)
+            self.keeping.start()
+            self.reindexing.start()
+            self.empty_deleted()
+            self._held = undone.pop_all()
+        log.info(available().in_words())
+
+    def empty_deleted(self) -> None:
+        """Remove what is in collections that were deleted, also before this process was started."""
+        for deleted in self.access.to_be_emptied():
+            self.keeping.remove_all(Scope.of("", {deleted.collection: Role.OWNER}))
+            self.access.emptied(deleted)
+
+    def _open_documents(self, embedder: Embedder, undone: ExitStack) -> None:
+        settings = self.settings
+        undone.callback(own(self.folder).release)
+        reserve = Reserve(self.folder / "reserve")
+        undone.callback(reserve.take)
+        reserve.make_room()
+        self.store = Store(self.folder / "library.sqlite3")
+        undone.callback(self.store.close)
+        self.words = WordSearch(self.store.database)
+        self.conversations = Conversations(self.store.database, WORKER)
+        self.access = Access(self.store.database, settings)
+        self.access.quotas.used = lambda subject: Usage(*self.store.kept_of(subject))
+        preferences = PreferenceFile.of(self.folder, OWN.subject)
+        chosen = preferences.read().embedding
+        self.reindexing = Reindexing(self.folder, self.store, settings, embedder, chosen)
+        self.meaning = EmbeddingChoice(
+            self.reindexing, preferences, bool(settings.embedding), self.folder / "models"
+        )
+        self.embedder = LiveEmbedder(self.reindexing.live)
+        self.vectors = LiveVectors(self.reindexing.live)
+        undone.callback(self.vectors.close)
+        originals = Originals(self.folder / "files", settings.max_file_mb << 20)
+        self.stock = Dependencies(
+            self.store, originals, self.vectors, self.embedder, self.conversations
+        )
+        self.viewer = Sandbox(Limits.from_settings(settings), swept(self.folder))
+        undone.callback(self.viewer.close)
+        self.keeping = DocumentService(
+            self.stock, self.viewer, settings, reserve, lambda: self.overviews.wake()
+        )
+
+    def _open_answering(self, by: Generator | ModelSpec) -> None:
+        terms = ChatSettings(
+            self.settings.chat_key,
+            self._key_for(),
+            self.settings.chat_seconds,
+            self.settings.chat_tokens,
+            self.folder / "models",
+            self.settings.models_folder,
+            self.settings.threads,
+        )
+        self.models = ChatModelCatalogue(terms)
+        self.questioner = Questioner(
+            self.store,
+            self.vectors,
+            self.embedder,
+            self.settings,
+            terms,
+            by,
+            PageViews(self.stock, self.viewer, WORKER).located,
+        )
+        self.overviews = Overviews(self.store, self._makers(by))
+        self.underway = InFlightRequests()
+        loads: list[Callable[[], object]] = [self.embedder.warm, self.questioner.warm]
+        loads.append(languages.warm)
+        if isinstance(by, ModelSpec):
+            loads.append(partial(begin, by, terms))
+        self.warming = ModelWarmUp(loads, lambda: self.reindexing.notice)
+
+    def _key_for(self) -> str:
+        """Whom the key of the settings is for."""
+        if self.settings.chat_key_url:
+            return origin_of(self.settings.chat_key_url)
+        return parse(self.settings.answers_by).destination
+
+    def _makers(self, generator: Generator | ModelSpec) -> Makers:
+        """Overviews are checked by quoting: nothing is sent anywhere that nobody asked for."""
+        quoting = not isinstance(generator, ModelSpec) or generator.kind in QUOTING
+        by = None if quoting else "quotes"
+
+        def ask(question: str, document: Document, stop: threading.Event) -> Iterator[Event]:
+            scope = readers_of(document.collection)
+            return self.questioner.ask(question, scope, [document.id], stop, AskOptions(by))
+
+        def busy() -> bool:
+            asking = self.underway.asked_within(_CALM) or self.warming.state == "warming"
+            return asking or bool(self.keeping.ingestion.progress(WORKER))
+
+        who = f"{by or generator.name} {generator.name}"
+        return Makers(ask, self.embedder, who, busy, self.questioner.introduce)
+
+    def close(self) -> None:
+        """Let go of everything; work that is not finished goes on at the next start.
+
+        Answers that are being made in other threads are broken off with LibraryClosed."""
+        self.underway.close(_FAREWELL)
+        self.overviews.stop()
+        self.models.close()
+        self.warming.wait()
+        self.meaning.close()
+        self.reindexing.stop()
+        self.keeping.stop()
+        self._held.close()

@@ -1,0 +1,508 @@
+"""A view of a library: everything in it keeps to the scope of who asks."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_app.errors import (
+    DocumentError,
+    NotAllowed,
+    RagAppError,
+    UnknownConversation,
+    UnknownDocument,
+)
+from rag_app.library import Library
+from rag_app.scope import HOME, OWN, WORKER, Role, Scope
+from rag_app.settings import Settings
+from rag_app.storage.originals import begun_for
+from rag_app.storage.words import Choice, matching
+from rag_app.types import Finished, RetrieverKind
+from tests.fakes import WordEmbedder
+from tests.web_sites import web_site
+
+FERRY = b"The ferry to the island costs four euros.\n\nDogs travel free of charge.\n"
+SECRET = b"The keeper of the lighthouse is called Ambrose Quill.\n\nHe collects corks.\n"
+NOWHERE = "0" * 64
+
+ANNA = Scope.of("anna", {"anna": Role.OWNER})
+BEN = Scope.of("ben", {"ben": Role.OWNER})
+GUEST = Scope.of("guest", {"anna": Role.READER})
+BOTH = Scope.of("both", {"anna": Role.EDITOR, "ben": Role.EDITOR})
+
+
+@pytest.fixture
+def library(tmp_path: Path):
+    settings = Settings.load(
+        data_dir=tmp_path / "data", caution=0.0, generator="quotes", own_networks="127.0.0.0/8"
+    )
+    with Library(settings, embedder=WordEmbedder()) as opened:
+        yield opened
+
+
+def add(view: Library, name: str, data: bytes, **given: Any) -> str:
+    added = view.add(name, data, **given)
+    view.wait([added.document.id], timeout=60)
+    return added.document.id
+
+
+def answer(view: Library, question: str, **given: Any):
+    [*_, last] = view.ask(question, **given)
+    assert isinstance(last, Finished)
+    return last.answer
+
+
+# What anybody can call with the id of a document. A method that is new needs a place here, or in
+# `WITHOUT` where it takes no id: then it gets a test of its own.
+
+CALLS: dict[str, Callable[[Library, str], object]] = {
+    "ask": lambda v, i: [
+        e.answer.text for e in v.ask("Who?", [i], generator="quotes") if isinstance(e, Finished)
+    ],
+    "boxes": lambda v, i: v.boxes(i, 1, 0, 5),
+    "cancel": lambda v, i: v.cancel(i),
+    "chunks": lambda v, i: v.chunks(i),
+    "document": lambda v, i: v.document(i),
+    "headings": lambda v, i: v.headings(i),
+    "original": lambda v, i: v.original(i),
+    "page": lambda v, i: v.page(i, 1),
+    "page_name": lambda v, i: v.page_name(i, 1, "a.pdf"),
+    "parts": lambda v, i: v.parts(i),
+    "picture": lambda v, i: v.picture(i, 1),
+    "remove": lambda v, i: v.remove(i),
+    "replace": lambda v, i: v.replace(i, i),
+    "report": lambda v, i: v.report(i),
+    "retriever": lambda v, i: v.retriever(5, [i]).passages("keeper"),
+    "retry": lambda v, i: v.retry(i),
+    "search": lambda v, i: v.search("keeper", documents=[i]),
+    "to_replace": lambda v, i: v.to_replace(i),
+    "unlock": lambda v, i: v.unlock(i, "secret"),
+    "wait": lambda v, i: v.wait([i]),
+    "checks.save": lambda v, i: (v.checks.save("{}", [(i, "row")]), v.checks.get()),
+    "conversations.forget": lambda v, i: v.conversations.forget(i),
+    "overviews.given_up": lambda v, i: v.overviews.given_up(i),
+    "overviews.kept": lambda v, i: v.overviews.kept(i),
+    "overviews.of": lambda v, i: v.overviews.of(i),
+    "plain.find": lambda v, i: v.plain.find("keeper", [i]),
+    "plain.places": lambda v, i: v.plain.places(v.plain.find("keeper"), [f"{i[:16]}-0"]),
+    "shelves.collect": lambda v, i: (v.shelves.collect("s", [i]), v.shelves.all()),
+    "shelves.put": lambda v, i: (v.shelves.put(i, "f"), v.shelves.all()),
+    "shelves.retag": lambda v, i: (v.shelves.retag(i, ["t"]), v.shelves.all()),
+    "shelves.tag": lambda v, i: (v.shelves.tag([i], "t"), v.shelves.all()),
+    "shelves.untag": lambda v, i: (v.shelves.untag([i], "t"), v.shelves.all()),
+    "web.earlier": lambda v, i: v.web.earlier(i),
+    "web.origins": lambda v, i: v.web.origins([i]),
+}
+WITHOUT = set(
+    """
+    add add_set_aside cancel_waiting clear close delete_set_aside documents empty_deleted entitle
+    pause paused work_of_everybody
+    progress reindexing resume scoped set_aside size_on_disk trouble unwatch vectors
+    wait_until_clean warm warm_state watch watched
+    checks.clear checks.get shelves.all shelves.drop preferences.change preferences.clear
+    preferences.of preferences.read preferences.write overviews.start web.add
+    conversations.answer conversations.ask conversations.branch conversations.changes
+    conversations.conversation conversations.cut conversations.delete conversations.exchange
+    conversations.exchanges conversations.fail conversations.listed conversations.order
+    conversations.rate conversations.rated conversations.rename conversations.seen_by
+    conversations.start
+    """.split()  # noqa: SIM905 - easier to read and to add to
+)
+PARTS = ("checks", "conversations", "overviews", "plain", "preferences", "shelves", "web")
+# Nothing of anybody's documents.
+SHARED = {"access", "meaning", "models", "settings", "folder", "scope"}
+
+
+def public(thing: object) -> set[str]:
+    return {name for name, _ in inspect.getmembers(type(thing)) if not name.startswith("_")}
+
+
+def outcome(call: Callable[[Library, str], object], view: Library, document_id: str) -> str:
+    try:
+        return repr(call(view, document_id)).replace(document_id, "ID")
+    except RagAppError as error:
+        return f"{type(error).__name__}: {error}".replace(document_id, "ID")
+
+
+def test_every_public_method_is_known_to_these_tests(library):
+    shown = public(library) - {"scope"}
+    for part in PARTS:
+        shown |= {f"{part}.{name}" for name in public(getattr(library, part))}
+    assert shown == set(CALLS) | WITHOUT
+    attributes = {name for name in vars(library) if not name.startswith("_")}
+    assert attributes == {*PARTS, *SHARED}
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_a_document_of_others_is_as_if_it_did_not_exist(library, method):
+    theirs = add(library.scoped(BEN), "keeper.txt", SECRET)
+    mine = add(library.scoped(ANNA), "ferry.txt", FERRY)
+    call, anna = CALLS[method], library.scoped(ANNA)
+    assert outcome(call, anna, theirs) == outcome(call, anna, NOWHERE)
+    assert "UnknownDocument" not in outcome(call, anna, mine)
+    assert library.scoped(BEN).document(theirs).name == "keeper.txt"
+
+
+def test_nothing_that_lists_or_counts_tells_of_others(library):
+    theirs = add(library.scoped(BEN), "keeper.txt", SECRET)
+    anna = library.scoped(ANNA)
+    assert anna.documents() == [] and anna.vectors() == [] and anna.progress() == {}
+    assert anna.size_on_disk() == 0 and anna.cancel_waiting() == 0
+    assert anna.reindexing() is None and anna.watched() == [] and anna.set_aside() == []
+    assert anna.shelves.all().tags == {} and anna.conversations.listed() == []
+    with pytest.raises(UnknownDocument) as same:
+        anna.document("keeper.txt")
+    with pytest.raises(UnknownDocument) as nothing:
+        anna.document("nowhere.txt")
+    assert str(same.value) == str(nothing.value).replace("nowhere", "keeper")
+    assert [document.id for document in library.scoped(WORKER).documents()] == [theirs]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: v.pause(),
+        lambda v: v.resume(),
+        lambda v: v.watch(Path("/")),
+        lambda v: v.unwatch(Path("/")),
+        lambda v: v.add_set_aside(),
+        lambda v: v.delete_set_aside(),
+        lambda v: v.wait_until_clean(0),
+        lambda v: v.meaning.choose(""),
+        lambda v: v.meaning.fetch(),
+        lambda v: v.meaning.fetch_again(),
+        lambda v: v.meaning.settle(),
+        lambda v: v.meaning.forget(),
+    ],
+)
+def test_what_concerns_everybody_is_for_whoever_runs_the_app(library, call):
+    with pytest.raises(NotAllowed):
+        call(library.scoped(ANNA))
+
+
+def test_the_same_bytes_and_name_of_two_people_are_two_documents(library):
+    ids = [add(library.scoped(who), "ferry.txt", FERRY) for who in (ANNA, BEN)]
+    own = library.add("ferry.txt", FERRY)
+    assert not own.duplicate and len({*ids, own.document.id}) == 3
+    library.scoped(ANNA).remove(ids[0])
+    assert [d.id for d in library.scoped(BEN).documents()] == [ids[1]]
+    assert library.scoped(BEN).search("ferry")[0].chunk.document_id == ids[1]
+    again = library.scoped(BEN).add("ferry.txt", FERRY)
+    assert again.duplicate and again.document.id == ids[1]
+
+
+def test_no_file_of_one_collection_has_the_id_of_a_file_in_another():
+    def content_id(collection: str, data: bytes) -> str:
+        digest = begun_for(collection)
+        digest.update(data)
+        return digest.hexdigest()
+
+    theirs = content_id("anna", FERRY)
+    for forged in (FERRY, b"anna\0" + FERRY, b"anna" + FERRY):
+        assert content_id(HOME, forged) != theirs
+    assert content_id("a", b"nna" + FERRY) != theirs
+    assert content_id(HOME, FERRY) == hashlib.sha256(FERRY).hexdigest()
+
+
+def test_a_name_gives_way_in_its_own_collection_only(library):
+    first = add(library.scoped(ANNA), "a.txt", FERRY)
+    add(library.scoped(BEN), "a.txt", SECRET, replace=True)
+    assert [d.id for d in library.scoped(ANNA).documents()] == [first]
+    newer = add(library.scoped(ANNA), "a.txt", b"The ferry costs five euros.", replace=True)
+    assert [d.id for d in library.scoped(ANNA).documents()] == [newer]
+    assert len(library.scoped(BEN).documents()) == 1
+
+
+def test_a_reader_may_look_and_not_touch(library):
+    ferry = add(library.scoped(ANNA), "ferry.txt", FERRY)
+    guest = library.scoped(GUEST)
+    assert guest.page(ferry, 1).text and guest.search("ferry")
+    guest.shelves.tag([ferry], "mine")  # what they put it under is theirs
+    assert guest.shelves.all().tags == {"mine": {ferry}}
+    assert library.scoped(ANNA).shelves.all().tags == {}
+    for call in (
+        lambda: guest.remove(ferry),
+        lambda: guest.retry(ferry),
+        lambda: guest.cancel(ferry),
+        lambda: guest.unlock(ferry, "x"),
+        lambda: guest.replace(ferry, ferry),
+        lambda: guest.add("b.txt", b"text"),
+        lambda: guest.add("b.txt", b"text", collection="anna"),
+        lambda: guest.web.add("http://127.0.0.1:1/", collection="anna"),
+    ):
+        with pytest.raises(NotAllowed) as error:
+            call()
+        assert str(error.value).endswith(".")
+    assert guest.cancel_waiting() == 0
+    guest.clear()
+    assert library.scoped(ANNA).document(ferry)
+
+
+def test_where_a_document_goes_must_be_clear(library):
+    both = library.scoped(BOTH)
+    with pytest.raises(DocumentError):
+        both.add("a.txt", FERRY)
+    one = add(both, "a.txt", FERRY, collection="ben")
+    assert both.document(one).collection == "ben"
+    with pytest.raises(NotAllowed) as there:
+        library.scoped(ANNA).add("a.txt", FERRY, collection="ben")
+    with pytest.raises(NotAllowed) as nowhere:
+        library.scoped(ANNA).add("a.txt", FERRY, collection="nobody's")
+    assert str(there.value) == str(nowhere.value)
+    other = add(both, "b.txt", SECRET, collection="anna")
+    with pytest.raises(NotAllowed):
+        both.replace(one, other)
+    assert library.add("a.txt", FERRY).document.collection == HOME
+
+
+def test_what_is_in_an_archive_stays_in_the_collection_of_the_archive(library, tmp_path):
+    import zipfile
+
+    packed = tmp_path / "a.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("keeper.txt", SECRET.decode())
+    anna = library.scoped(ANNA)
+    box = add(anna, "a.zip", packed)
+    anna.wait(anna.parts(box), timeout=60)
+    assert {d.collection for d in anna.documents()} == {"anna"} and len(anna.documents()) == 2
+    assert library.scoped(BEN).documents() == [] == library.documents()
+
+
+def test_a_page_of_the_web_goes_where_it_is_told_and_replaces_nothing_of_others(library):
+    page = "<!doctype html><title>Fares</title><p>The ferry costs {0} euros."
+    with web_site() as site:
+        site.page("/p", page.format("four"))
+        theirs = library.scoped(BEN).web.add(f"{site.address}/p").document
+        site.page("/p", page.format("five"))
+        mine = library.scoped(ANNA).web.add(f"{site.address}/p", replace=True).document
+    assert (mine.collection, theirs.collection) == ("anna", "ben")
+    assert library.scoped(ANNA).web.earlier(mine.id) is None
+    assert library.scoped(BEN).document(theirs.id)
+    assert library.scoped(BEN).web.origins([mine.id]) == {}
+    assert library.scoped(ANNA).report(mine.id).address.endswith("/p")
+
+
+def test_answers_are_made_of_what_is_seen(library):
+    add(library.scoped(BEN), "keeper.txt", SECRET)
+    add(library.scoped(ANNA), "ferry.txt", FERRY)
+    said = answer(library.scoped(ANNA), "Who is the keeper of the lighthouse?")
+    assert "Quill" not in repr(said)
+    assert "Quill" in answer(library.scoped(BEN), "Who is the keeper of the lighthouse?").text
+    for kind in RetrieverKind:
+        found = library.scoped(ANNA).search("keeper of the lighthouse", retriever=kind)
+        assert all("Quill" not in one.chunk.text for one in found)
+
+
+def test_how_rare_a_name_is_depends_on_what_is_seen(library):
+    anna, ben = library.scoped(ANNA), library.scoped(BEN)
+    for n in range(4):
+        add(ben, f"Acme report {n}.txt", f"The report number {n}.".encode())
+    mine = add(anna, "Acme letter.txt", FERRY)
+    add(anna, "Other letter.txt", SECRET)
+    alone = anna.retriever(5)._named("What does Acme say?", anna.documents())
+    assert set(alone) == {mine}
+    seen = library.scoped(Scope.of("all", {"anna": Role.READER, "ben": Role.READER}))
+    both = seen.retriever(5)._named("What does Acme say?", seen.documents())
+    assert both.get(mine, 0.0) < alone[mine]
+
+
+def test_views_share_what_is_open_and_only_the_first_closes_it(library):
+    anna = library.scoped(ANNA)
+    assert library.scoped(OWN) is library and anna.scoped(ANNA) is anna
+    with anna:
+        add(anna, "ferry.txt", FERRY)
+    anna.close()
+    assert anna.search("ferry") and library.documents() == []
+
+
+def test_a_grant_that_is_taken_back_takes_the_words_of_its_documents_along(library):
+    add(library.scoped(ANNA), "keeper.txt", SECRET)
+    guest = library.scoped(GUEST)
+    question = "Who is the keeper of the lighthouse?"
+    conversation = guest.conversations.start(question)
+    exchange = guest.conversations.ask(conversation, question)
+    guest.conversations.answer(exchange, answer(guest, question))
+    guest.conversations.rate(exchange, 1)
+    assert "Quill" in repr(guest.conversations.exchange(exchange))
+    assert guest.conversations.listed("Quill") and guest.conversations.rated()
+    stranger = library.scoped(Scope.of("guest", {}))
+    assert stranger.conversations.order(conversation) == [exchange]
+    for kept in (
+        stranger.conversations.exchange(exchange),
+        stranger.conversations.exchanges(conversation),
+        stranger.conversations.rated(),
+    ):
+        assert kept and "Quill" not in repr(kept)
+    assert stranger.conversations.listed("Quill") == []
+    assert len(stranger.conversations.listed("keeper")) == 1
+    assert "Quill" in repr(library.scoped(GUEST).conversations.exchange(exchange))
+
+
+def test_a_grant_that_is_taken_back_takes_what_was_noted_of_its_documents_along(library):
+    keeper = add(library.scoped(ANNA), "keeper.txt", SECRET)
+    guest, stranger = library.scoped(GUEST), library.scoped(Scope.of("guest", {}))
+    guest.shelves.tag([keeper], "t")
+    guest.shelves.put(keeper, "f")
+    guest.shelves.collect("s", [keeper])
+    guest.checks.save("{}", [(keeper, "of the keeper"), (None, "of nothing")])
+    shelf = stranger.shelves.all()
+    assert (shelf.folders, shelf.tags, shelf.sets) == ({}, {}, {"s": frozenset()})
+    assert stranger.checks.get() == ("{}", ["of nothing"])
+    assert library.scoped(ANNA).checks.get() is None
+    again = library.scoped(GUEST).shelves.all()
+    assert again.of(keeper).tags == ("t",) and again.sets == {"s": {keeper}}
+
+
+def test_cancelling_what_waits_leaves_the_files_of_others(library):
+    library.pause()
+    ids = [library.scoped(who).add("a.txt", FERRY).document.id for who in (ANNA, BEN)]
+    assert library.scoped(GUEST).cancel_waiting() == 0
+    assert library.scoped(ANNA).cancel_waiting() == 1
+    assert set(library.scoped(BEN).progress()) == {ids[1]}
+    assert library.scoped(ANNA).progress() == {}
+
+
+def test_a_conversation_of_others_is_as_if_it_did_not_exist(library):
+    anna, ben = library.scoped(ANNA).conversations, library.scoped(BEN).conversations
+    theirs = ben.start("Who keeps the lighthouse?")
+    exchange = ben.ask(theirs, "Who keeps the lighthouse?")
+    assert anna.conversation(theirs) is None and anna.exchange(exchange) is None
+    assert anna.exchanges(theirs) == [] == anna.order(theirs) and anna.changes(theirs) == 0
+    assert anna.listed() == [] == anna.listed("lighthouse") and anna.rated() == []
+    for unknown in (theirs, NOWHERE):
+        with pytest.raises(UnknownConversation):
+            anna.ask(unknown, "What?")
+    anna.rename(theirs, "mine"), anna.delete(theirs), anna.cut(exchange)
+    anna.rate(exchange, -1), anna.fail(exchange, "No.")
+    branched = anna.branch(exchange, "And then?")
+    assert anna.exchanges(branched) == []
+    library.scoped(ANNA).entitle(theirs)
+    [kept] = ben.exchanges(theirs)
+    assert (kept.rating, kept.error) == (0, None)
+    assert ben.conversation(theirs).title == "Who keeps the lighthouse?"
+
+
+def test_a_document_that_is_removed_takes_its_words_out_of_everybodys_conversations(library):
+    keeper = add(library.scoped(ANNA), "keeper.txt", SECRET)
+    question = "Who is the keeper of the lighthouse?"
+    for who in (ANNA, GUEST):
+        view = library.scoped(who)
+        exchange = view.conversations.ask(view.conversations.start(question), question)
+        view.conversations.answer(exchange, answer(view, question))
+    library.scoped(ANNA).remove(keeper)
+    with library._store.database.read() as db:
+        assert "Quill" not in repr(db.execute("SELECT answer FROM exchanges").fetchall())
+
+
+def test_choices_on_the_page_are_each_persons_own(library):
+    library.scoped(ANNA).preferences.change(language="German")
+    assert library.scoped(BEN).preferences.read().language == ""
+    assert library.preferences.read().language == ""
+    assert library.scoped(ANNA).preferences.read().language == "German"
+    library.scoped(ANNA).clear()
+    assert library.scoped(ANNA).preferences.read().language == ""
+
+
+def test_clearing_forgets_what_is_owned_and_nothing_else(library):
+    add(library.scoped(ANNA), "a.txt", FERRY)
+    ben = add(library.scoped(BEN), "b.txt", SECRET)
+    mixed = library.scoped(Scope.of("anna", {"anna": Role.OWNER, "ben": Role.EDITOR}))
+    mixed.clear()
+    assert [d.id for d in mixed.documents()] == [ben]
+    library.clear()
+    assert [d.id for d in mixed.documents()] == [ben]
+
+
+# Filtered in the query
+
+
+def test_words_are_looked_for_in_the_collections_of_the_scope(library):
+    ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
+           for n in range(3)]  # fmt: skip
+    asked: list[str] = []
+    with library._store.database.read() as db:
+        db.set_trace_callback(asked.append)
+    try:
+        found = library._store.search_words(["ferry"], [], 10, ANNA)
+        hits = library.scoped(ANNA).plain.find("ferry")
+    finally:
+        with library._store.database.read() as db:
+            db.set_trace_callback(None)
+    assert {i[:16] for i, _ in found} == {i[:16] for i in ids[:3]} and hits.places == 3
+    searches = [sql for sql in asked if "MATCH" in sql]
+    assert searches and all("d.collection IN" in sql for sql in searches)
+    assert not any(i in sql or i[:16] in sql for sql in searches if "highlight" not in sql
+                   for i in ids)  # fmt: skip
+    with library._store.database.read() as db:
+        which = matching(db, '"ferry"', Choice(ANNA))
+        plan = [
+            row[3]
+            for row in db.execute(
+                f"EXPLAIN QUERY PLAN SELECT chunk_words.rowid FROM {which.source} "
+                f"WHERE {which.condition}",
+                which.given,
+            )
+        ]
+    assert any("SEARCH d USING INDEX document_by_collection" in step for step in plan)
+    assert not any(step.startswith("SCAN c") and "chunk_words" not in step for step in plan)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_vectors_are_looked_for_in_the_collections_of_the_scope(library, monkeypatch, small):
+    ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
+           for n in range(3)]  # fmt: skip
+    home = add(library, "home.txt", FERRY)
+    chroma = library._reindexing.live.current.vectors
+    if not small:
+        monkeypatch.setattr(chroma._collections, "_few", 0)
+        monkeypatch.setattr("rag_app.storage.vectors._WIDE", 1)
+        monkeypatch.setattr("rag_app.storage.vectors._WIDER", 1)
+    filters: list[object] = []
+    collection = type(chroma._collection)
+    for name in ("query", "get"):
+        real = getattr(collection, name)
+
+        def noted(*given: Any, _real: Any = real, **named: Any) -> Any:
+            filters.append(named.get("where"))
+            return _real(*given, **named)
+
+        monkeypatch.setattr(collection, name, noted)
+    vector = WordEmbedder().embed_query("ferry")
+    for scope, expected in ((ANNA, ids[:3]), (BEN, ids[3:]), (OWN, [home])):
+        found = chroma.search(vector, 3, scope)
+        assert {i[:16] for i, _ in found} == {i[:16] for i in expected}
+    assert any(filters) and not any(i in repr(filters) for i in [*ids, home])
+    filters.clear()
+    assert len(chroma.search(vector, 20, WORKER)) > 6 and filters == [None]
+
+
+def test_on_ones_own_computer_no_search_is_filtered(library):
+    add(library, "ferry.txt", FERRY)
+    assert library._store.reach.widest(OWN) is WORKER
+    assert matching_of(library, OWN).source == "chunk_words"
+    add(library.scoped(ANNA), "ferry.txt", FERRY)
+    assert library._store.reach.widest(OWN) is OWN
+    assert matching_of(library, OWN).source != "chunk_words"
+
+
+def matching_of(library: Library, scope: Scope):
+    with library._store.database.read() as db:
+        return matching(db, '"ferry"', Choice(library._store.reach.widest(scope)))
+
+
+@pytest.mark.parametrize("apart", [2_000, 1])
+def test_a_scope_is_searched_in_full_however_it_is_done(library, monkeypatch, apart):
+    monkeypatch.setattr("rag_app.storage.words._APART", apart)
+    mine = [add(library.scoped(ANNA), f"{n}.txt", b"common words " * 3 + str(n).encode())
+            for n in range(4)]  # fmt: skip
+    for n in range(4):
+        add(library.scoped(BEN), f"{n}.txt", b"common words " * 9 + str(n).encode())
+    found = library._store.search_words(["common"], [], 50, ANNA)
+    assert {i[:16] for i, _ in found} == {i[:16] for i in mine}
+    monkeypatch.setattr("rag_app.storage.words._is_wide", lambda db, choice: True)
+    assert library._store.search_words(["common"], [], 50, ANNA) == found
