@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import rag_app.library
+import rag_app.open_library
 from rag_app.cli import entry
+from rag_app.reading.confinement import available
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
 
@@ -21,7 +22,7 @@ from tests.servers import scripted_server
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
     """Run a command on an empty library with the word embedder; returns (status, out, err)."""
-    monkeypatch.setattr(rag_app.library, "MiniLmEmbedder", lambda threads: WordEmbedder())
+    monkeypatch.setattr(rag_app.open_library, "MiniLmEmbedder", lambda threads: WordEmbedder())
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def run(*arguments: str):
@@ -209,18 +210,20 @@ def test_without_a_command_the_web_app_is_served_until_it_is_told_to_stop(tmp_pa
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "rag_app.cli", "--port", str(port), "--data-dir", "data"]
-    serving = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(entry.__file__).parents[2])},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (tmp_path / "said").open("w") as said:
+        serving = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(Path(entry.__file__).parents[2])},
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
     try:
         wait_for(f"http://127.0.0.1:{port}/_stcore/health")
     finally:
         serving.terminate()
         serving.wait(timeout=20)
+    assert (tmp_path / "said").read_text().splitlines()[0] == available().in_words()
 
 
 def wait_for(address: str) -> None:
@@ -230,7 +233,7 @@ def wait_for(address: str) -> None:
             with urllib.request.urlopen(address, timeout=5) as answer:
                 assert answer.read() == b"ok"
                 return
-        except urllib.error.URLError:
+        except OSError:  # it does not listen yet, or imports what takes all of its time
             time.sleep(0.1)
     raise AssertionError("the web app did not start within a minute")
 

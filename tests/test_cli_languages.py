@@ -19,7 +19,7 @@ __all__ = ["files"]  # a fixture
 @pytest.fixture
 def run(monkeypatch, capsys, own_house):
     """Runs a command: its exit status, and what it wrote on standard output and error."""
-    monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda *_: WordEmbedder())
+    monkeypatch.setattr("rag_app.open_library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*words: str) -> tuple[int, str, str]:
         status = entry.main(list(words))

@@ -12,16 +12,18 @@ import pytest
 
 from rag_app.cli import entry
 from rag_app.cli import queue_commands as cli_queue
+from rag_app.cli.document_commands import _as_they_are_done
 from rag_app.ingestion import watching
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.types import Added, Document, Status
 from tests.fakes import WordEmbedder
 
 
 @pytest.fixture
 def run(monkeypatch, capsys, own_house):
     """Runs a command and gives its status and what it printed."""
-    monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda *_: WordEmbedder())
+    monkeypatch.setattr("rag_app.open_library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*arguments: str) -> tuple[int, str]:
         status = entry.main(list(arguments))
@@ -121,3 +123,35 @@ def fill(folder: Path) -> None:
     for n in range(10):
         (folder / f"{n}.txt").write_text(f"Note number {n}.")
         time.sleep(0.05)
+
+
+class Scripted:
+    """A library whose work is done step by step, one at every look."""
+
+    paused = False
+
+    def __init__(self, *busy: set[str]) -> None:
+        self.busy, self.looks = list(busy), 0
+
+    def progress(self) -> dict[str, None]:
+        self.looks += 1
+        return dict.fromkeys(self.busy.pop(0))
+
+    def parts(self, document_id: str) -> list[str]:
+        return ["inside"] if document_id == "bundle" else []
+
+    def wait(self, ids: list[str], timeout: float) -> None:
+        assert "long" in ids
+
+
+def test_files_are_reported_as_they_are_done_and_with_what_came_out_of_them():
+    def accepted(name: str) -> tuple[str, float, Added]:
+        return name, 0.0, Added(Document(name, name, ".txt", 1, Status.RECEIVED, ""))
+
+    given = [accepted(name) for name in ("long", "bundle", "short")]
+    library = Scripted({"long", "bundle"}, {"long", "inside"}, {"long"}, set())
+    done = [(name, library.looks) for name, _, _ in _as_they_are_done(library, given)]
+    assert done == [("short", 1), ("bundle", 3), ("long", 4)]
+    resting = Scripted()
+    resting.paused = True
+    assert list(_as_they_are_done(resting, given)) == given

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.cli import queue_commands
-from rag_app.cli.queue_commands import wait_for_all, watch
+from rag_app.cli.queue_commands import wait_for_all, watch, with_parts
 from rag_app.cli.serve import opened
-from rag_app.errors import RagAppError
+from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.export.json_contract import (
     BadUse,
     added_json,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rag_app.library import Library
 
 _CLEAN_SECONDS = 300.0  # waited for the index to be written anew after a removal
+_LOOK_EVERY = 0.2  # seconds between looks at which of several files are done
+_Accepted = tuple[Path | str, float, Added]  # what was given, when, and what was said of it
 _GAVE_WAY = "A later file of the same name took its place."
 
 
@@ -65,7 +67,7 @@ def _add(arguments: argparse.Namespace) -> int:
     files = list(_files(arguments.paths))
     failed = False
     with opened(arguments) as library:
-        waiting: list[tuple[Path | str, float, Added]] = []
+        waiting: list[_Accepted] = []
         for path in files:
             began = time.perf_counter()
             try:
@@ -76,11 +78,28 @@ def _add(arguments: argparse.Namespace) -> int:
                 _print_added(arguments, refused_json(path, str(error), seconds))
             else:
                 waiting.append((path, began, added))
-        for path, began, added in waiting:
+        for path, began, added in _as_they_are_done(library, waiting):
             became = _became(library, path, began, added)
             failed |= became["status"] == "failed"
             _print_added(arguments, became)
     return 1 if failed else 0
+
+
+def _as_they_are_done(library: Library, accepted: list[_Accepted]) -> Iterator[_Accepted]:
+    """What was accepted, each as soon as no work on it, nor on what comes out of it, is left."""
+    left = accepted
+    while left:
+        busy = frozenset() if library.paused else frozenset(library.progress())
+        waiting = []
+        for one in left:
+            document_id = one[2].document.id
+            if document_id in busy or busy.intersection(with_parts(library, [document_id])):
+                waiting.append(one)
+            else:
+                yield one
+        if len(waiting) == len(left):
+            library.wait(with_parts(library, [left[0][2].document.id]), _LOOK_EVERY)
+        left = waiting
 
 
 def _given(text: str) -> Path | str:
@@ -96,11 +115,12 @@ def _take(library: Library, path: Path | str, arguments: argparse.Namespace) -> 
 
 def _became(library: Library, path: Path | str, began: float, added: Added) -> dict[str, Any]:
     """What became of an accepted file, once all work on it is done."""
-    there = wait_for_all(library, [added.document.id])
+    wait_for_all(library, [added.document.id])
     seconds = time.perf_counter() - began
-    if not there:
+    try:
+        became = added_json(path, library.report(added.document.id), added, seconds)
+    except UnknownDocument:
         return refused_json(path, _GAVE_WAY, seconds)
-    became = added_json(path, library.report(added.document.id), added, seconds)
     if became["status"] == "ready" and added.document.id in library.progress():
         became["status"] = "waiting"  # while the queue is paused
     return became

@@ -12,19 +12,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rag_app.cli import (
+    access_commands,
     ask_commands,
+    backup_commands,
     conversation_commands,
     document_commands,
     evaluate_command,
     model_commands,
     queue_commands,
+    serve,
 )
-from rag_app.cli.serve import serve
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
 from rag_app.text.jsonl import UnfitFile
 
 _FAMILIES = (
+    serve.add_parsers,
     document_commands.add_parsers,
     ask_commands.add_parsers,
     conversation_commands.add_parsers,
@@ -33,6 +36,8 @@ _FAMILIES = (
     queue_commands.add_parsers,
     queue_commands.add_group_parsers,
     evaluate_command.add_parsers,
+    backup_commands.add_parsers,
+    access_commands.add_parsers,
 )
 
 
@@ -73,9 +78,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Chat with your documents and see the exact lines every answer comes from. "
         "Without a command: start the web app.",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=8501, help="port to listen on")
-    parser.set_defaults(run=serve)
+    serve.add_options(parser, "127.0.0.1", 8501)
+    parser.set_defaults(run=serve.serve)
     commands = parser.add_subparsers(title="commands", metavar="")
     for add in _FAMILIES:
         add(commands, shared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rag_app.cli.serve import opened
 from rag_app.errors import UnknownDocument
 from rag_app.export.json_contract import BadUse, document_json, print_json, watched_json
-from rag_app.storage.collections import cleaned
+from rag_app.storage.document_groups import cleaned
 from rag_app.types import Document, Status
 
 if TYPE_CHECKING:
@@ -128,18 +129,20 @@ def wait_for_all(library: Library, ids: Iterable[str]) -> list[Document]:
     """The documents once no work on them, nor on what comes out of them, is left."""
     wanted = list(ids)
     known = 0
-    while known != len(everything := _with_parts(library, wanted)):
+    while known != len(everything := with_parts(library, wanted)):
         known = len(everything)
         library.wait(everything)
     return library.wait(wanted)
 
 
-def _with_parts(library: Library, ids: Sequence[str]) -> list[str]:
+def with_parts(library: Library, ids: Sequence[str]) -> list[str]:
+    """The ids, and those of all documents that came out of them."""
     found, waiting = list(ids), list(ids)
     while waiting:
-        inside = [each for each in library.parts(waiting.pop()) if each not in found]
-        found += inside
-        waiting += inside
+        with contextlib.suppress(UnknownDocument):  # it gave way to a newer version meanwhile
+            inside = [each for each in library.parts(waiting.pop()) if each not in found]
+            found += inside
+            waiting += inside
     return found
 
 

@@ -11,13 +11,19 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import psutil
 
-from rag_app.settings import Settings
+from rag_app.access.proof import IDENTITY_HEADER
+from rag_app.errors import SettingsError
+from rag_app.export.json_contract import BadUse
+from rag_app.reading.confinement import available
+from rag_app.server.keys import KeyFile
+from rag_app.settings import Settings, is_loopback, server_environment
 
 if TYPE_CHECKING:
     from rag_app.library import Library
@@ -28,7 +34,8 @@ if TYPE_CHECKING:
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings, with what the command line says before the environment."""
-    return Settings.load(data_dir=getattr(arguments, "data_dir", None))
+    given = {name: getattr(arguments, name, None) for name in ("data_dir", "api")}
+    return Settings.load(**given)
 
 
 @contextmanager
@@ -49,21 +56,98 @@ _EVERYWHERE = ("0.0.0.0", "::")  # to listen on
 _HOSTS = "server.allowedHosts"
 
 
+def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the commands are called and take."""
+    serving = commands.add_parser(
+        "serve", parents=[shared], help="the web app, as without a command; with --api, the API too"
+    )
+    add_options(serving, argparse.SUPPRESS, argparse.SUPPRESS)
+    serving.set_defaults(run=serve)
+    key = commands.add_parser(
+        "api-key", parents=[shared], help="the key that the API is asked with"
+    )
+    key.add_argument("--new", action="store_true", help="make a new one; the old opens nothing")
+    key.set_defaults(run=_show_key)
+
+
+def add_options(parser: argparse.ArgumentParser, host: str, port: int | str) -> None:
+    """Where it listens, and what for; both forms of the command have the same."""
+    parser.add_argument("--host", default=host, help="address to listen on")
+    parser.add_argument("--port", type=int, default=port, help="port to listen on")
+    parser.add_argument(
+        "--api",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="programs with a key may ask, too (or RAG_APP_API); see docs/api.md",
+    )
+
+
+def _show_key(arguments: argparse.Namespace) -> int:
+    keys = KeyFile(settings_of(arguments).folder)
+    print(keys.renew() if arguments.new else keys.key())
+    return 0
+
+
+_NO_API = "The API needs packages that are missing. Install: pip install 'rag-app[server]'"
+
+
+def _prepare_api(settings: Settings) -> None:
+    """Have the key made, and say where it is. Raises SettingsError if packages are missing.
+
+    Where people sign in, there is none: each has keys of their own.
+
+    What is written down by whoever starts it, as logs are, never holds the key."""
+    if not all(map(find_spec, ("fastapi", "mcp", "python_multipart"))):
+        raise SettingsError(_NO_API)
+    if settings.sign_in != "none":
+        print("API: /api/v1, /v1 and /mcp on the port of the page, for keys of people.", flush=True)
+        return
+    key = KeyFile(settings.folder).key()
+    shown = key if sys.stdout.isatty() else "rag-app api-key shows it"
+    print(f"API: /api/v1, /v1 and /mcp on the port of the page. Key: {shown}", flush=True)
+
+
 def serve(arguments: argparse.Namespace) -> int:
-    """Run the web app until it is told to stop."""
+    """Run the web app until it is told to stop. Raises BadUse and SettingsError."""
     settings = settings_of(arguments)
+    if reason := settings.exposed_on(arguments.host):
+        raise BadUse(reason)
+    print(available().in_words(), file=sys.stderr, flush=True)
+    if settings.api:
+        _prepare_api(settings)
     command = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP), *_changed_options()]
     command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
     if arguments.host in _EVERYWHERE:
         # Else Streamlit asks a server on the internet what its own address is.
         command += ["--browser.serverAddress", "localhost"]
-    names = allowed_hosts(arguments.host, settings.allowed_hosts)
+    further = f"{settings.allowed_hosts},{urlsplit(settings.public_url).hostname or ''}"
+    names = allowed_hosts(arguments.host, further)
     command += [f"--server.allowedHosts={name}" for name in names]
-    command += ["--", "--data-dir", str(settings.folder)]
+    command += [*_signing_in(settings), "--", "--data-dir", str(settings.folder)]
+    command += ["--api"] if settings.api else []
+    environment = server_environment(settings.sign_in)
     if os.name == "posix":
         # In place of this process, so that a signal to it stops the server and nothing is orphaned.
-        os.execv(sys.executable, command)
-    return subprocess.call(command)
+        os.execve(sys.executable, command, environment)
+    return subprocess.call(command, env=environment)
+
+
+def _signing_in(settings: Settings) -> list[str]:
+    """What Streamlit is told where people sign in. Raises SettingsError."""
+    if settings.sign_in == "none":
+        return []
+    if settings.sign_in == "oidc" and find_spec("authlib") is None:
+        raise SettingsError(
+            "RAG_APP_SIGN_IN=oidc needs a package that is not installed: "
+            "pip install 'rag-app[server]'"
+        )
+    for name in ("public_url", "oidc_url"):
+        parts = urlsplit(getattr(settings, name))
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
+            said = "is not https: who listens in on the network can sign in as somebody else."
+            print(f"rag-app: RAG_APP_{name.upper()} {said}", file=sys.stderr)
+    # A session of the page is only gone on with by whom it was begun.
+    return ["--server.trustedUserHeaders", json.dumps({IDENTITY_HEADER: "identity"})]
 
 
 def allowed_hosts(listening: str, further: str) -> list[str]:
@@ -78,18 +162,11 @@ def allowed_hosts(listening: str, further: str) -> list[str]:
 
 def _names_of(listening: str) -> list[str]:
     """What browsers that reach this address call it."""
-    if listening == "localhost" or _is_loopback(listening):
+    if is_loopback(listening):
         return [listening]
     name = socket.gethostname()
     addresses = _own_addresses() if listening in _EVERYWHERE else [listening]
     return [name, name if "." in name else f"{name}.local", *addresses]
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False  # a name
 
 
 def _own_addresses() -> list[str]:

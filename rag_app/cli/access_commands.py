@@ -1,0 +1,360 @@
+"""Commands about people and what they may, for who runs the machine itself.
+
+They need not own the data directory: what they change counts at once where the app runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from rag_app.access.access import Access
+from rag_app.access.audit import Action, as_csv, as_json_lines, moment
+from rag_app.access.keys import KeyInfo
+from rag_app.access.nouns import MACHINE, Collection, Grantee, PeopleGroup, Person
+from rag_app.cli.serve import settings_of
+from rag_app.errors import AccessError, UnknownCollection, UnknownGrantee
+from rag_app.export.json_contract import (
+    BadUse,
+    collection_json,
+    group_json,
+    key_json,
+    person_json,
+    print_json,
+)
+from rag_app.scope import Role
+from rag_app.storage.database import Database
+from rag_app.storage.permissions import made_for_me
+
+_GROUP = "group:"  # before the name of a group, where a person may stand as well
+_WHO = "a subject, an e-mail address, or group:NAME"
+_SHOWN = 50  # entries of the log, for people
+_DAY = 86_400.0  # seconds
+
+_Noun = TypeVar("_Noun")
+
+
+def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the commands are called and take."""
+    _people_parser(_command(commands, shared, "people", "who has signed in; remove, restore"))
+    _groups_parser(_command(commands, shared, "groups", "groups of people: make, fill, delete"))
+    _collections_parser(
+        _command(commands, shared, "collections", "collections of documents, and who may see them")
+    )
+    grant = commands.add_parser("grant", parents=[shared], help="give a role in a collection")
+    grant.add_argument("role", choices=[role.name.lower() for role in Role])
+    grant.set_defaults(run=_grant)
+    revoke = commands.add_parser("revoke", parents=[shared], help="take a role back")
+    revoke.set_defaults(run=_revoke)
+    for each in (grant, revoke):
+        each.add_argument("collection", metavar="COLLECTION", help="an id or a name")
+        each.add_argument("who", metavar="WHO", help=_WHO)
+    _keys_parser(_command(commands, shared, "keys", "keys of people's programs"))
+    _audit_parser(_command(commands, shared, "audit", "the log of who did what"))
+
+
+def _command(
+    commands: Any, shared: argparse.ArgumentParser, name: str, told: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, parents=[shared], help=told)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return parser
+
+
+@contextmanager
+def _opened(arguments: argparse.Namespace) -> Iterator[Access]:
+    if "" in [given for given in vars(arguments).values() if isinstance(given, str)]:
+        raise BadUse("A name is empty. Write one.")
+    settings = settings_of(arguments)
+    with made_for_me():
+        database = Database(settings.folder / "library.sqlite3")
+        try:
+            yield Access(database, settings)
+        finally:
+            database.close()
+
+
+# People
+
+
+def _people_parser(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--remove", metavar="PERSON", help="let them see nothing any more")
+    what.add_argument("--restore", metavar="PERSON", help="let them back in")
+    what.add_argument("--administrator", metavar="PERSON", help="let them manage people")
+    what.add_argument("--no-administrator", metavar="PERSON", help="no longer")
+    parser.set_defaults(run=_people)
+
+
+def _people(arguments: argparse.Namespace) -> int:
+    with _opened(arguments) as access:
+        if arguments.remove:
+            access.remove_person(MACHINE, _person(access, arguments.remove).subject)
+        elif arguments.restore:
+            access.restore_person(MACHINE, _person(access, arguments.restore).subject)
+        elif named := arguments.administrator or arguments.no_administrator:
+            access.set_administrator(
+                MACHINE, _person(access, named).subject, bool(arguments.administrator)
+            )
+        people = access.people()
+    _tell(people, arguments.json, person_json, _person_line)
+    return 0
+
+
+def _person_line(person: Person) -> str:
+    marks = [
+        *(["administrator"] if person.administrator else []),
+        *([] if person.active else ["removed"]),
+    ]
+    said = f"{person.subject}  {person.name}  {person.email}".rstrip()
+    return f"{said}  ({', '.join(marks)})" if marks else said
+
+
+# Groups
+
+
+def _groups_parser(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--make", metavar="NAME")
+    what.add_argument("--rename", nargs=2, metavar=("GROUP", "NAME"))
+    what.add_argument("--delete", metavar="GROUP")
+    what.add_argument("--join", nargs=2, metavar=("GROUP", "PERSON"), help="put them into it")
+    what.add_argument("--leave", nargs=2, metavar=("GROUP", "PERSON"), help="take them out of it")
+    parser.set_defaults(run=_groups)
+
+
+def _groups(arguments: argparse.Namespace) -> int:
+    with _opened(arguments) as access:
+        if arguments.make:
+            access.make_group(MACHINE, arguments.make)
+        elif arguments.rename:
+            group, name = arguments.rename
+            access.rename_group(MACHINE, _group(access, group).id, name)
+        elif arguments.delete:
+            access.delete_group(MACHINE, _group(access, arguments.delete).id)
+        elif moved := arguments.join or arguments.leave:
+            change = access.join if arguments.join else access.leave
+            change(MACHINE, _group(access, moved[0]).id, _person(access, moved[1]).subject)
+        groups = access.groups()
+    _tell(groups, arguments.json, group_json, _group_line)
+    return 0
+
+
+def _group_line(group: PeopleGroup) -> str:
+    return f"{group.name}  {', '.join(sorted(group.members))}".rstrip()
+
+
+# Collections and roles
+
+
+def _collections_parser(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--make", metavar="NAME")
+    what.add_argument("--rename", nargs=2, metavar=("COLLECTION", "NAME"))
+    what.add_argument("--delete", metavar="COLLECTION", help="with every document in it")
+    what.add_argument(
+        "--hand-over",
+        nargs=2,
+        metavar=("COLLECTION", "PERSON"),
+        help="give the own collection of somebody who was removed to somebody else",
+    )
+    parser.set_defaults(run=_collections)
+
+
+def _collections(arguments: argparse.Namespace) -> int:
+    with _opened(arguments) as access:
+        if arguments.make:
+            access.create_collection(MACHINE, arguments.make)
+        elif arguments.rename:
+            collection, name = arguments.rename
+            access.rename(MACHINE, _collection(access, collection).id, name)
+        elif arguments.delete:
+            access.delete_collection(MACHINE, _collection(access, arguments.delete).id)
+        elif arguments.hand_over:
+            collection, to = arguments.hand_over
+            access.hand_over(
+                MACHINE, _collection(access, collection).id, _person(access, to).subject
+            )
+        listed = [(one, access.grants(MACHINE, one.id)) for one in access.collections(MACHINE)]
+        names = {one.id: one.name for one in access.groups()}
+    if arguments.json:
+        print_json([collection_json(*one) for one in listed])
+        return 0
+    for one, grants in listed:
+        held = [
+            f"{_GROUP + names.get(g.to.id, '') if g.to.kind == 'group' else g.to.id}: "
+            f"{g.role.name.lower()}"
+            for g in grants
+        ]
+        whose = [f"own of {one.private_of}"] if one.private_of else []
+        _say(f"{one.id}  {one.name}  {', '.join([*whose, *held])}".rstrip())
+    return 0
+
+
+def _grant(arguments: argparse.Namespace) -> int:
+    with _opened(arguments) as access:
+        collection = _collection(access, arguments.collection)
+        role = Role[arguments.role.upper()]
+        access.grant(MACHINE, collection.id, _grantee(access, arguments.who), role)
+    _say(f"{arguments.who} is {arguments.role} of {collection.name}")
+    return 0
+
+
+def _revoke(arguments: argparse.Namespace) -> int:
+    with _opened(arguments) as access:
+        collection = _collection(access, arguments.collection)
+        access.revoke(MACHINE, collection.id, _grantee(access, arguments.who))
+    _say(f"{arguments.who} has no role of their own in {collection.name} any more")
+    return 0
+
+
+# Keys
+
+
+def _keys_parser(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("person", nargs="?", metavar="PERSON", help="whose; none: everybody's")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--make", metavar="NAME", help="print a new key, which is shown only once")
+    what.add_argument("--revoke", metavar="KEY", help="end the key of this id")
+    parser.add_argument("--days", type=float, help="after which a new key ends; none: never")
+    parser.set_defaults(run=_keys)
+
+
+def _keys(arguments: argparse.Namespace) -> int:
+    if arguments.make and not arguments.person:
+        raise BadUse("Say whose the key is to be: rag-app keys PERSON --make NAME")
+    with _opened(arguments) as access:
+        whose = [_person(access, arguments.person)] if arguments.person else access.people()
+        if arguments.make:
+            lasting = None if arguments.days is None else arguments.days * _DAY
+            made, secret = access.api_keys.create_key(
+                whose[0].subject, arguments.make, lasting, by=MACHINE
+            )
+            if arguments.json:
+                print_json(key_json(made) | {"key": secret})
+            else:
+                _say(secret)
+            return 0
+        if arguments.revoke:
+            access.api_keys.revoke_key(MACHINE, arguments.revoke)
+        keys = [key for one in whose for key in access.api_keys.keys(one.subject)]
+    _tell(keys, arguments.json, key_json, _key_line)
+    return 0
+
+
+def _key_line(key: KeyInfo) -> str:
+    until = f"until {key.expires}" if key.expires else "without an end"
+    used = f"used {key.used}" if key.used else "never used"
+    return f"{key.id}  {key.subject}  {key.name}  {until}, {used}"
+
+
+# The log
+
+
+def _audit_parser(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--csv", action="store_true", help="for a spreadsheet")
+    parser.add_argument("--since", metavar="TIME", help="ISO 8601, in UTC unless it says otherwise")
+    parser.add_argument("--until", metavar="TIME")
+    parser.add_argument("--person", metavar="PERSON", help="what they did")
+    parser.add_argument("--action", choices=[action.value for action in Action])
+    parser.add_argument(
+        "--limit", type=int, help=f"entries; none: {_SHOWN}, with --json and --csv all there are"
+    )
+    parser.set_defaults(run=_audit)
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    if arguments.json and arguments.csv:
+        raise BadUse("Choose one of --json and --csv.")
+    since, until = _time(arguments.since), _time(arguments.until)
+    with _opened(arguments) as access:
+        named = arguments.person
+        subject = None if named is None else _person(access, named).subject
+        action = Action(arguments.action) if arguments.action else None
+        exported = arguments.json or arguments.csv
+        most = arguments.limit or (None if exported else _SHOWN)
+        entries = access.log.every(since, until, subject, action=action, limit=most)
+        if exported:
+            written = as_csv(entries) if arguments.csv else as_json_lines(entries)
+            sys.stdout.writelines(written)
+            return 0
+        for entry in entries:
+            who = entry.subject or "the machine itself"
+            _say(f"{entry.at}  {who}  {entry.action}  {entry.about}  {entry.detail}".rstrip())
+    return 0
+
+
+def _time(said: str | None) -> str:
+    """A time as the log writes it; empty: none was said. Raises BadUse."""
+    if not said:
+        return ""
+    try:
+        given = datetime.fromisoformat(said)
+    except ValueError as error:
+        raise BadUse(f"“{said}” is no time. Write it like 2026-11-22T18:00.") from error
+    known = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return moment(known.timestamp())
+
+
+# What people, groups and collections are called on the command line
+
+
+def _person(access: Access, said: str) -> Person:
+    """By subject, or by an e-mail address that one person has. Raises UnknownGrantee."""
+    people = access.people()
+    found = [one for one in people if one.subject == said] or [
+        one for one in people if one.email.casefold() == said.casefold() and said
+    ]
+    return _only(found, UnknownGrantee(f"Nobody is called “{said}”: `rag-app people` lists all."))
+
+
+def _group(access: Access, said: str) -> PeopleGroup:
+    """By id or by name, with or without what stands before one. Raises UnknownGrantee."""
+    name = said.removeprefix(_GROUP).casefold()
+    found = [one for one in access.groups() if name in (one.id, one.name.casefold())]
+    return _only(found, UnknownGrantee(f"No group is called “{said}”: `rag-app groups` lists all."))
+
+
+def _grantee(access: Access, said: str) -> Grantee:
+    if said.startswith(_GROUP):
+        return Grantee.group(_group(access, said).id)
+    return Grantee.person(_person(access, said).subject)
+
+
+def _collection(access: Access, said: str) -> Collection:
+    """By id, or by a name that one collection has. Raises UnknownCollection."""
+    listed = access.collections(MACHINE)
+    found = [one for one in listed if one.id == said] or [
+        one for one in listed if one.name.casefold() == said.casefold()
+    ]
+    none = f"No collection is called “{said}”: `rag-app collections` lists all."
+    return _only(found, UnknownCollection(none))
+
+
+def _only(found: Sequence[_Noun], none: AccessError) -> _Noun:
+    """The one that was found. Raises `none` for none, AccessError for several."""
+    if not found:
+        raise none
+    if len(found) > 1:
+        raise AccessError("Several go by this name. Use the id instead.")
+    return found[0]
+
+
+def _tell(
+    told: Sequence[_Noun],
+    as_json: bool,
+    to_json: Callable[[_Noun], dict[str, Any]],
+    to_line: Callable[[_Noun], str],
+) -> None:
+    if as_json:
+        print_json([to_json(one) for one in told])
+    else:
+        for one in told:
+            _say(to_line(one))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

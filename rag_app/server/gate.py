@@ -1,0 +1,152 @@
+"""What a request passes before anything of it is looked at: its origin, its key, its size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_app import scope as scopes
+from rag_app.errors import RagAppError
+from rag_app.server.keys import PREFIX, KeyHolder
+from rag_app.server.problems import (
+    ForeignPage,
+    KeyInAddress,
+    KeyNeeded,
+    RequestError,
+    TooLarge,
+    status_of,
+)
+
+VIEW = "rag_app.scope"
+"""Where in the scope of a request it stands whose view it is of."""
+MOST = 1 << 20  # bytes of a request that is no upload
+_KEY_NAMES = frozenset(
+    [
+        "key",
+        "apikey",
+        "api_key",
+        "api-key",
+        "x-api-key",
+        "access_key",
+        "access_token",
+        "token",
+        "auth",
+        "authorization",
+        "bearer",
+        "secret",
+    ]
+)
+_KEYS_CHECKED_AT_ONCE = 8
+Refuse = Callable[[RagAppError], Response]
+
+
+def view_of(scope: Scope) -> scopes.Scope:
+    """Whose view of the library a request is of; the gate has put it there."""
+    found: scopes.Scope = scope[VIEW]
+    return found
+
+
+class Gate:
+    """Lets in who has a key, but for the `open_paths`, which say nothing of the library."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        holder: KeyHolder,
+        refuse: Refuse,
+        open_paths: Collection[str] = (),
+    ) -> None:
+        self._app, self._holder, self._refuse = app, holder, refuse
+        self._open_paths = frozenset(open_paths)
+        self._threads = anyio.CapacityLimiter(_KEYS_CHECKED_AT_ONCE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer why not."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            _check_address(scope["query_string"])
+            headers = Headers(scope=scope)
+            _check_origin(headers)
+            if scope["path"] not in self._open_paths:
+                scope[VIEW] = await self._view(headers.get("authorization", ""))
+        except RequestError as error:
+            answer = self._refuse(error)
+            if isinstance(error, KeyNeeded):
+                answer.headers["WWW-Authenticate"] = 'Bearer realm="rag-app"'
+            await answer(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _view(self, authorization: str) -> scopes.Scope:
+        kind, _, secret = authorization.partition(" ")
+        if kind.lower() != "bearer" or not secret.strip():
+            raise KeyNeeded(
+                "This needs a key, in the header “Authorization: Bearer KEY”. "
+                "The command rag-app api-key shows it."
+            )
+        found = await anyio.to_thread.run_sync(
+            self._holder.scope_of_key, secret.strip(), limiter=self._threads
+        )
+        if found is None:
+            raise KeyNeeded("This key opens nothing. The command rag-app api-key shows the one.")
+        return found
+
+
+def _check_address(query: bytes) -> None:
+    """Addresses are written down everywhere. Raises KeyInAddress."""
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name.lower() in _KEY_NAMES or PREFIX in value:
+            raise KeyInAddress(
+                "A key never stands in the address, which programs write down. Send it in the "
+                "header “Authorization: Bearer KEY”, and make a new one: rag-app api-key --new."
+            )
+
+
+def _check_origin(headers: Headers) -> None:
+    """Programs say no origin, and pages of other sites have no business here.
+
+    Raises ForeignPage."""
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        raise ForeignPage(
+            "Pages of other sites may not ask here. Ask from a program, or from a server of yours."
+        )
+
+
+class BodyLimit:
+    """Lets no request through whose body is larger than `MOST`, but uploads (`path`), which are
+    counted where they are written down."""
+
+    def __init__(self, app: ASGIApp, refuse: Refuse, uploads: str = "") -> None:
+        self._app, self._refuse, self._uploads = app, refuse, uploads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer why not."""
+        if scope["type"] != "http" or scope["path"] == self._uploads:
+            return await self._app(scope, receive, send)
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > MOST:
+            return await self._refuse(_too_large())(scope, receive, send)
+        came = 0
+
+        async def counted() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > MOST:  # the one exception that frameworks pass on while they read a body
+                raise HTTPException(status_of(_too_large()), str(_too_large()))
+            return message
+
+        return await self._app(scope, counted, send)
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"The request is larger than {MOST >> 20} MB. Shorten it.")

@@ -1,0 +1,256 @@
+"""What /api/v1 takes and gives, as types: from these its OpenAPI description is made.
+
+What is given is made by `export/json_contract.py`, whose page is docs/json.md; a key that is in one
+and not in the other fails every request, and so the tests."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from rag_app.types import Basis, RetrieverKind, Status, Task
+
+MOST_LISTED = 200  # documents on one page of the list
+_HEX = r"^[0-9a-f]{64}$"
+_MOST_NAMED = 1_000  # documents in one question
+_MOST_TURNS = 50
+_LONGEST_TURN = 20_000  # characters
+
+DocumentId = Annotated[str, StringConstraints(pattern=_HEX)]
+DocumentIds = Annotated[list[DocumentId], Field(min_length=1, max_length=_MOST_NAMED)]
+Said = Annotated[str, StringConstraints(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]
+Turned = Annotated[str, StringConstraints(max_length=_LONGEST_TURN)]
+Frame = Annotated[list[float], Field(min_length=4, max_length=4)]
+
+
+class Given(BaseModel):
+    """What is given: nothing is left unsaid."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Taken(BaseModel):
+    """What is taken: a key that is misspelt is refused."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class Problem(BaseModel):
+    """What is wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: Annotated[str, Field(description="for programs")]
+    detail: Annotated[str, Field(description="a sentence for people, which says what to do next")]
+    errors: Annotated[
+        list[dict[str, Any]] | None, Field(description="what of the request does not fit")
+    ] = None
+
+
+class Health(Given):
+    """Whether questions can be answered."""
+
+    status: Literal["ok", "starting"]
+
+
+class Document(Given):
+    """A document and what became of it."""
+
+    document_id: str
+    name: str
+    status: Status
+    pages: int
+    chunks: int
+    added_at: Annotated[str, Field(description="ISO 8601, UTC")]
+    language: Annotated[str, Field(description="ISO 639-1; empty: not known")]
+    error: str | None
+    pages_without_text: int
+    tables: int | None
+    encoding: str | None
+    duplicates: list[str]
+    parts: list[str]
+    inside: list[str]
+    address: str | None
+    fetched_at: str | None
+    warnings: list[str]
+
+
+class AddedDocument(Document):
+    """A document that was handed in."""
+
+    duplicate: Annotated[bool, Field(description="the same bytes were in the library already")]
+
+
+class Documents(Given):
+    """A part of the list of documents."""
+
+    documents: list[Document]
+    total: int
+    offset: int
+    limit: int
+
+
+class Progress(Given):
+    """How far the work on a document is."""
+
+    document_id: str
+    status: Status
+    working: Annotated[bool, Field(description="whether there is work left on it")]
+    stage: Annotated[
+        str | None, Field(description="waiting, reading, indexing, embedding or recognising")
+    ]
+    done: int
+    total: Annotated[int, Field(description="0: not known yet")]
+    unit: str
+    seconds_left: float | None
+
+
+class Passage(Given):
+    """A passage that was found; `text` is its page's text from `start` to `end`."""
+
+    document_id: str
+    name: str
+    page: int
+    score: float
+    start: int
+    end: int
+    text: str
+
+
+class Found(Given):
+    """The passages of a search, the best first."""
+
+    passages: list[Passage]
+
+
+class Delta(Given):
+    """The next piece of an answer's text."""
+
+    text: str
+
+
+class Citation(Given):
+    """A verbatim span of a page that supports a sentence of the answer."""
+
+    number: int
+    document_id: str
+    name: str
+    page: int
+    start: int
+    end: int
+    quote: str
+    boxes: Annotated[list[Frame], Field(description="on the page's picture, in PDF points")]
+    share: float | None = None
+
+
+class Closest(Given):
+    """Of an answer that is not known: the sentence that comes nearest."""
+
+    document_id: str
+    name: str
+    page: int
+    start: int
+    end: int
+    quote: str
+
+
+class Seconds(Given):
+    """What a question took."""
+
+    retrieve: float
+    answer: float
+
+
+class Answer(Given):
+    """A finished answer; `answer` holds [n] after each sentence that citation n supports."""
+
+    question: str
+    answer: str
+    short_answer: str
+    abstained: Annotated[bool, Field(description="true: it does not know")]
+    confidence: float
+    generator: str
+    task: Task
+    basis: Basis
+    rewritten_query: str | None
+    citations: list[Citation]
+    closest: Closest | None
+    computation: dict[str, Any] | None
+    result: list[str]
+    rows: list[dict[str, Any]]
+    passages: list[Passage]
+    notes: list[str]
+    seconds: Seconds
+
+
+class Page(Given):
+    """A page's text; `width` and `height` are those of its picture, in points."""
+
+    document_id: str
+    name: Annotated[str, Field(description="of the document")]
+    page: int
+    pages: Annotated[int, Field(description="how many the document has")]
+    title: Annotated[str, Field(description="what the page is called: slide 3, page 12 …")]
+    label: str
+    text: str
+    width: float | None
+    height: float | None
+
+
+class Boxes(Given):
+    """Where a span of a page stands on its picture, one box a line."""
+
+    boxes: list[Frame]
+
+
+class Collection(Given):
+    """A collection that may be read, and what one may do in it."""
+
+    collection: str
+    role: Literal["reader", "editor", "owner"]
+
+
+class Collections(Given):
+    """What the key opens."""
+
+    collections: list[Collection]
+
+
+class SearchRequest(Taken):
+    """What to search for."""
+
+    query: Said
+    k: Annotated[int | None, Field(ge=1, le=50)] = None
+    """passages; null: as in the settings"""
+    documents: DocumentIds | None = None
+    """ids of documents to look in; null: all"""
+    retriever: RetrieverKind = RetrieverKind.HYBRID
+
+
+class Turn(Taken):
+    """A question that was asked before, and its answer."""
+
+    question: Turned
+    answer: Turned = ""
+
+
+class AskRequest(Taken):
+    """A question."""
+
+    question: Said
+    documents: DocumentIds | None = None
+    """ids of documents to ask; null: all"""
+    model: str | None = None
+    """one of those that /v1/models lists; null: as in the settings"""
+    language: Annotated[str, StringConstraints(max_length=40)] = ""
+    """English name of the answer's language; empty: the question's"""
+    caution: Annotated[float | None, Field(ge=0, le=1)] = None
+    """confidence under which it says that it does not know"""
+    top_k: Annotated[int | None, Field(ge=1, le=50)] = None
+    """passages that are read"""
+    turns: Annotated[list[Turn], Field(max_length=_MOST_TURNS)] = []
+    """what was asked before, the oldest first"""
+    stream: bool = False
+    """as server-sent events: sources, delta …, finished, or error"""

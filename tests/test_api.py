@@ -1,0 +1,573 @@
+"""The API as a program meets it: over real connections, with whatever may be wrong."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rag_app.answering.generation import Cancelled, Piece, pieces
+from rag_app.errors import ChatModelError
+from rag_app.library import Library
+from rag_app.scope import HOME, OWN, Role, Scope
+from rag_app.server.problems import STATUSES
+from rag_app.settings import Settings
+from rag_app.types import Draft, Passage
+from tests.api_servers import KEY, Served, api_server
+from tests.fakes import WordEmbedder
+from tests.pdfs import pdf
+
+FERRY = b"The ferry to the island costs four euros.\n\nDogs travel free of charge.\n"
+ASKED = {"question": "What does the ferry cost?"}
+UNKNOWN = "0" * 64
+
+
+def open_library(folder: Path, generator=None, **given) -> Library:
+    settings = Settings.load(data_dir=folder, caution=0.2, generator="quotes", **given)
+    return Library(settings, embedder=WordEmbedder(), generator=generator)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A library of a text and a PDF behind the API."""
+    with (
+        open_library(tmp_path_factory.mktemp("api"), max_file_mb=1) as library,
+        api_server(library) as running,
+    ):
+        added = [
+            library.add("ferry.txt", FERRY),
+            library.add("prices.pdf", pdf("A day ticket costs nine euros.", "The pier is closed.")),
+        ]
+        library.wait([one.document.id for one in added], timeout=60)
+        list(library.ask(ASKED["question"]))  # models are loaded once, and clients are impatient
+        yield running
+
+
+def of(served: Served, name: str) -> str:
+    return served.library.document(name).id
+
+
+def is_problem(answer: httpx.Response, status: int, code: str) -> bool:
+    said = answer.json()
+    return (
+        (answer.status_code, said["status"], said["code"]) == (status, status, code)
+        and answer.headers["Content-Type"] == "application/problem+json"
+        and said["detail"].endswith((".", "KEY."))
+    )
+
+
+def events(answer: httpx.Response) -> list[tuple[str, dict]]:
+    found = []
+    for block in answer.text.strip().split("\n\n"):
+        name, data = block.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+# What it gives
+
+
+def test_a_file_is_handed_in_worked_on_asked_and_removed(served):
+    with served.client() as client:
+        answer = client.post("/api/v1/documents", files={"file": ("dogs.md", b"# Dogs\n\nBark.\n")})
+        assert answer.status_code == 201
+        document = answer.json()["document_id"]
+        at = answer.headers["Location"]
+        assert at == f"/api/v1/documents/{document}"
+        served.library.wait([document], timeout=30)
+        assert client.get(at).json()["status"] == "ready"
+        progress = client.get(f"{at}/progress").json()
+        assert (progress["status"], progress["working"]) == ("ready", False)
+        again = client.post("/api/v1/documents", files={"file": ("dogs.md", b"# Dogs\n\nBark.\n")})
+        assert again.status_code == 200 and again.json()["duplicate"]
+        original = client.get(f"{at}/original")
+        assert original.content == b"# Dogs\n\nBark.\n"
+        assert original.headers["Content-Type"] == "application/octet-stream"
+        assert 'attachment; filename="dogs.md"' in original.headers["Content-Disposition"]
+        assert client.delete(at).status_code == 204
+        assert is_problem(client.get(at), 404, "unknown_document")
+        assert is_problem(client.delete(at), 404, "unknown_document")
+
+
+def test_documents_are_listed_page_by_page(served):
+    with served.client() as client:
+        whole = client.get("/api/v1/documents").json()
+        assert [one["name"] for one in whole["documents"]] == ["ferry.txt", "prices.pdf"]
+        part = client.get("/api/v1/documents?offset=1&limit=1").json()
+        assert part["documents"] == whole["documents"][1:] and part["total"] == 2
+        assert client.get("/api/v1/documents?offset=9").json()["documents"] == []
+
+
+def test_a_search_gives_passages_and_only_of_the_documents_that_are_named(served):
+    with served.client() as client:
+        asked = {"query": "euros", "documents": [of(served, "prices.pdf")]}
+        found = client.post("/api/v1/search", json=asked).json()["passages"]
+        assert {one["name"] for one in found} == {"prices.pdf"}
+        assert "nine euros" in found[0]["text"]
+
+
+def test_an_answer_is_as_the_contract_has_it_whole_and_streamed(served):
+    with served.client() as client:
+        whole = client.post("/api/v1/ask", json=ASKED).json()
+        [citation] = whole["citations"]
+        assert citation["quote"] == "The ferry to the island costs four euros."
+        streamed = client.post("/api/v1/ask", json=ASKED | {"stream": True})
+        assert streamed.headers["Content-Type"].startswith("text/event-stream")
+        names = [name for name, _ in events(streamed)]
+        assert (names[0], names[-1]) == ("sources", "finished") and "delta" in names
+        last = events(streamed)[-1][1]
+        assert last | {"seconds": 0} == whole | {"seconds": 0}
+
+
+def test_a_question_leans_on_its_turns(served):
+    turns = [{"question": "What does the ferry cost?", "answer": "Four euros."}]
+    with served.client() as client:
+        asked = {"question": "And the ferry to the island?", "turns": turns}
+        assert client.post("/api/v1/ask", json=asked).status_code == 200
+
+
+def test_pages_have_text_a_picture_and_boxes(served):
+    at = f"/api/v1/documents/{of(served, 'prices.pdf')}/pages/1"
+    with served.client() as client:
+        page = client.get(at).json()
+        assert "nine euros" in page["text"] and (page["page"], page["pages"]) == (1, 2)
+        start = page["text"].index("nine")
+        [box] = client.get(f"{at}/boxes?start={start}&end={start + 4}").json()["boxes"]
+        assert 0 <= box[0] < box[2] <= page["width"] and 0 <= box[1] < box[3] <= page["height"]
+        picture = client.get(f"{at}/picture?scale=1")
+        assert picture.headers["Content-Type"] == "image/png"
+        assert picture.content.startswith(b"\x89PNG")
+        text = f"/api/v1/documents/{of(served, 'ferry.txt')}/pages/1"
+        assert is_problem(client.get(f"{text}/picture"), 404, "no_picture")
+        assert client.get(f"{text}/boxes?start=0&end=3").json() == {"boxes": []}
+        assert is_problem(client.get(f"{at[:-1]}9"), 404, "unknown_document")
+
+
+def test_the_collections_of_a_key_are_listed(served):
+    with served.client() as client:
+        said = client.get("/api/v1/collections").json()
+        assert said == {"collections": [{"collection": HOME, "role": "owner"}]}
+
+
+def test_health_and_description_need_no_key_and_say_nothing_of_the_library(served):
+    with served.client(key=None) as client:
+        assert client.get("/api/v1/health").json() == {"status": "ok"}
+        described = client.get("/api/v1/openapi.json").json()
+        assert described["openapi"].startswith("3.1")
+        asked = described["components"]["schemas"]["AskRequest"]["properties"]["question"]
+        assert asked["maxLength"] == 4_000
+
+
+def test_a_path_with_a_line_break_is_answered_here_and_not_by_whoever_comes_next(served):
+    for path in ("/api/v1/documents/a%0Ab", "/v1/models/a%0Ab"):
+        with served.client(key=None) as stranger, served.client() as client:
+            assert stranger.get(path).status_code == 401
+            assert "json" in client.get(path).headers["Content-Type"]
+
+
+# Who may ask
+
+
+PATHS = ("/api/v1/documents", "/api/v1/nothing", "/v1/models", "/mcp")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("given", ["", "Bearer", "Bearer wrong", f"Basic {KEY}", KEY])
+def test_without_a_key_or_with_a_wrong_one_nothing_is_answered(served, path, given):
+    headers = {"Authorization": given} if given else {}
+    answer = httpx.get(f"{served.url}{path}", headers=headers, trust_env=False)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("query", [f"api_key={KEY}", "Token=x", f"q={KEY}", f"q=%72agapp_x{KEY}"])
+def test_a_key_in_the_address_is_refused_even_beside_one_in_the_header(served, path, query):
+    with served.client() as client:
+        answer = client.get(f"{path}?{query}")
+        assert answer.status_code == 400 and "key_in_address" in answer.text
+        assert KEY not in answer.text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_pages_of_other_sites_are_refused_and_get_no_leave_to_read(served, path):
+    with served.client() as client:
+        for method in ("GET", "OPTIONS", "POST"):
+            answer = client.request(method, path, headers={"Origin": "https://evil.example"})
+            assert answer.status_code == 403
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+        assert client.get("/v1/models", headers={"Origin": served.url}).status_code == 200
+
+
+class House:
+    """Two people who share a server: each has a library, and sees nothing of the other's."""
+
+    def __init__(self, libraries: dict[str, Library]) -> None:
+        self.libraries = libraries
+        self.settings = libraries["anna"].settings
+
+    def scoped(self, scope: Scope) -> Library:
+        return self.libraries[scope.subject]
+
+
+def test_a_document_of_somebody_else_cannot_be_told_from_one_that_is_not_there(tmp_path):
+    with (
+        open_library(tmp_path / "anna") as annas,
+        open_library(tmp_path / "ben") as bens,
+        api_server(
+            House({"anna": annas, "ben": bens}),
+            {name: Scope.of(name, {name: Role.OWNER}) for name in ("anna", "ben")},
+        ) as running,
+        running.client("anna") as anna,
+        running.client("ben") as ben,
+    ):
+        document = annas.add("ferry.txt", FERRY).document.id
+        annas.wait([document], timeout=30)
+        assert anna.get(f"/api/v1/documents/{document}").status_code == 200
+        for method, rest, body in (
+            ("GET", "", None),
+            ("DELETE", "", None),
+            ("GET", "/progress", None),
+            ("GET", "/original", None),
+            ("GET", "/pages/1", None),
+            ("GET", "/pages/1/picture", None),
+            ("GET", "/pages/1/boxes?start=0&end=1", None),
+            ("POST", "ask", {"question": "ferry?"}),
+            ("POST", "search", {"query": "ferry"}),
+        ):
+            said = []
+            for one in (document, UNKNOWN):
+                path = f"/api/v1/documents/{one}{rest}" if not body else f"/api/v1/{rest}"
+                answer = ben.request(
+                    method, path, json=body and body | {"documents": [one]} if body else None
+                )
+                assert answer.status_code == 404, (method, rest)
+                said.append(answer.json())
+            assert said[0] == said[1]
+        assert annas.document(document).status == "ready"
+        assert ben.get("/api/v1/documents").json()["total"] == 0
+        listed = ben.get("/api/v1/collections").json()["collections"]
+        assert listed == [{"collection": "ben", "role": "owner"}]
+
+
+# What may be wrong with an upload
+
+
+def test_a_path_in_a_name_is_a_name(served):
+    with served.client() as client:
+        for name in ("../../etc/passwd.txt", "C:\\temp\\passwd.txt", "/etc/passwd.txt"):
+            answer = client.post("/api/v1/documents", files={"file": (name, name.encode())})
+            assert answer.json()["name"].startswith("passwd")
+            assert client.delete(answer.headers["Location"]).status_code == 204
+
+
+def incoming(served: Served) -> list[Path]:
+    return [*(served.library.folder / "files").glob("incoming-*")]
+
+
+def test_files_that_cannot_be_taken_are_refused_with_a_sentence(served):
+    with served.client() as client:
+
+        def send(name: str, data: bytes) -> httpx.Response:
+            return client.post("/api/v1/documents", files={"file": (name, data)})
+
+        assert is_problem(send("empty.txt", b""), 422, "empty_file")
+        assert is_problem(send("large.txt", b"x" * ((1 << 20) + 1)), 413, "limit_reached")
+        assert is_problem(send("a.exe", b"MZ" + b"\x00" * 99), 415, "unsupported_format")
+        assert not incoming(served)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain", b"x"),
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=b", b"no form at all"),
+        ("multipart/form-data; boundary=b", b"--b--\r\n"),
+        ("multipart/form-data; boundary=b",
+         b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nx\r\n--b--\r\n'),
+        ("multipart/form-data; boundary=b",
+         b'--b\r\nContent-Disposition: form-data; name="replace"\r\n\r\ntrue\r\n--b--\r\n'),
+        ("multipart/form-data; boundary=b",
+         2 * b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nx\r\n'
+         + b"--b--\r\n"),
+    ],
+)  # fmt: skip
+def test_a_form_without_one_file_is_refused(served, kind, body):
+    with served.client() as client:
+        answer = client.post("/api/v1/documents", content=body, headers={"Content-Type": kind})
+        assert is_problem(answer, 422, "unfit_form")
+    assert not incoming(served)
+
+
+def test_an_upload_that_breaks_off_leaves_nothing_behind(served, caplog):
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    line = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=30)
+    line.putrequest("POST", "/api/v1/documents")
+    for name, value in (
+        ("Authorization", f"Bearer {KEY}"),
+        ("Content-Type", "multipart/form-data; boundary=b"),
+        ("Content-Length", "100000"),
+    ):
+        line.putheader(name, value)
+    line.endheaders()
+    line.send(head + b"x" * 1_000)
+    until(lambda: incoming(served))
+    line.sock.shutdown(socket.SHUT_RDWR)
+    line.close()
+    until(lambda: not incoming(served))
+    with served.client() as client:
+        cut = client.post(
+            "/api/v1/documents",
+            content=head + b"x" * 1_000,
+            headers={"Content-Type": "multipart/form-data; boundary=b"},
+        )
+        assert is_problem(cut, 408, "broken_off")
+    assert not caplog.records  # it is nothing to be alarmed at
+
+
+def until(true, seconds: float = 10.0) -> None:
+    """Waits for what another process or thread does and nobody tells."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_large_upload_is_never_held_in_memory(tmp_path):
+    """Twenty times the block that is held, while the most of it that is seen is one block."""
+    from rag_app.server import uploads
+
+    held = []
+    real = uploads._Form.let_go
+
+    def let_go(form):
+        held.append(len(form.held))
+        return real(form)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uploads._Form, "let_go", let_go)
+        with (
+            open_library(tmp_path / "data") as library,
+            api_server(library) as running,
+            running.client() as client,
+        ):
+            data = b"The ferry leaves at noon.\n" * 800_000
+            answer = client.post("/api/v1/documents", files={"file": ("long.txt", data)})
+            assert answer.status_code == 201
+            assert sum(held) == len(data) and max(held) < 2 << 20
+            assert client.delete(answer.headers["Location"]).status_code == 204
+
+
+# What may be wrong with a question
+
+
+def test_questions_that_make_no_sense_are_refused_with_a_sentence(served):
+    with served.client() as client:
+
+        def ask(**body) -> httpx.Response:
+            return client.post("/api/v1/ask", json=body)
+
+        broken = client.post(
+            "/api/v1/ask", content="{", headers={"Content-Type": "application/json"}
+        )
+        assert is_problem(broken, 400, "no_json")
+        assert is_problem(ask(), 422, "unfit_request")
+        assert is_problem(ask(question="  "), 422, "unfit_request")
+        assert is_problem(ask(question="x", nonsense=1), 422, "unfit_request")
+        assert is_problem(ask(question="ferry " * 700), 422, "question")
+        assert is_problem(ask(question="ferry " * 700, stream=True), 422, "question")
+        assert is_problem(ask(question="ferry " * 200_000), 413, "too_large")
+        pieces_of_it = iter([b'{"question": "', *[b"x" * 65_536] * 20, b'"}'])  # length unknown
+        told = {"Content-Type": "application/json"}
+        assert is_problem(client.post("/api/v1/ask", content=pieces_of_it, headers=told), 413,
+                          "too_large")  # fmt: skip
+        assert is_problem(ask(question="x", model="openai:x@http://127.0.0.1:1"), 404,
+                          "unknown_model")  # fmt: skip
+        assert is_problem(ask(question="x", documents=[UNKNOWN]), 404, "unknown_document")
+        assert is_problem(client.get("/api/v1/ask"), 405, "method_not_allowed")
+        surrogate = client.post(
+            "/api/v1/ask",
+            content=b'{"question": "\\ud800"}',
+            headers={"Content-Type": "application/json"},
+        )
+        assert surrogate.status_code == 422
+
+
+def test_what_was_sent_is_not_sent_back(served):
+    with served.client() as client:
+        answer = client.post("/api/v1/ask", json={"question": {"secret": "hush"}})
+        assert answer.status_code == 422 and "hush" not in answer.text
+
+
+def test_every_error_has_a_status_of_its_own_class():
+    assert all(400 <= status < 600 for status in STATUSES.values())
+
+
+# Answers that take their time
+
+
+class Slow:
+    """A generator that says a word, waits until it is let go or cancelled, and ends."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.stopped = (threading.Event() for _ in range(3))
+        self.running = 0
+
+    def warm(self) -> None:
+        """Nothing to load."""
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        yield Piece("Well. ")
+        self.begun.set()
+        while not self.go.wait(0.02):
+            if cancelled():
+                self.stopped.set()
+                return
+        yield from pieces(Draft(("Done.",), ((),), 1.0))
+
+
+class Failing(Slow):
+    name = "failing"
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        yield Piece("Well. ")
+        raise ChatModelError("The server broke off. Try again.")
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[tuple[Served, Slow]]:
+    generator = Slow()
+    with (
+        open_library(tmp_path / "data", generator) as library,
+        api_server(library) as running,
+    ):
+        library.wait([library.add("ferry.txt", FERRY).document.id], timeout=30)
+        try:
+            yield running, generator
+        finally:
+            generator.go.set()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v1/ask", ASKED),
+        (
+            "/v1/chat/completions",
+            {"model": "quotes", "messages": [{"role": "user", "content": ASKED["question"]}]},
+        ),
+    ],
+)
+def test_a_client_that_goes_away_ends_the_work_at_once(slow, path, body, stream):
+    running, generator = slow
+    line = http.client.HTTPConnection(running.url.removeprefix("http://"), timeout=30)
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    line.request("POST", path, json.dumps(body | {"stream": stream}), headers)
+    assert generator.begun.wait(10)
+    line.sock.shutdown(socket.SHUT_RDWR)
+    line.close()
+    assert generator.stopped.wait(0.5)
+
+
+def test_who_waits_for_an_answer_does_not_hold_up_others(slow):
+    running, generator = slow
+    with running.client() as client, ThreadPoolExecutor(12) as pool:
+        waiting = [pool.submit(lambda: client.post("/api/v1/ask", json=ASKED)) for _ in range(12)]
+        assert generator.begun.wait(10)
+        assert client.get("/api/v1/documents").status_code == 200
+        assert client.post("/api/v1/search", json={"query": "ferry"}).status_code == 200
+        generator.go.set()
+        assert all(one.result().status_code == 200 for one in waiting)
+
+
+class Lengthy(Slow):
+    """More than the buffers between two programs hold."""
+
+    name = "lengthy"
+    pieces = 0
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        if question.startswith("Short"):
+            yield from pieces(Draft(("Done.",), ((),), 1.0))
+            return
+        for _ in range(400):
+            self.pieces += 1
+            yield Piece("x" * 65_536)
+            if cancelled():
+                return
+
+
+def test_who_reads_slowly_holds_no_thread(tmp_path):
+    generator = Lengthy()
+    with (
+        ExitStack() as lines,
+        open_library(tmp_path / "data", generator) as library,
+        api_server(library) as running,
+        running.client() as client,
+    ):
+        library.wait([library.add("ferry.txt", FERRY).document.id], timeout=30)
+        for _ in range(12):  # more than there are threads for answers
+            line = lines.enter_context(
+                socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])))
+            )
+            body = json.dumps(ASKED | {"stream": True})
+            line.sendall(
+                f"POST /api/v1/ask HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+                "Content-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+            )
+        until(lambda: generator.pieces >= 12)
+        came = client.post("/api/v1/ask", json={"question": "Short: what does the ferry cost?"})
+        assert came.json()["answer"] == "Done."
+        assert generator.pieces < 12 * 400  # they are still at it
+        lines.close()
+
+
+def test_a_model_that_fails_in_the_middle_says_so_as_an_event(tmp_path):
+    with (
+        open_library(tmp_path / "data", Failing()) as library,
+        api_server(library) as running,
+        running.client() as client,
+    ):
+        library.wait([library.add("ferry.txt", FERRY).document.id], timeout=30)
+        said = events(client.post("/api/v1/ask", json=ASKED | {"stream": True}))
+        assert said[-1][0] == "error" and said[-1][1]["code"] == "chat_model"
+        assert is_problem(client.post("/api/v1/ask", json=ASKED), 502, "chat_model")
+
+
+def test_twenty_at_once_are_all_answered(served):
+    with served.client() as client, ThreadPoolExecutor(20) as pool:
+        asked = list(pool.map(lambda _: client.post("/api/v1/ask", json=ASKED), range(20)))
+        texts = {one.json()["answer"] for one in asked}
+        assert texts == {"The ferry to the island costs four euros. [1]"}
+
+
+def test_a_library_that_cannot_be_opened_is_a_sentence(tmp_path):
+    with open_library(tmp_path / "data") as library:
+        again = lambda: open_library(tmp_path / "data")  # noqa: E731
+        with api_server(library, opening=again) as running, running.client() as client:
+            assert is_problem(client.get("/api/v1/documents"), 503, "library_in_use")
+            assert client.get("/api/v1/health").json() == {"status": "starting"}
+
+
+def test_ones_own_view_is_all_of_ones_own_library(served):
+    assert served.library.scoped(OWN) is served.library

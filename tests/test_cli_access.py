@@ -1,0 +1,139 @@
+"""The commands about people and what they may."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from rag_app.access.access import Access
+from rag_app.access.identity import Identity
+from rag_app.access.nouns import Grantee
+from rag_app.cli import entry
+from rag_app.library import Library
+from rag_app.scope import Role
+from rag_app.settings import Settings
+from rag_app.storage.database import Database
+from tests.fakes import WordEmbedder
+
+
+@pytest.fixture
+def access(own_house):
+    """What the app that runs meanwhile sees."""
+    database = Database(own_house / "library.sqlite3")
+    made = Access(database, Settings.load())
+    made.arrive(Identity("anna", "Anna", "anna@example.org"))
+    made.arrive(Identity("ben", "Ben", "ben@example.org", frozenset({"sales"})))
+    yield made
+    database.close()
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*arguments: str) -> tuple[int, str, str]:
+        status = entry.main(list(arguments))
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return command
+
+
+def test_people_are_listed_removed_and_restored(run, access):
+    assert run("people")[1] == (
+        "anna  Anna  anna@example.org  (administrator)\nben  Ben  ben@example.org\n"
+    )
+    assert run("people", "--remove", "BEN@example.org")[1].endswith("(removed)\n")
+    assert not access.is_active("ben")
+    run("people", "--restore", "ben")
+    run("people", "--administrator", "ben")
+    assert access.is_administrator("ben")
+    run("people", "--no-administrator", "anna")
+    assert not access.is_administrator("anna")
+    status, _, said = run("people", "--no-administrator", "ben")
+    assert status == 1 and "first" in said
+
+
+def test_groups_are_made_and_filled(run, access):
+    run("groups", "--make", "Board")
+    run("groups", "--join", "board", "anna")
+    run("groups", "--rename", "Board", "The board")
+    assert run("groups")[1] == "sales  ben\nThe board  anna\n"
+    run("groups", "--leave", "The board", "anna")
+    run("groups", "--delete", "sales")
+    assert run("groups")[1] == "The board\n"
+
+
+def test_roles_are_given_and_taken_back_while_the_app_runs(run, access):
+    with Library(Settings.load(), embedder=WordEmbedder()):
+        assert run("grant", "editor", "home", "group:sales")[0] == 0
+        assert access.scope_of("ben").role("home") is Role.EDITOR
+        assert run("grant", "reader", "Home", "anna@example.org")[1] == (
+            "anna@example.org is reader of Home\n"
+        )
+        assert run("revoke", "home", "group:sales")[0] == 0
+        assert access.scope_of("ben").role("home") is None
+        assert access.scope_of("anna").role("home") is Role.READER
+
+
+def test_collections_are_made_renamed_handed_over_and_deleted(run, access):
+    run("collections", "--make", "Team")
+    run("collections", "--rename", "team", "The team")
+    run("grant", "owner", "The team", "group:sales")
+    run("people", "--remove", "ben")
+    [own] = [one.id for one in access.collections("anna") if one.private_of == "ben"]
+    run("collections", "--hand-over", own, "anna")
+    said = run("collections")[1]
+    assert "The team  group:sales: owner" in said and "Documents of Ben  anna: owner" in said
+    assert "own of anna" in said
+    run("collections", "--delete", "The team")
+    assert [one.name for one in access.to_be_emptied()] == ["The team"]
+
+
+def test_a_key_is_printed_once(run, access):
+    status, secret, _ = run("keys", "ben", "--make", "script", "--days", "30")
+    assert status == 0 and access.api_keys.subject_of(secret.strip()) == "ben"
+    [key] = access.api_keys.keys("ben")
+    listed = run("keys")[1]
+    assert key.id in listed and "script" in listed and secret.strip() not in listed
+    assert run("keys", "anna")[1] == ""
+    run("keys", "--revoke", key.id)
+    assert access.api_keys.subject_of(secret.strip()) is None
+    status, _, said = run("keys", "--make", "script")
+    assert status == 2 and "PERSON" in said
+
+
+def test_the_log_is_printed_for_people_and_for_programs(run, access):
+    for _ in range(60):
+        access.grant("anna", "home", Grantee.person("ben"), Role.READER)
+    everything = run("audit", "--json")[1].splitlines()
+    assert len(everything) > 60 and json.loads(everything[0])["action"] == "grant"
+    assert len(run("audit")[1].splitlines()) == 50
+    assert (
+        len(run("audit", "--action", "sign-in", "--person", "ben", "--json")[1].splitlines()) == 1
+    )
+    assert len(run("audit", "--json", "--limit", "3")[1].splitlines()) == 3
+    assert run("audit", "--until", "2020-01-01", "--json")[1] == ""
+    assert run("audit", "--since", "2020-01-01T00:00+02:00", "--json")[1].splitlines() == everything
+    rows = list(csv.reader(io.StringIO(run("audit", "--csv")[1])))
+    assert rows[0][0] == "number" and len(rows) == len(everything) + 1
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        (("people", "--remove", "nobody"), 1, "Nobody is called “nobody”"),
+        (("people", "--remove", ""), 2, "A name is empty"),
+        (("groups", "--delete", "none"), 1, "No group is called “none”"),
+        (("grant", "reader", "none", "ben"), 1, "No collection is called “none”"),
+        (("grant", "reader", "My documents", "ben"), 1, "Use the id instead"),
+        (("grant", "reader", "home", "group:none"), 1, "No group is called"),
+        (("keys", "--revoke", "none"), 1, "no such key"),
+        (("audit", "--since", "yesterday"), 2, "is no time"),
+        (("audit", "--json", "--csv"), 2, "Choose one"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(run, access, command, status, said):
+    got, _, error = run(*command)
+    assert got == status and said in error

@@ -1,0 +1,41 @@
+"""What an empty library loads when it is opened, and for its first small file: no more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHEET = "product,units\n" + "\n".join(f"Widget {n},{n}" for n in range(200))
+
+# In a process of its own, as the tests have imported everything by now.
+FIRST_ADD = textwrap.dedent("""
+    import sys
+    from pathlib import Path
+    from rag_app.library import Library
+    from rag_app.settings import Settings
+
+    def loaded():
+        return [n for n in ("torch", "transformers", "sentence_transformers") if n in sys.modules]
+
+    with Library(Settings.load(data_dir=Path(sys.argv[1]), writer="default")) as library:
+        print("opened", *loaded())
+        added = library.add("sheet.csv", sys.argv[2].encode())
+        print(library.wait([added.document.id], timeout=100)[0].status.value, *loaded())
+""")
+
+
+@pytest.mark.timeout(200)
+def test_opening_loads_no_model_and_the_first_sheet_only_what_embeds_it(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", FIRST_ADD, str(tmp_path / "data"), SHEET],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines() == ["opened", "ready torch"]
