@@ -13,9 +13,11 @@ import pytest
 import streamlit as st
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
 from rag_app.library import Library
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import Status
 from rag_app.ui import app_entry, folder_panel, texts, texts_answers, viewer
@@ -64,7 +66,8 @@ class Page:
         for name, data in files:
             self.at.file_uploader[0].upload(name, data, "application/octet-stream")
         self.run()
-        self.library.wait([d.id for d in self.library.documents()], timeout=30)
+        everybody = self.library.scoped(WORKER)  # also what belongs to somebody who signed in
+        everybody.wait([d.id for d in everybody.documents()], timeout=30)
         self.run()
 
     def ask(self, question: str) -> str:
@@ -213,6 +216,20 @@ def test_a_torn_pdf_says_so_in_its_row(page):
     failed = next(d for d in page.library.documents() if d.status is Status.FAILED)
     assert failed.error and escape(failed.error) in page.html()
     assert "four euros" in page.ask("What does the ferry to the island cost?")
+
+
+def test_what_the_library_has_is_not_kept_in_memory_as_well(page, monkeypatch):
+    managers, real = set(), MemoryUploadedFileManager.remove_file
+
+    def remove(manager, session_id, file_id):
+        managers.add(manager)
+        real(manager, session_id, file_id)
+
+    monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", remove)
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    assert len(page.library.documents()) == 2
+    [manager] = managers
+    assert manager.get_stats() == {}
 
 
 def test_two_hundred_files_in_one_drop(page):

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rag_app.library import Library
-from rag_app.settings import Settings
+from rag_app.settings import Settings, is_loopback
 from rag_app.types import Progress
 from rag_app.ui import check_panel, folder_panel
 from rag_app.ui import texts_library as words
@@ -166,12 +166,8 @@ def test_who_sits_at_another_computer_cannot_reach_the_disk(page, tmp_path, monk
 
 
 def test_only_loopback_is_this_computer():
-    assert all(
-        map(folder_panel.is_loopback, ("127.0.0.1", "localhost", "::1", "[::1]", "127.3.2.1"))
-    )
-    assert not any(
-        map(folder_panel.is_loopback, ("0.0.0.0", "::", "", None, "10.0.0.1", "example.org"))
-    )
+    assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "[::1]", "127.3.2.1")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "", None, "10.0.0.1", "example.org")))
     assert not folder_panel.is_forwarded({"Host": "localhost:8501"})
     assert not folder_panel.is_forwarded({})
     assert folder_panel.is_forwarded({"Host": "papers.example.org"})

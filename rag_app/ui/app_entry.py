@@ -1,36 +1,36 @@
-"""The web app: settings, one shared library, the page."""
+"""The web app: one shared library, who comes in, the page."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-
 import streamlit as st
 
+from rag_app.access.access import Access
+from rag_app.access.identity import IsActive
 from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.ui import page, texts
+from rag_app.ui import page, sign_in, texts
+from rag_app.ui.app_settings import settings
 from rag_app.ui.jobs import caught
+from rag_app.ui.state import admitted, library_of_session
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
 
 
-def run() -> None:
-    """Draw the page once: what Streamlit's script has to do."""
+def run(is_active: IsActive | None = None) -> None:
+    """Draw the page once: what Streamlit's script has to do.
+
+    `is_active`: who of those that signed in may come in, asked at every click; None: who was not
+    removed. The library is opened for nobody who has not signed in."""
     page.prepare()
     with caught(page.show_error):
-        page.draw(open_library(settings()))
+        chosen = settings()
+        if sign_in.enter(chosen, is_active or (lambda who: admitted(_access(chosen), who))):
+            page.draw(library_of_session(open_library(chosen)))
+            sign_in.draw_person(chosen)
 
 
-def settings() -> Settings:
-    """Settings from the environment, and what was given after `--` before them.
-
-    The top level of .streamlit/secrets.toml counts as environment: that is where keys may stand."""
-    st.secrets.load_if_toml_exists()
-    parser = argparse.ArgumentParser(prog="rag-app", add_help=False)
-    parser.add_argument("--data-dir")
-    given, _ = parser.parse_known_args(sys.argv[1:])
-    return Settings.load(data_dir=given.data_dir)
+def _access(chosen: Settings) -> Access:
+    return open_library(chosen).access
 
 
 @st.cache_resource(show_spinner=texts.OPENING, on_release=lambda library: library.close())

@@ -19,6 +19,7 @@ from rag_app.ui import (
     session_sync,
     texts,
     texts_answers,
+    uploads,
 )
 from rag_app.ui.composer import submit as submit
 from rag_app.ui.jobs import caught
@@ -207,6 +208,7 @@ def take(library: Library) -> None:
 
 def _submitted() -> None:
     if given := st.session_state["question"]:
+        uploads.shared().hold(given.files)
         current().typed.append(given)
 
 

@@ -4,55 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.library import Library
 from rag_app.types import Added
-from rag_app.ui import live_answer, session_sync, texts
+from rag_app.ui import live_answer, session_sync, sign_in, texts, uploads
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current, turns_of
+from rag_app.ui.uploads import Upload
 
 # Dropped files go to the library, one by one; what became of them is remembered as a receipt.
-
-
-class Upload(Protocol):
-    """A file as the browser handed it over; its name is untrusted."""
-
-    file_id: str
-    name: str
-
-    def getvalue(self) -> bytes:
-        """Its bytes."""
-        ...
 
 
 def add(
     library: Library,
     session: Session,
-    uploads: Sequence[Upload],
+    files: Sequence[Upload],
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[str]:
     """Add every file, whatever becomes of the others. Returns the ids of their documents.
 
-    A run that was stopped half way and comes again goes on where it was."""
-    again = any(upload.file_id in session.handled for upload in uploads)
-    receipt = session.receipt = (session.receipt if again else None) or Receipt()
+    Each is let go of as soon as the library has it. A run that was stopped half way and comes again
+    goes on where it was."""
+    note_refused(session)
+    receipt = _receipt(session)
+    session.adding = True
     ids = []
-    for index, upload in enumerate(uploads):
-        progress(index / len(uploads))
-        if upload.file_id in session.handled or _is_hidden(upload.name):
-            continue
-        with caught(receipt.refused.append):
-            ids.append(_add(library, receipt, upload))
-        session.handled.add(upload.file_id)
+    for index, upload in enumerate(files):
+        progress(index / len(files))
+        if upload.file_id not in session.handled and not _is_hidden(upload.name):
+            with caught(receipt.refused.append):
+                ids.append(_add(library, session, receipt, upload))
+            session.handled.add(upload.file_id)
+        uploads.let_go(upload)
+    session.adding = receipt.open = False
     return ids
 
 
-def _add(library: Library, receipt: Receipt, upload: Upload) -> str:
+def note_refused(session: Session) -> None:
+    """Put on the receipt which files the server did not take; those of their drop that it took come
+    after them."""
+    if sentences := uploads.told():
+        receipt = _receipt(session)
+        receipt.refused += sentences
+        receipt.open = not session.adding
+
+
+def _receipt(session: Session) -> Receipt:
+    """The receipt of the drop that is being added, a new one if none is."""
+    before = session.receipt
+    if before is None or not (session.adding or before.open):
+        session.receipt = before = Receipt()
+    return before
+
+
+def _add(library: Library, session: Session, receipt: Receipt, upload: Upload) -> str:
     folder, _, name = upload.name.replace("\\", "/").rpartition("/")
-    added = library.add(name, upload.getvalue())
+    added = library.add(name, upload.getvalue(), added_by=session.id)
     if folder and not added.duplicate:
         library.shelves.put(added.document.id, folder)
     receipt.known += added.duplicate
@@ -88,7 +97,7 @@ def replace(library: Library, choice: Replaceable) -> None:
 def submit(
     library: Library,
     question: str,
-    uploads: Sequence[Upload] = (),
+    files: Sequence[Upload] = (),
     only: list[str] | None = None,
 ) -> None:
     """Take files and a question, or either; the answer is made in the background.
@@ -96,10 +105,10 @@ def submit(
     Of `only` these documents if they are given, else of those that are ticked."""
     session_sync.look(library)
     session = current()
-    first = add(library, session, uploads) if uploads else []
-    exchange = ShownExchange(question, tuple(upload.name for upload in uploads), first=tuple(first))
+    first = add(library, session, files) if files else []
+    exchange = ShownExchange(question, tuple(upload.name for upload in files), first=tuple(first))
     session.exchanges.append(exchange)
-    if not question.strip() and uploads:
+    if not question.strip() and files:
         return
     exchange.documents = only or session.chosen(library.documents())
     if exchange.documents == []:
@@ -133,4 +142,5 @@ def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
         exchange.quoting,
         after=[earlier.generation for earlier in before if earlier.generation],
         afterwards=partial(library.entitle, session.conversation or ""),
+        subject=sign_in.subject(),
     )

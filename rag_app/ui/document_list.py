@@ -13,17 +13,18 @@ from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, Progress, Status, askable
 from rag_app.ui import (
     check_panel,
-    collection_panel,
     composer,
     conversation_list,
     document_page,
     folder_panel,
+    groups_panel,
     language_panel,
     queue_panel,
     settings_panel,
     source,
     texts,
     texts_library,
+    uploads,
     web_pages,
 )
 from rag_app.ui import texts_library as words
@@ -150,7 +151,7 @@ def _row_chosen(library: Library, document: Document) -> None:
     if choice == words.ABOUT:
         document_page.open_page(document.id)
     elif choice == words.FOLDER_AND_TAGS:
-        collection_panel.ask_for(document.id)
+        groups_panel.ask_for(document.id)
     elif choice == texts.OPEN:
         _open(document)
     elif choice == texts.ONLY_THIS:
@@ -212,6 +213,7 @@ def draw(library: Library) -> None:
         with st.container(key="before_list"):
             _set_aside(library, current())
             web_pages.draw(library)
+            composer.note_refused(current())
             if current().receipt:
                 _receipt(library, current())
             language_panel.hint(library, settings_panel.OPEN)
@@ -244,7 +246,7 @@ def _drop_zone(library: Library, session: Session) -> None:
             on_click=_other_mode,
         )
         web_pages.button()
-    if files:
+    if files or session.adding:
         bar = st.progress(0.0, texts.ADDING)
         composer.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
         session.drops += 1
@@ -317,14 +319,14 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
     """`drawn`: what the rest of the page was drawn for. A wish to draw it anew may be lost among
     others, so it is made again at every look until that is done."""
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
-        if current().redraw or current().overdue or _state(library, current()) != drawn:
+        if current().redraw or _is_outdated(library, drawn):
             st.rerun()
         session, documents = current(), library.documents()
         progress = library.progress(documents)
-        only = collection_panel.chosen(library)
+        only = groups_panel.chosen(library)
         _heading([d for d in documents if only is None or d.id in only], session)
         if documents:
-            collection_panel.draw(library, documents)
+            groups_panel.draw(library, documents)
         else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
         language_panel.under_way(library)
@@ -341,8 +343,14 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
 def _look(library: Library, drawn: tuple[object, ...]) -> None:
     """Another window or a watched folder may have brought documents."""
     with caught(lambda sentence: None):
-        if current().overdue or _state(library, current()) != drawn:
+        if _is_outdated(library, drawn):
             st.rerun()
+
+
+def _is_outdated(library: Library, drawn: tuple[object, ...]) -> bool:
+    """Whether there is something that the page does not show yet."""
+    session = current()
+    return session.overdue or uploads.not_told() or _state(library, session) != drawn
 
 
 def _state(library: Library, session: Session) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ from rag_app.text.highlighting import escape_markdown
 from rag_app.text.page_names import TABLES
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status, askable
-from rag_app.ui import collection_panel, composer, listing, search_panel, texts, web_pages
+from rag_app.ui import composer, groups_panel, listing, search_panel, texts, web_pages
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, current, say
@@ -85,7 +85,7 @@ def _head(library: Library, document: Document) -> None:
         )  # fmt: skip
         st.button(
             words.FOLDER_AND_TAGS, key="about_shelve", icon=":material/label:",
-            on_click=collection_panel.ask_for, args=(document.id,),
+            on_click=groups_panel.ask_for, args=(document.id,),
         )  # fmt: skip
     error = [document.error] if document.error else []
     notes = [*error, *document.warnings, *words.report(library.report(document.id))]

@@ -3,7 +3,6 @@ the computer that the app runs on: who sits elsewhere must not read its disk."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -11,8 +10,10 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.errors import DocumentError
 from rag_app.library import Library
+from rag_app.settings import is_loopback
 from rag_app.types import Watched
 from rag_app.ui import texts_library
 from rag_app.ui import texts_library as words
@@ -23,7 +24,10 @@ from rag_app.ui.state import current, say
 #
 # Where it may not, nothing on the page reaches the disk of the app's computer.
 
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
+_FORWARDED = (
+    *("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"),
+    IDENTITY_HEADER,  # where people sign in, nobody sits at the app's computer
+)
 
 
 def same_computer() -> bool:
@@ -35,18 +39,6 @@ def _ends() -> tuple[str | None, str | None]:
     """The address that the app listens on (None: all there are), and that of the browser."""
     listens: str | None = st.get_option("server.address")
     return listens, st.context.ip_address or "localhost"  # Streamlit says None for this computer
-
-
-def is_loopback(address: str | None) -> bool:
-    """Whether an address is one that other computers cannot reach; no address is all of them."""
-    if not address:
-        return False
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:

@@ -88,8 +88,8 @@ class Fetching(Job):
 
     What is told of it is in bytes."""
 
-    def __init__(self, library: Library, address: str) -> None:
-        self.address = address
+    def __init__(self, library: Library, address: str, added_by: str = "") -> None:
+        self.address, self._added_by = address, added_by
         self.added: Added | None = None
         self._library = library
         super().__init__("rag-app-fetch", self._fetch)
@@ -110,4 +110,6 @@ class Fetching(Job):
         return super().running and not self.stopping
 
     def _fetch(self, tell: Callable[[int, int], None], stop: threading.Event) -> None:
-        self.added = self._library.web.add(self.address, told=tell, cancelled=stop)
+        self.added = self._library.web.add(
+            self.address, told=tell, cancelled=stop, added_by=self._added_by
+        )

@@ -35,14 +35,18 @@ class Moment:
 
 
 class Generation:
-    """Runs `events` to its end in the background and remembers what it said."""
+    """Runs `events` to its end in the background and remembers what it said.
+
+    `subject` is whom it is for, see `Identity.subject`."""
 
     def __init__(
         self,
         events: Callable[[threading.Event], Iterator[Event]],
         failed: Callable[[str], None] = lambda error: None,
         afterwards: Callable[[], None] = lambda: None,
+        subject: str = "",
     ) -> None:
+        self.subject = subject
         self._events = events
         self._afterwards = afterwards
         self._failed = failed
@@ -140,8 +144,19 @@ def _turn(cancelled: threading.Event) -> Iterator[bool]:
 
 def running() -> int:
     """How many answers are being made, for all sessions."""
+    return sum(not each.now().done for each in _alive())
+
+
+def end_of(subject: str) -> None:
+    """Stop the answers that are being made for somebody."""
+    for each in _alive():
+        if each.subject == subject:
+            each.stop()
+
+
+def _alive() -> list[Generation]:
     alive = [each() for each in RUNNING.valuerefs()]  # a copy: others may begin meanwhile
-    return sum(each is not None and not each.now().done for each in alive)
+    return [each for each in alive if each is not None]
 
 
 def ask(
@@ -155,13 +170,14 @@ def ask(
     quoting: bool = False,
     after: Sequence[Generation | FinishedGeneration] = (),
     afterwards: Callable[[], None] = lambda: None,
+    subject: str = "",
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed) and the
     answers `after` which it is asked are there: only then are its `turns` known.
 
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
     comes of it is kept in the exchange, whether or not anybody still looks; `afterwards` is done
-    when it has ended."""
+    when it has ended. `subject` is whom it is for."""
 
     def events(cancelled: threading.Event) -> Iterator[Event]:
         while _unread(library, first) and not cancelled.wait(0.1):
@@ -180,7 +196,7 @@ def ask(
                     yield event
 
     generation = Generation(
-        events, lambda error: library.conversations.fail(exchange_id, error), afterwards
+        events, lambda error: library.conversations.fail(exchange_id, error), afterwards, subject
     )
     RUNNING[exchange_id] = generation
     return generation

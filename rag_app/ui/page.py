@@ -7,23 +7,27 @@ import streamlit as st
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import (
+    administration,
     answer_actions,
     browser,
     chat,
     check_panel,
-    collection_panel,
     conversation_list,
     document_list,
     document_page,
     folder_panel,
+    groups_panel,
+    keys_panel,
     model_picker,
     search_panel,
     settings_panel,
+    sharing,
     source,
     style,
     tasks_menu,
     texts,
     welcome,
+    who,
 )
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current
@@ -56,21 +60,37 @@ def draw(library: Library) -> None:
         conversation_list.draw(library)
         search_panel.button(library)
         settings_panel.button()
+    visitor = who.visitor(library)
+    if visitor:
+        _visitor_buttons(visitor)
     settings_panel.draw(library)
     model_picker.draw(library)
+    if visitor:
+        sharing.draw(visitor)
+        keys_panel.draw(visitor)
+        who.choose_collection(visitor)
     document_list.draw(library)
     source.draw(library)
-    collection_panel.dialog(library)
+    groups_panel.dialog(library)
     # In a place of its own: what follows keeps its place, and what is typed there.
     with st.container(key="before_talk"):
-        _instead(library, session)
+        _instead(library, session, visitor)
     tasks_menu.draw(library)
     _talk(library, session)
     if session.talking and (not session.exchanges or not library.documents()):
         welcome.draw(library)
 
 
-def _instead(library: Library, session: Session) -> None:
+def _visitor_buttons(visitor: who.Visitor) -> None:
+    """What is there for somebody who has signed in, and for administrators."""
+    with st.sidebar, st.container(key="visitor", horizontal=True, vertical_alignment="center"):
+        sharing.button()
+        keys_panel.button()
+        if visitor.administrator:
+            administration.button()
+
+
+def _instead(library: Library, session: Session, visitor: who.Visitor | None) -> None:
     """What is to be said, and the page that stands in the place of the conversation."""
     if session.notice:
         show_error(session.notice)
@@ -79,10 +99,21 @@ def _instead(library: Library, session: Session) -> None:
         show_error(library.warm_state)
     if session.search.open:
         search_panel.draw(library)
+    elif session.page == administration.PAGE:
+        _administration(library, visitor)
     elif session.page in _PAGES:
         _PAGES[session.page](library)
     elif session.about:
         document_page.draw(library)
+
+
+def _administration(library: Library, visitor: who.Visitor | None) -> None:
+    if visitor is None:
+        administration.leave()
+        return
+    administration.administration(
+        visitor.access, visitor.identity, library.settings, lambda: who.work_of(library)
+    )
 
 
 def _talk(library: Library, session: Session) -> None:

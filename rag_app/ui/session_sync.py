@@ -17,14 +17,19 @@ from rag_app.ui.state import Session, ShownExchange, current
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def picture(_library: Library, document_id: str, number: int) -> PagePicture | None:
-    """The page as it looks; None if the format has no looks."""
+def _picture(_library: Library, document_id: str, number: int) -> PagePicture | None:
     return _library.picture(document_id, number)
+
+
+def picture(library: Library, document_id: str, number: int) -> PagePicture | None:
+    """The page as it looks; None if the format has no looks. Raises UnknownDocument."""
+    library.document(document_id)  # what is kept was drawn for whoever saw it first
+    return _picture(library, document_id, number)
 
 
 def forget() -> None:
     """Deleted means gone: call it when a document is removed."""
-    picture.clear()
+    _picture.clear()
 
 
 def look(library: Library) -> None:

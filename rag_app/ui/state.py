@@ -12,9 +12,14 @@ from typing import Any
 
 import streamlit as st
 
+from rag_app.access.access import Access
+from rag_app.access.identity import Identity
 from rag_app.answering.chat_models import Server
 from rag_app.answering.query_rewriting import Turn
+from rag_app.library import Library
+from rag_app.scope import OWN, Role, Scope
 from rag_app.types import Box, Document, Status
+from rag_app.ui import sign_in
 from rag_app.ui.jobs import Fetching
 from rag_app.ui.live_answer import FinishedGeneration, Generation
 
@@ -52,10 +57,22 @@ class ShownExchange:
             return ""
         return answer.short_answer or answer.text
 
+    @property
+    def computed_from(self) -> tuple[str, ...]:
+        """The documents whose tables gave the answer."""
+        answer = self.generation.now().answer if self.generation else None
+        if answer is None or answer.computation is None:
+            return ()
+        return tuple(dict.fromkeys(rows.document_id for rows in answer.computation.used))
+
 
 def turns_of(exchanges: Sequence[ShownExchange]) -> list[Turn]:
     """What was asked and answered, as follow-ups lean on it."""
-    return [Turn(e.question, e.answered) for e in exchanges if e.question and e.generation]
+    return [
+        Turn(e.question, e.answered, e.computed_from)
+        for e in exchanges
+        if e.question and e.generation
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +141,7 @@ class Receipt:
     refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     replaceable: list[Replaceable] = field(default_factory=list)
+    open: bool = False  # more files of the same drop are to come
 
     @property
     def total(self) -> int:
@@ -145,6 +163,7 @@ class WebPages:
 class Session:
     """Everything one browser session remembers."""
 
+    id: str = field(default_factory=lambda: secrets.token_hex(8))  # says whose files wait; no key
     exchanges: list[ShownExchange] = field(default_factory=list)
     typed: list[Any] = field(default_factory=list)  # into the question's field, not asked yet
     conversation: str | None = None  # its id in the store, from the first question on
@@ -176,6 +195,7 @@ class Session:
     asked_to_delete: bool = False  # what was set aside
     drops: int = 0  # the uploader is emptied by giving it a new key
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
+    adding: bool = False  # files of a drop; a run that was stopped then goes on with it
     web: WebPages = field(default_factory=WebPages)
     removing: str | None = None
     wrong_password: dict[str, str] = field(default_factory=dict)
@@ -235,6 +255,41 @@ class Session:
     def say(self, sentence: str) -> None:
         """Show a sentence at the top of the page in the next run."""
         self.notice, self.redraw = sentence, True
+
+
+def library_of_session(opened: Library) -> Library:
+    """What the person sees whose browser is being served, of the library that is open: the only way
+    from one to the other. Nobody signs in on one's own computer."""
+    if opened.settings.sign_in == "none":
+        return opened.scoped(OWN)
+    who, access = sign_in.current(), opened.access
+    if who is None or not admitted(access, who):
+        return opened.scoped(Scope(""))
+    access.quotas.check_session(who.subject, current().id)
+    opened.empty_deleted()
+    return opened.scoped(access.scope_of(who.subject), adds_to(access, who.subject))
+
+
+def admitted(access: Access, who: Identity) -> bool:
+    """Whether somebody who signed in may (still) come in; each sign-in is noted once."""
+    if (access, who) not in _ARRIVED:
+        access.arrive(who)
+        _ARRIVED[access, who] = None
+        while len(_ARRIVED) > _MOST_ARRIVED:
+            del _ARRIVED[next(iter(_ARRIVED))]
+    return access.is_active(who.subject)
+
+
+_MOST_ARRIVED = 10_000
+_ARRIVED: dict[tuple[Access, Identity], None] = {}
+ADDS_TO = "adds_to"  # key of the field that says to which collection documents are added
+
+
+def adds_to(access: Access, subject: str) -> str:
+    """The collection that somebody adds documents to: the one that they chose, else their own."""
+    able = [one.id for one, role in access.collections_of(subject) if role >= Role.EDITOR]
+    chosen = st.session_state.get(ADDS_TO)
+    return chosen if chosen in able else access.own_collection(subject)
 
 
 def current() -> Session:

@@ -4,6 +4,8 @@ The rules are files under `assets/`; layout.css begins with what they may hold o
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from functools import cache
 from importlib.resources import files
@@ -33,11 +35,15 @@ def css() -> str:
 
 
 @cache
-def icon() -> Image.Image:
-    """The page's icon, drawn here: a sheet with one line marked (a named one would be fetched)."""
+def icon() -> str:
+    """The page's icon as the address of itself, drawn here: a sheet with one line marked.
+
+    A named one would be fetched, and files of the app are only for who is signed in."""
     image = Image.new("RGBA", (64, 64))
     pen = ImageDraw.Draw(image)
     pen.rounded_rectangle((10, 4, 54, 60), 8, fill="#2f5bd0")
     for top, colour in ((16, "#ffffff"), (28, "#ffd84d"), (40, "#ffffff")):
         pen.rounded_rectangle((18, top, 46, top + 6), 3, fill=colour)
-    return image
+    written = io.BytesIO()
+    image.save(written, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode('ascii')}"

@@ -30,6 +30,32 @@ OTHER_NAME = (
 OTHER_SITE = "Only the app's own page may connect here. Open the app in a tab of its own."
 NO_METRICS = "Figures of the server are not shown here. RAG_APP_METRICS=true shows them."
 REQUEST_FAILED = "Something went wrong on our side. Please try that again."
+SIGN_IN_FIRST = "Sign in on the app's own page first."
+
+SIGN_IN, SIGN_OUT = "Sign in", "Sign out"
+SIGN_IN_WHAT = "Sign in to go on."
+SIGN_IN_EXPIRED = "Your sign-in has run out. Sign in again to go on."
+SIGN_IN_INACTIVE = "You are signed in, but not let in here. Ask whoever runs this app."
+SIGN_IN_ELSEWHERE = (
+    "Nobody is signed in. Open this app by the address that signs you in; whoever runs it knows it."
+)
+UPLOAD_SILENT = "Nothing more came of this file. Upload it again."
+
+
+def upload_refused(name: str, most: int, never: bool) -> str:
+    """Why a file was not taken from a browser: `most` bytes of uploads are kept in memory, and this
+    one alone has more (`never`), or others are there."""
+    which = f"“{name}” was not uploaded" if name else "This file was not uploaded"
+    if never:
+        return (
+            f"{which}: it is larger than the {most >> 20:,} MB of memory that uploads may take. "
+            "Add it with rag-app add, or raise RAG_APP_UPLOAD_MB."
+        )
+    return (
+        f"{which}: all files on their way together may take {most >> 20:,} MB of memory. "
+        "Upload it again in a moment, fewer files at a time, or raise RAG_APP_UPLOAD_MB."
+    )
+
 
 EMPTY_TITLE = "Ask your documents"
 EMPTY = (

@@ -236,10 +236,10 @@ CANCEL_READING = "Do not read it"
 RETRY_ALL = "Try all again"
 
 CHOOSE = "Show and ask only"
-COLLECTION_MARK, TAG_MARK = "★ ", "#"
-SAVE_CHOICE = "Save this choice as a collection…"
-COLLECTION = "Name of the collection"
-DROP_COLLECTION = "Forget the collection “{0}”"
+SET_MARK, TAG_MARK = "★ ", "#"
+SAVE_CHOICE = "Save this choice as a set…"
+SET = "Name of the set"
+DROP_SET = "Forget the set “{0}”"
 WHOLE_FOLDER = "Add a folder"
 SINGLE_FILES = "Add single files"
 FOLDER_HERE = "or drop one"
@@ -331,7 +331,7 @@ def tagged(folder: str, tags: tuple[str, ...]) -> str:
 
 
 def shelf(name: str, number: int) -> str:
-    """A folder, tag or collection with the number of its documents."""
+    """A folder, tag or set with the number of its documents."""
     return f"{name} {number:,}"
 
 

@@ -21,9 +21,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util
 
+from rag_app.errors import SettingsError
 from rag_app.settings import Settings
 from rag_app.storage.permissions import only_mine
-from rag_app.ui import texts
+from rag_app.ui import texts, uploads, web_authentication
+from rag_app.ui.app_settings import settings
+from rag_app.ui.uploads import UploadLimit
 
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
 _STARTS = ("http.response.start", "websocket.http.response.start", "websocket.accept")
@@ -45,20 +48,37 @@ async def serving(_app: object) -> AsyncIterator[None]:
 
 
 def options() -> dict[str, Any]:
-    """What `App` is made with."""
-    return {
+    """What `App` is made with; the API is there only where it is wanted. Raises SettingsError."""
+    chosen = settings()
+    if reason := chosen.exposed_on(st.get_option("server.address")):
+        raise SettingsError(reason)
+    usual = {
         "lifespan": serving,
-        "middleware": middleware(),
+        "middleware": middleware(chosen),
         "exception_handlers": {Exception: failed},
+        **web_authentication.options(chosen),
     }
+    if not chosen.api:
+        return usual
+    from rag_app.ui import api_entry
+
+    api = api_entry.api(chosen)
+
+    @asynccontextmanager
+    async def both(app: object) -> AsyncIterator[None]:
+        async with serving(app), api.running():
+            yield
+
+    return usual | {"lifespan": both, "routes": api.routes}
 
 
-def middleware() -> list[Middleware]:
-    """For `App`: headers on every response, also on those of the guard behind them."""
-    settings = Settings.load()
+def middleware(chosen: Settings) -> list[Middleware]:
+    """For `App`: headers on every response, also on those of the guards behind them."""
     return [
-        Middleware(SecurityHeaders, headers=security_headers(settings.frame_ancestors)),
-        Middleware(Guard, metrics=settings.metrics),
+        Middleware(SecurityHeaders, headers=security_headers(chosen.frame_ancestors)),
+        Middleware(Guard, metrics=chosen.metrics),
+        *web_authentication.middleware(chosen),
+        Middleware(UploadLimit, memory=uploads.shared()),
     ]
 
 

@@ -121,5 +121,5 @@ def _fetch(library: Library) -> None:
         web.trouble = words.ENOUGH if address else words.NOTHING_TYPED
     else:
         current().receipt = None
-        web.fetching.append(Fetching(library, address))
+        web.fetching.append(Fetching(library, address, current().id))
         _close()

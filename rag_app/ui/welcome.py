@@ -163,7 +163,7 @@ def _of_sample(library: Library) -> None:
 def _add_sample(library: Library) -> None:
     chosen = sample()
     if chosen:
-        library.add(*chosen)
+        library.add(*chosen, added_by=current().id)
 
 
 @caught(say)

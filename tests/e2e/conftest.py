@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -38,18 +38,34 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def serving(folder: Path, **settings: str) -> Iterator[str]:
-    """The app with its data in a folder, and its address; `settings` as RAG_APP_… are called."""
-    if shutil.which("chromium") is None:
-        pytest.skip("there is no chromium on this machine (Debian: apt install chromium)")
+START = ("-c", "import sys; from rag_app.cli.entry import main; sys.exit(main())", "--port")
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    start: Sequence[str] = START,
+    own: Sequence[str] = (),
+    port: int = 0,
+    **settings: str,
+) -> Iterator[str]:
+    """The app with its data in a folder, and its address; `settings` as RAG_APP_… are called.
+
+    Python is given `start`, the port, what is the app's `own`, and the folder."""
+    if shutil.which("chromium") is None:
+        pytest.skip("there is no chromium on this machine (Debian: apt install chromium)")
+    port = port or free_port()
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_APP_")}
     environment |= {"RAG_APP_WRITER": "off"} | settings  # it takes 3 GB a server
-    start = "import sys; from rag_app.cli.entry import main; sys.exit(main())"
-    command = [sys.executable, "-c", start, "--port", str(port), "--data-dir"]
+    command = [sys.executable, *start, str(port), *own, "--data-dir"]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
             [*command, str(folder / "data")],
@@ -101,8 +117,14 @@ class Browser:
         self._contexts: list = []
         self.complaints: list[str] = []
 
-    def open(self, width: int = 1440, height: int = 900, scheme: str = "light"):
-        """A fresh session, as another visitor would have."""
+    def open(
+        self,
+        width: int = 1440,
+        height: int = 900,
+        scheme: str = "light",
+        shown: str = '[data-testid="stChatInputTextArea"]',
+    ):
+        """A fresh session, as another visitor would have, once it shows what is to be there."""
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
@@ -114,7 +136,7 @@ class Browser:
         context.on("request", lambda r: self._note(not self._local(r.url), f"request: {r.url}"))
         page = context.new_page()
         page.goto(self._address)
-        page.get_by_test_id("stChatInputTextArea").wait_for()
+        page.locator(shown).wait_for()
         return page
 
     def close(self) -> None:

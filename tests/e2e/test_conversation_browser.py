@@ -10,6 +10,7 @@ import time
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from rag_app.scope import OWN
 from rag_app.storage.conversations import Conversations
 from rag_app.storage.database import Database
 from rag_app.ui.texts import NONE_CHOSEN
@@ -325,7 +326,7 @@ def test_two_hundred_turns_stay_quick(browser, tmp_path_factory):
     meant = page.url.split("c=")[1]
     [data] = tmp_path_factory.getbasetemp().glob("browser0/data")
     database = Database(data / "library.sqlite3")
-    conversations = Conversations(database)
+    conversations = Conversations(database, OWN)
     [first] = conversations.exchanges(meant)
     for number in range(TURNS - 1):
         one = conversations.ask(meant, f"{CRANE} ({number})")

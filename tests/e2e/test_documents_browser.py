@@ -194,15 +194,15 @@ def test_a_folder_or_a_tag_chooses_documents(browser):
     row(page, "boats.txt").wait_for()
 
 
-def test_a_choice_is_kept_as_a_collection(browser):
+def test_a_choice_is_kept_as_a_set(browser):
     page = filled(browser)
     row(page, "boats.txt").locator("label").first.click()
     page.get_by_role("button", name="Save this choice").click()
-    page.get_by_role("textbox", name="Name of the collection").fill("On land")
+    page.get_by_role("textbox", name="Name of the set").fill("On land")
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="★ On land").wait_for()
     row(page, "boats.txt").wait_for(state="detached")
-    page.get_by_role("button", name="Forget the collection").click()
+    page.get_by_role("button", name="Forget the set").click()
     page.get_by_role("button", name="★ On land").wait_for(state="detached")
     row(page, "boats.txt").wait_for()
 

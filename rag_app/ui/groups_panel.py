@@ -1,4 +1,4 @@
-"""Folders, tags and collections: choosing documents by them, and putting documents under them."""
+"""Folders, tags and sets: choosing documents by them, and putting documents under them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
-from rag_app.storage.collections import GroupListing
+from rag_app.storage.document_groups import GroupListing
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document
 from rag_app.ui import texts_library as words
@@ -28,7 +28,7 @@ def choices(shelf: GroupListing) -> dict[str, frozenset[str]]:
         if not any(n.startswith(f"{name}/") and i == ids for n, i in shelf.folders.items())
     }
     tags = {f"{words.TAG_MARK}{name}": ids for name, ids in shelf.tags.items()}
-    kept = {f"{words.COLLECTION_MARK}{name}": ids for name, ids in shelf.collections.items()}
+    kept = {f"{words.SET_MARK}{name}": ids for name, ids in shelf.sets.items()}
     return kept | folders | tags
 
 
@@ -40,7 +40,7 @@ def chosen(library: Library) -> set[str] | None:
 
 
 def draw(library: Library, documents: list[Document]) -> None:
-    """Chips for folders, tags and collections: picking one ticks exactly its documents."""
+    """Chips for folders, tags and sets: picking one ticks exactly its documents."""
     offered = choices(library.shelves.all())
     picked: list[str] = []
     if offered:
@@ -56,21 +56,21 @@ def draw(library: Library, documents: list[Document]) -> None:
             on_change=_picked,
             args=(library,),
         )
-    _collections(library, documents, picked)
+    _sets(library, documents, picked)
 
 
-def _collections(library: Library, documents: list[Document], picked: list[str]) -> None:
-    """Keep the ticked documents under a name, or forget the collection that is picked."""
+def _sets(library: Library, documents: list[Document], picked: list[str]) -> None:
+    """Keep the ticked documents under a name, or forget the set that is picked."""
     ticked = current().chosen(documents)
-    if len(picked) == 1 and picked[0].startswith(words.COLLECTION_MARK):
-        name = picked[0].removeprefix(words.COLLECTION_MARK)
+    if len(picked) == 1 and picked[0].startswith(words.SET_MARK):
+        name = picked[0].removeprefix(words.SET_MARK)
         st.button(
-            escape_markdown(words.DROP_COLLECTION.format(name)), key="collection_drop",
+            escape_markdown(words.DROP_SET.format(name)), key="set_drop",
             type="tertiary", on_click=_drop, args=(library, name),
         )  # fmt: skip
     elif ticked and not picked:
         with st.popover(words.SAVE_CHOICE, type="tertiary"), st.form("collect", border=False):
-            st.text_input(words.COLLECTION, key="collection_name", max_chars=80)
+            st.text_input(words.SET, key="set_name", max_chars=80)
             st.form_submit_button(words.SAVE, on_click=_collect, args=(library, ticked))
 
 
@@ -143,9 +143,9 @@ def _picked(library: Library) -> None:
 
 @caught(say)
 def _collect(library: Library, ticked: list[str]) -> None:
-    name = library.shelves.collect(st.session_state["collection_name"], ticked)
+    name = library.shelves.collect(st.session_state["set_name"], ticked)
     if name:
-        st.session_state[_CHOICE] = [f"{words.COLLECTION_MARK}{name}"]
+        st.session_state[_CHOICE] = [f"{words.SET_MARK}{name}"]
 
 
 @caught(say)

@@ -1,0 +1,391 @@
+"""The administrator's page: people, groups, collections, limits, work, models, and the log.
+
+Drawn for administrators only, and everything that it does `Access` allows or refuses by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
+
+import streamlit as st
+
+from rag_app.access.access import Access
+from rag_app.access.audit import Action, AuditEntry, as_csv, as_json_lines, moment
+from rag_app.access.identity import Identity
+from rag_app.access.nouns import Collection, Grantee, PeopleGroup, Person
+from rag_app.access.quotas import Limited
+from rag_app.errors import AccessError
+from rag_app.settings import Settings
+from rag_app.text.highlighting import escape_markdown
+from rag_app.ui import sharing, texts_library
+from rag_app.ui import texts_access as words
+from rag_app.ui.state import current
+from rag_app.ui.who import Visitor, Work, doing, trouble, widget_key
+
+PAGE = "administration"  # its name among the pages that stand in the place of the conversation
+_SHOWN = 100  # lines of a list
+_MEGABYTE = 1_000_000
+_REMOVING = "person_sure"  # who was asked to be removed
+
+
+def button() -> None:
+    """Opens the page."""
+    st.button(
+        words.ADMINISTRATION, key="administration", icon=":material/admin_panel_settings:",
+        type="tertiary", on_click=_open,
+    )  # fmt: skip
+
+
+def administration(access: Access, identity: Identity, settings: Settings, work: Work) -> None:
+    """The page, in the place of the conversation; for who is no administrator there is none."""
+    visitor = Visitor(access, identity)
+    if not visitor.administrator:
+        leave()
+        return
+    with st.container(key="administration_page"):
+        st.button(
+            texts_library.BACK, key="administration_back", icon=":material/arrow_back:",
+            type="tertiary", on_click=leave,
+        )  # fmt: skip
+        st.html(f"<h2 class='about'>{words.ADMINISTRATION}</h2>")
+        picked = st.segmented_control(
+            words.PART, list(words.TABS), default="people", key="administration_tab",
+            format_func=words.TABS.__getitem__, label_visibility="collapsed",
+        )  # fmt: skip
+        trouble()
+        tabs: dict[str | None, Callable[[], None]] = {
+            "people": partial(_people, visitor),
+            "groups": partial(_groups, visitor),
+            "collections": partial(_collections, visitor),
+            "limits": partial(_limits, visitor),
+            "work": partial(_work, visitor, work),
+            "models": partial(_models, settings),
+            "log": partial(_log, visitor),
+        }
+        tabs.get(picked, tabs["people"])()
+
+
+def _open() -> None:
+    current().show(page=PAGE)
+
+
+def leave() -> None:
+    """Back to the conversation."""
+    current().show()
+
+
+# People
+
+
+def _people(visitor: Visitor) -> None:
+    people = visitor.access.people()
+    wanted = str(st.text_input(words.FILTER_PEOPLE, key="people_filter") or "").casefold()
+    found = [one for one in people if wanted in f"{one.name} {one.email} {one.subject}".casefold()]
+    _table(words.PEOPLE_COLUMNS, [words.person_row(one) for one in found])
+    chosen = _choose_person(found, words.CHOOSE_PERSON, "people_chosen")
+    if chosen is None:
+        return
+    if chosen.active:
+        _change_person(visitor, chosen)
+    else:
+        _change_removed(visitor, chosen)
+
+
+def _choose_person(people: Sequence[Person], label: str, key: str) -> Person | None:
+    by_subject = {one.subject: one for one in people}
+    if st.session_state.get(key) not in (None, *by_subject):
+        del st.session_state[key]
+    picked = st.selectbox(
+        label, list(by_subject), index=None, key=key, placeholder=words.CHOOSE_ONE,
+        format_func=lambda one: escape_markdown(words.person_label(by_subject[one])),
+    )  # fmt: skip
+    return by_subject[picked] if picked else None
+
+
+def _change_person(visitor: Visitor, person: Person) -> None:
+    access, by = visitor.access, visitor.subject
+    wanted = not person.administrator
+    if st.session_state.get(_REMOVING) == person.subject:
+        st.html(f"<p class='failed' role='alert'>{words.REMOVE_SURE}</p>")
+        with st.container(horizontal=True):
+            st.button(
+                words.REMOVE_PERSON_NOW, key="remove-person", type="primary", on_click=doing,
+                args=(access.remove_person, by, person.subject),
+            )  # fmt: skip
+            st.button(words.KEEP, key="person_keep", on_click=_ask_to_remove, args=("",))
+        return
+    with st.container(horizontal=True):
+        st.button(
+            words.MAKE_ADMINISTRATOR if wanted else words.UNMAKE_ADMINISTRATOR,
+            key="person_administrator", icon=":material/admin_panel_settings:", on_click=doing,
+            args=(access.set_administrator, by, person.subject, wanted),
+        )  # fmt: skip
+        st.button(
+            words.REMOVE_PERSON, key="person_remove", icon=":material/person_off:",
+            on_click=_ask_to_remove, args=(person.subject,),
+        )  # fmt: skip
+
+
+def _ask_to_remove(subject: str) -> None:
+    st.session_state[_REMOVING] = subject
+
+
+def _change_removed(visitor: Visitor, person: Person) -> None:
+    st.button(
+        words.RESTORE_PERSON, key="person_restore", icon=":material/person_add:", on_click=doing,
+        args=(visitor.access.restore_person, visitor.subject, person.subject),
+    )  # fmt: skip
+    for one in visitor.access.collections(visitor.subject):
+        if one.private_of == person.subject:
+            _left_behind(visitor, one)
+
+
+def _left_behind(visitor: Visitor, collection: Collection) -> None:
+    """The own collection of somebody who was removed: handed over, or deleted."""
+    st.html(f"<p class='note'>{words.OWN_LEFT}</p>")
+    here = [one for one in visitor.access.people() if one.active]
+    to = _choose_person(here, words.HAND_OVER_TO, "hand_over_to")
+    with st.container(horizontal=True):
+        if to is not None:
+            st.button(
+                words.HAND_OVER, key="hand_over", icon=":material/move_group:", on_click=doing,
+                args=(visitor.access.hand_over, visitor.subject, collection.id, to.subject),
+            )  # fmt: skip
+        sharing.delete_twice(visitor, collection)
+
+
+# Groups
+
+
+def _groups(visitor: Visitor) -> None:
+    access = visitor.access
+    groups = access.groups()
+    if groups:
+        _table(words.GROUP_COLUMNS, [words.group_row(one) for one in groups])
+    else:
+        st.html(f"<p class='note'>{words.NO_GROUPS}</p>")
+    with st.form("make_group", border=False, clear_on_submit=True):
+        st.text_input(words.NEW_GROUP, key="new_group", max_chars=120)
+        st.form_submit_button(
+            words.MAKE_GROUP, key="make_group_now", icon=":material/group_add:", on_click=doing,
+            args=(_make_group, visitor),
+        )  # fmt: skip
+    by_id = {one.id: one for one in groups}
+    if st.session_state.get("group_chosen") not in (None, *by_id):
+        del st.session_state["group_chosen"]
+    picked = st.selectbox(
+        words.CHOOSE_GROUP, list(by_id), index=None, key="group_chosen",
+        placeholder=words.CHOOSE_ONE, format_func=lambda one: escape_markdown(by_id[one].name),
+    )  # fmt: skip
+    if picked:
+        _change_group(visitor, by_id[picked])
+
+
+def _make_group(visitor: Visitor) -> None:
+    name = str(st.session_state["new_group"] or "")
+    st.session_state["group_chosen"] = visitor.access.make_group(visitor.subject, name).id
+
+
+def _change_group(visitor: Visitor, group: PeopleGroup) -> None:
+    access, by = visitor.access, visitor.subject
+    people = [one for one in access.people() if one.active or one.subject in group.members]
+    inside = [one for one in people if one.subject in group.members]
+    _table((words.GROUP_MEMBERS,), [(words.person_label(one),) for one in inside])
+    member = _choose_person(people, words.CHOOSE_PERSON, widget_key("member", group.id))
+    if member is not None:
+        is_in = member.subject in group.members
+        st.button(
+            words.REMOVE_MEMBER if is_in else words.ADD_MEMBER, key="member_change",
+            on_click=doing,
+            args=(access.leave if is_in else access.join, by, group.id, member.subject),
+        )  # fmt: skip
+    key = widget_key("group_name", group.id, group.name)
+    st.text_input(words.NAME, value=group.name, key=key, max_chars=120)
+    with st.container(horizontal=True):
+        st.button(
+            words.RENAME_GROUP, key="group_rename", icon=":material/edit:", on_click=doing,
+            args=(_rename_group, visitor, group.id, key),
+        )  # fmt: skip
+        st.button(
+            words.DELETE_GROUP, key="group_delete", icon=":material/group_off:", on_click=doing,
+            args=(access.delete_group, by, group.id),
+        )  # fmt: skip
+
+
+def _rename_group(visitor: Visitor, group_id: str, key: str) -> None:
+    name = str(st.session_state[key] or "")
+    visitor.access.rename_group(visitor.subject, group_id, name)
+
+
+# Collections
+
+
+def _collections(visitor: Visitor) -> None:
+    access = visitor.access
+    collections = access.collections(visitor.subject)
+    people = {one.subject: one for one in access.people()}
+    groups = {one.id: one for one in access.groups()}
+    owners = access.owners()
+    st.html(f"<p class='note'>{words.MANAGED_NOT_READ}</p>")
+    shared = [one for one in collections if one.private_of is None]
+    own = [one for one in collections if one.private_of is not None]
+    rows = [
+        words.collection_row(one, _whose(one, people, groups, owners.get(one.id, ())))
+        for one in (*shared, *own)
+    ]
+    _table(words.COLLECTION_COLUMNS, rows)
+    chosen = sharing.choose_collection(shared, "administered_collection")
+    if chosen is not None:
+        sharing.change_collection(visitor, chosen)
+
+
+def _whose(
+    collection: Collection,
+    people: Mapping[str, Person],
+    groups: Mapping[str, PeopleGroup],
+    owners: Sequence[Grantee],
+) -> str:
+    if collection.private_of is not None:
+        return words.own_collection(words.person_label(people[collection.private_of]))
+    return words.owned_by([words.grantee_name(one, people, groups) for one in owners])
+
+
+# Limits
+
+
+def _limits(visitor: Visitor) -> None:
+    st.html(f"<p class='note'>{words.LIMITS_WHAT}</p>")
+    everybody = visitor.access.quotas.for_everybody()
+    now = {what: getattr(everybody, what.value) for what in Limited}
+    set_now = {what: most for what, most in now.items() if most is not None}
+    _limits_form(visitor, None, set_now, words.EVERYBODY_EMPTY)
+    st.html(f"<h3>{words.LIMITS_OF_ONE}</h3>")
+    people = [one for one in visitor.access.people() if one.active]
+    chosen = _choose_person(people, words.CHOOSE_PERSON, "limits_chosen")
+    if chosen is not None:
+        st.html(f"<p class='note'>{words.PERSON_LIMITS_HINT}</p>")
+        own = dict(visitor.access.quotas.own_limits(chosen.subject))
+        _limits_form(visitor, chosen.subject, own, words.PERSON_EMPTY)
+
+
+def _limits_form(
+    visitor: Visitor, subject: str | None, now: dict[Limited, int | None], empty: str
+) -> None:
+    whose = subject or ""
+    with st.form(widget_key("limits", whose), border=False):
+        for what in Limited:
+            st.text_input(
+                words.LIMITED[what],
+                value=_as_typed(what, now[what]) if what in now else "",
+                key=widget_key(f"limit-{what}", whose),
+                placeholder=empty,
+            )
+        st.form_submit_button(
+            words.SAVE, key=widget_key("limits_save", whose), on_click=doing,
+            args=(_set_limits, visitor, subject, now),
+        )  # fmt: skip
+
+
+def _as_typed(what: Limited, most: int | None) -> str:
+    if most is None:
+        return words.NO_LIMIT
+    return f"{most / _MEGABYTE:g}" if what is Limited.BYTES else str(most)
+
+
+def _set_limits(visitor: Visitor, subject: str | None, before: dict[Limited, int | None]) -> None:
+    """Set what was typed otherwise than it was. Raises AccessError, before any is set."""
+    quotas, by = visitor.access.quotas, visitor.subject
+    wanted: dict[Limited, int | None] = {}
+    for what in Limited:
+        typed = str(st.session_state[widget_key(f"limit-{what}", subject or "")] or "").strip()
+        if typed:
+            wanted[what] = _limit(what, typed)
+    for what in Limited:
+        if what not in wanted and what in before:
+            quotas.unset_limit(by, what, subject)
+        elif what in wanted and wanted[what] != before.get(what, -1):
+            quotas.set_limit(by, what, wanted[what], subject)
+
+
+def _limit(what: Limited, typed: str) -> int | None:
+    """What was typed as a number. Raises AccessError."""
+    if typed.casefold() == words.NO_LIMIT:
+        return None
+    number = typed.replace(",", "").replace(" ", "")
+    if not (number.isascii() and number.isdigit() and len(number) <= 12):
+        raise AccessError(words.NO_NUMBER)
+    return int(number) * (_MEGABYTE if what is Limited.BYTES else 1)
+
+
+# Work, models and the log
+
+
+def _work(visitor: Visitor, work: Work) -> None:
+    """What waits, and whose; a document's name only where the administrator may read it."""
+    seen = visitor.access.scope_of(visitor.subject).collections
+    people = {one.subject: one for one in visitor.access.people()}
+    rows = []
+    for one in work():
+        whose = people[one.subject].shown if one.subject in people else one.subject or words.NOBODY
+        rows.append((whose, one.name if one.collection in seen else words.SOMEBODY_S, one.stage))
+    if rows:
+        _table(words.WORK_COLUMNS, rows)
+    else:
+        st.html(f"<p class='note'>{words.NO_WORK}</p>")
+
+
+def _models(settings: Settings) -> None:
+    st.html(words.models_set(settings))
+
+
+def _log(visitor: Visitor) -> None:
+    access = visitor.access
+    people = access.people()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        who = _choose_person(people, words.LOG_PERSON, "log_person")
+        action = st.selectbox(
+            words.LOG_ACTION, list(Action), index=None, key="log_action",
+            placeholder=words.LOG_ALL, format_func=lambda one: Action(one).value,
+        )  # fmt: skip
+        first = st.date_input(words.LOG_SINCE, value=None, key="log_since")
+        last = st.date_input(words.LOG_UNTIL, value=None, key="log_until")
+    since = _beginning_of(first) if isinstance(first, date) else ""
+    until = _beginning_of(last + timedelta(days=1)) if isinstance(last, date) else ""
+    subject = who.subject if who else None
+    entries = access.log.entries(since, until, subject, _SHOWN, action=action)
+    if not entries:
+        st.html(f"<p class='note'>{words.LOG_EMPTY}</p>")
+        return
+    known = {
+        **{one.id: one.name for one in access.collections(visitor.subject)},
+        **{one.id: one.name for one in access.groups()},
+        **{one.subject: one.shown for one in people},
+    }
+    st.html(words.table(words.LOG_COLUMNS, [words.log_row(one, known) for one in entries]))
+    every = partial(access.log.every, since, until, subject, action=action)
+    with st.container(horizontal=True):
+        for form, label in words.LOG_FORMATS.items():
+            st.download_button(
+                label, key=f"log_{form}", data=partial(_exported, visitor, every, form),
+                file_name=f"log.{form}", on_click="ignore",
+            )  # fmt: skip
+
+
+def _exported(visitor: Visitor, every: Callable[[], Iterator[AuditEntry]], form: str) -> bytes:
+    """The log as a file, made when its button is pressed."""
+    visitor.access.log.record(visitor.subject, Action.EXPORT, "log")
+    if form == "csv":
+        return "".join(as_csv(every())).encode("utf-8-sig")  # so that spreadsheets know it
+    return "".join(as_json_lines(every())).encode("utf-8")
+
+
+def _beginning_of(day: date) -> str:
+    """The first moment of a day, where the app runs, as the log writes it."""
+    return moment(datetime.combine(day, time()).astimezone(UTC).timestamp())
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    st.html(words.table(columns, list(rows[:_SHOWN])))
+    if len(rows) > _SHOWN:
+        st.html(f"<p class='note'>{words.first_of(_SHOWN, len(rows))}</p>")

@@ -1,0 +1,53 @@
+"""The API beside the page: the same process, the same open library."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from rag_app.library import Library
+from rag_app.scope import Scope
+from rag_app.server.keys import KeyFile, KeyHolder
+from rag_app.server.mount import Mounted, mounted
+from rag_app.settings import Settings
+
+_WARNS = "streamlit.runtime.scriptrunner_utils.script_run_context"
+
+
+def api(settings: Settings) -> Mounted:
+    """The API over the library of this process: for the key in its data directory, or, where people
+    sign in, for the keys that they have made."""
+    keys: KeyHolder = PeopleKeys()
+    if settings.sign_in == "none":
+        own = KeyFile(settings.folder)
+        own.key()
+        keys = own
+    # Streamlit warns of a spinner that nobody sees, where the library is opened without a page.
+    logging.getLogger(_WARNS).addFilter(
+        lambda record: not (record.threadName or "").startswith("AnyIO")
+    )
+    return mounted(_library, keys, settings)
+
+
+class PeopleKeys:
+    """The keys of people who sign in; each opens what its owner may see, now."""
+
+    def scope_of_key(self, secret: str) -> Scope | None:
+        """The view of whose key it is; None for what is no key, or nobody's any more."""
+        access = _library().access
+        subject = access.api_keys.subject_of(secret)
+        return None if subject is None else access.scope_of(subject)
+
+
+def _library() -> Library:
+    # Streamlit can keep what this module marks once it serves, and not before.
+    from rag_app.ui import app_entry
+
+    return app_entry.open_library(_settings())
+
+
+@cache
+def _settings() -> Settings:
+    from rag_app.ui import app_settings
+
+    return app_settings.settings()

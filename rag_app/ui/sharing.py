@@ -1,0 +1,238 @@
+"""“Share”: who may see a collection, for those who own it; and one's collections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import streamlit as st
+
+from rag_app.access.nouns import Collection, Grant, Grantee, PeopleGroup, Person
+from rag_app.scope import HOME, Role
+from rag_app.text.highlighting import escape_markdown
+from rag_app.ui import texts_access as words
+from rag_app.ui.state import current
+from rag_app.ui.who import Visitor, doing, trouble, widget_key
+
+OPEN = "sharing"  # the name of its dialog
+_SURE = "collection_sure"  # which collection was asked to be deleted
+_CHOSEN = "share_collection"
+
+
+def button() -> None:
+    """Opens it."""
+    st.button(
+        words.SHARE, key="share", icon=":material/group_add:", type="tertiary", on_click=_open
+    )
+
+
+def draw(visitor: Visitor) -> None:
+    """The dialog, if it is open."""
+    if current().dialog != OPEN:
+        return
+
+    @st.dialog(words.SHARED, width="large", on_dismiss=close)
+    def show() -> None:
+        trouble()
+        _make(visitor)
+        held = visitor.access.collections_of(visitor.subject)
+        owned = [one for one, role in held if role is Role.OWNER and one.private_of is None]
+        chosen = choose_collection(owned, _CHOSEN)
+        if not owned:
+            st.html(f"<p class='note'>{words.NO_COLLECTIONS}</p>")
+        if chosen:
+            change_collection(visitor, chosen)
+        _shared_with(visitor, [(one, role) for one, role in held if role is not Role.OWNER])
+
+    show()
+
+
+def choose_collection(offered: Sequence[Collection], key: str) -> Collection | None:
+    """One of these collections, as it is chosen."""
+    if not offered:
+        return None
+    by_id = {one.id: one for one in offered}
+    if st.session_state.get(key) not in (None, *by_id):
+        del st.session_state[key]  # has been deleted since, by whomever
+    picked = st.selectbox(
+        words.CHOOSE_COLLECTION,
+        list(by_id),
+        index=None,
+        format_func=lambda one: escape_markdown(by_id[one].name),
+        key=key,
+        placeholder=words.CHOOSE_ONE,
+    )
+    return by_id[picked] if picked else None
+
+
+def change_collection(visitor: Visitor, collection: Collection) -> None:
+    """Who may see a collection, and what else its owner or an administrator may change of it."""
+    if collection.private_of is None:
+        _roles(visitor, collection)
+    else:
+        st.html(f"<p class='note'>{words.NOT_SHAREABLE}</p>")
+    _rename(visitor, collection)
+    if collection.id != HOME and collection.private_of is None:
+        delete_twice(visitor, collection)
+
+
+def _make(visitor: Visitor) -> None:
+    with st.form("make_collection", border=False, clear_on_submit=True):
+        st.text_input(words.NEW_COLLECTION, key="new_collection", max_chars=120)
+        st.form_submit_button(
+            words.MAKE_COLLECTION, key="make_collection_now", icon=":material/create_new_folder:",
+            on_click=doing, args=(_made, visitor),
+        )  # fmt: skip
+
+
+def _made(visitor: Visitor) -> None:
+    name = str(st.session_state["new_collection"] or "")
+    made = visitor.access.create_collection(visitor.subject, name)
+    st.session_state[_CHOSEN] = made.id
+
+
+# Roles
+
+
+def _roles(visitor: Visitor, collection: Collection) -> None:
+    access = visitor.access
+    people = {one.subject: one for one in access.people()}
+    groups = {one.id: one for one in access.groups()}
+    grants = access.grants(visitor.subject, collection.id)
+    st.html(f"<h3>{words.WHO_MAY}</h3>")
+    for grant in grants:
+        _role(visitor, grant, words.grantee_name(grant.to, people, groups))
+    _give(visitor, collection, grants, people, groups)
+
+
+def _role(visitor: Visitor, grant: Grant, name: str) -> None:
+    """A person or a group with their role, which can be changed and taken back."""
+    of = (grant.collection, grant.to.kind.value, grant.to.id)
+    key = widget_key("role", *of)
+    st.session_state[key] = grant.role  # as it is, also where a change of it was refused
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            escape_markdown(name),
+            list(Role),
+            format_func=words.ROLES.__getitem__,
+            key=key,
+            on_change=doing,
+            args=(_change_role, visitor, grant, key),
+        )
+        st.button(
+            words.TAKE_BACK, key=widget_key("revoke", *of), icon=":material/person_remove:",
+            type="tertiary", on_click=doing,
+            args=(visitor.access.revoke, visitor.subject, grant.collection, grant.to),
+        )  # fmt: skip
+
+
+def _change_role(visitor: Visitor, grant: Grant, key: str) -> None:
+    role = Role(st.session_state[key])
+    visitor.access.grant(visitor.subject, grant.collection, grant.to, role)
+
+
+def _give(
+    visitor: Visitor,
+    collection: Collection,
+    grants: Iterable[Grant],
+    people: dict[str, Person],
+    groups: dict[str, PeopleGroup],
+) -> None:
+    """Somebody else is given a role."""
+    given = {grant.to for grant in grants}
+    offered = {
+        **{Grantee.group(id_): f"{words.GROUP_MARK}{one.name}" for id_, one in groups.items()},
+        **{Grantee.person(s): words.person_label(p) for s, p in people.items() if p.active},
+    }
+    left = [one for one in offered if one not in given]
+    to_key, role_key = widget_key("give_to", collection.id), widget_key("give", collection.id)
+    if st.session_state.get(to_key) not in (None, *left):
+        del st.session_state[to_key]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            words.GIVE_TO, left, index=None, key=to_key, placeholder=words.CHOOSE_ONE,
+            format_func=lambda one: escape_markdown(offered[one]),
+        )  # fmt: skip
+        st.selectbox(words.ROLE, list(Role), format_func=words.ROLES.__getitem__, key=role_key)
+        st.button(
+            words.GIVE, key=widget_key("give_now", collection.id), icon=":material/person_add:",
+            on_click=doing, args=(_given, visitor, collection.id, to_key, role_key),
+        )  # fmt: skip
+
+
+def _given(visitor: Visitor, collection: str, to_key: str, role_key: str) -> None:
+    to = st.session_state[to_key]
+    if isinstance(to, Grantee):
+        role = Role(st.session_state[role_key])
+        visitor.access.grant(visitor.subject, collection, to, role)
+        st.session_state[to_key] = None
+
+
+# A collection itself
+
+
+def _rename(visitor: Visitor, collection: Collection) -> None:
+    key = widget_key("rename", collection.id, collection.name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(words.NAME, value=collection.name, key=key, max_chars=120)
+        st.button(
+            words.RENAME_COLLECTION, key=widget_key("rename_now", collection.id),
+            icon=":material/edit:", on_click=doing, args=(_renamed, visitor, collection.id, key),
+        )  # fmt: skip
+
+
+def _renamed(visitor: Visitor, collection: str, key: str) -> None:
+    visitor.access.rename(visitor.subject, collection, str(st.session_state[key] or ""))
+
+
+def delete_twice(visitor: Visitor, collection: Collection) -> None:
+    """Deleting takes two clicks."""
+    if st.session_state.get(_SURE) != collection.id:
+        st.button(
+            words.DELETE_COLLECTION, key=widget_key("deleting", collection.id),
+            icon=":material/delete:", on_click=_ask, args=(collection.id,),
+        )  # fmt: skip
+        return
+    st.html(f"<p class='failed' role='alert'>{words.DELETE_COLLECTION_SURE}</p>")
+    with st.container(horizontal=True):
+        st.button(
+            words.DELETE_COLLECTION_NOW, key=widget_key("delete", collection.id),
+            type="primary", on_click=doing, args=(_deleted, visitor, collection.id),
+        )  # fmt: skip
+        st.button(words.KEEP, key=widget_key("keep", collection.id), on_click=_ask, args=("",))
+
+
+def _deleted(visitor: Visitor, collection: str) -> None:
+    """Nobody sees it any more; who looks after `to_be_emptied` removes what is in it."""
+    st.session_state.pop(_SURE, None)
+    visitor.access.delete_collection(visitor.subject, collection)
+
+
+def _shared_with(visitor: Visitor, held: Sequence[tuple[Collection, Role]]) -> None:
+    """What others share with this person, who may leave it where the role is their own."""
+    if not held:
+        return
+    st.html(f"<h3>{words.YOURS_TO_READ}</h3>")
+    me = Grantee.person(visitor.subject)
+    for collection, role in held:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.html(f"<p>{escape(collection.name)}: {words.ROLES[role].lower()}</p>")
+            st.button(
+                words.LEAVE_COLLECTION, key=widget_key("leave", collection.id), type="tertiary",
+                on_click=doing,
+                args=(visitor.access.revoke, visitor.subject, collection.id, me),
+            )  # fmt: skip
+
+
+def _open() -> None:
+    current().dialog = OPEN
+
+
+def close() -> None:
+    """The dialog was closed."""
+    current().dialog = ""
+    st.session_state.pop(_SURE, None)
+
+
+def _ask(collection: str) -> None:
+    st.session_state[_SURE] = collection

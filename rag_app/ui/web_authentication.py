@@ -1,0 +1,312 @@
+"""Who sends a request, said before Streamlit sees it, and asked again at every message.
+
+A connection's identity comes from the cookie that Streamlit's sign-in has set, or from the headers
+of a proxy that is believed. It is handed to the page in one header of ours, which nobody outside
+can send. Every message of a connection is checked: Streamlit runs the callbacks of a click before
+the page is drawn, and so before the page could look."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from ipaddress import ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
+from streamlit.auth_util import get_cookie_with_chunks
+from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from rag_app.access import proof
+from rag_app.access.identity import Identity, IsActive, everybody
+from rag_app.access.proof import IDENTITY_HEADER
+from rag_app.errors import SettingsError
+from rag_app.settings import Settings, knows_its_callers
+from rag_app.storage.permissions import made_for_me
+from rag_app.ui import texts
+
+REFUSAL_HEADER = "X-Rag-App-Refusal"
+_COOKIE = "_streamlit_user"  # Streamlit's; a long one goes on in others whose names begin like it
+_CALLBACK = "/oauth2callback"
+_CONTENT = ("/media/", "/_stcore/upload_file/")  # where Streamlit serves and takes files
+_SECRET_FILE = "cookie-secret"  # in the data directory
+_POLICY_VIOLATION = 1008  # the code that a WebSocket is closed with
+
+Prove = Callable[[HTTPConnection], Identity | None]
+"""Who a request is from; None: nobody is signed in."""
+
+
+class Refusal(StrEnum):
+    """Why somebody who proved who they are is not let in."""
+
+    EXPIRED = "expired"
+    INACTIVE = "inactive"
+
+
+class Doorkeeper:
+    """What the server and the page know of each other.
+
+    `posted`: whether requests are checked in this process; without that, what they say of who they
+    are from is not to be believed. `is_active`: as the page last said; until it is drawn, and the
+    library is open, there is nothing to be kept from anybody."""
+
+    def __init__(self) -> None:
+        self.posted = False
+        self.is_active: IsActive = everybody
+
+    def refusal(self, identity: Identity) -> Refusal | None:
+        """Why somebody may not come in (any more)."""
+        if identity.expires is not None and identity.expires <= time.time():
+            return Refusal.EXPIRED
+        return None if self.is_active(identity) else Refusal.INACTIVE
+
+
+DOORKEEPER = Doorkeeper()
+
+
+# What the server is made with.
+
+
+def options(settings: Settings) -> dict[str, Any]:
+    """What Streamlit's `App` needs so that a provider can sign people in."""
+    if settings.sign_in != "oidc":
+        return {}
+    secret = cookie_secret(settings)
+    # With it Streamlit signs what it remembers until somebody comes back from the provider. It
+    # reads that before the secrets below, and the option cannot stand on a command line.
+    config.set_option("server.cookieSecret", secret)
+    client_secret = settings.oidc_secret.get_secret_value() if settings.oidc_secret else ""
+    auth = {
+        "redirect_uri": settings.public_url + _CALLBACK,
+        "cookie_secret": secret,
+        "client_id": settings.oidc_client,
+        "client_secret": client_secret,
+        "server_metadata_url": settings.metadata_url,
+        # Proof Key for Code Exchange (RFC 7636), also where the provider does not offer it.
+        "client_kwargs": {"scope": settings.oidc_scopes, "code_challenge_method": "S256"},
+    }
+    return {"secrets": {"auth": auth}}
+
+
+def cookie_secret(settings: Settings) -> str:
+    """What signs cookies: the one that is set, else that of the data directory."""
+    if settings.cookie_secret and settings.cookie_secret.get_secret_value():
+        return settings.cookie_secret.get_secret_value()
+    path = settings.folder / _SECRET_FILE
+    with made_for_me():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or not path.read_text("ascii"):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(secrets.token_hex(32))
+    return path.read_text("ascii")
+
+
+def middleware(settings: Settings) -> list[Middleware]:
+    """For `App`: nothing where nobody signs in. Raises SettingsError."""
+    if settings.sign_in == "none":
+        return []
+    DOORKEEPER.posted = True
+    secure = urlsplit(settings.public_url).scheme == "https"
+    if settings.sign_in == "oidc":
+        return [Middleware(Authentication, prove=_by_cookie(settings), secure=secure)]
+    if not knows_its_callers():
+        raise SettingsError("With RAG_APP_SIGN_IN=headers the app is started by `rag-app`.")
+    names = _names(settings)
+    checked = Middleware(Authentication, prove=_by_proxy(settings), secure=secure, names=names.used)
+    # Behind it nothing is decided by addresses but who sits at this computer.
+    proxies = [str(network) for network in _proxies(settings)]
+    return [checked, Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)]
+
+
+# Who a request is from.
+
+
+def _by_cookie(settings: Settings) -> Prove:
+    """From the cookie that Streamlit sets once a provider has signed somebody in."""
+    secret = cookie_secret(settings)
+    issuer = proof.TokenIssuer(settings.issuer, settings.oidc_client, settings.groups_claim)
+    parts = urlsplit(settings.public_url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+
+    def prove(request: HTTPConnection) -> Identity | None:
+        claims = _signed_claims(request.cookies, secret)
+        ours = claims.get("origin") == request.headers.get("origin", origin) == origin
+        if not ours or claims.get("is_logged_in") is not True:
+            return None
+        return proof.from_claims(claims, issuer)
+
+    return prove
+
+
+def _signed_claims(cookies: Mapping[str, str], secret: str) -> dict[str, Any]:
+    """What the cookie says, if it was signed with this secret; else nothing."""
+
+    def part(name: str) -> bytes | None:
+        value = cookies.get(name, "").encode("latin-1", "replace")
+        return decode_signed_value(secret, name, value)
+
+    try:
+        claims = json.loads(get_cookie_with_chunks(part, _COOKIE) or b"{}")
+    except ValueError:
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _by_proxy(settings: Settings) -> Prove:
+    """From headers, if the connection itself comes from a proxy that is believed."""
+    proxies, names = _proxies(settings), _names(settings)
+
+    def prove(request: HTTPConnection) -> Identity | None:
+        client = request.client
+        if client is None or not _is_among(client.host, proxies):
+            return None
+        return proof.from_headers(request.headers.raw, names)
+
+    return prove
+
+
+def _proxies(settings: Settings) -> list[Any]:
+    given = (one.strip() for one in settings.proxies.split(","))
+    return [ip_network(one, strict=False) for one in given if one]
+
+
+def _names(settings: Settings) -> proof.HeaderNames:
+    given = (settings.user_header, settings.email_header, settings.groups_header)
+    return proof.HeaderNames(*(name.lower() for name in given))
+
+
+def _is_among(host: str, networks: list[Any]) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    # A socket that listens for both calls an old address by a new one: ::ffff:10.0.0.1
+    plain = getattr(address, "ipv4_mapped", None) or address
+    return any(plain in network for network in networks)
+
+
+# What is let through.
+
+
+class Authentication:
+    """Tells the page who asks, and lets nobody reach files or go on who is not signed in.
+
+    `names`: further headers that are for nobody behind this. `secure`: whether cookies are for
+    encrypted connections only, which Streamlit does not say of its own."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        prove: Prove,
+        secure: bool = False,
+        names: frozenset[str] = frozenset(),
+    ) -> None:
+        self._app, self._prove, self._secure = app, prove, secure
+        ours = {IDENTITY_HEADER.lower(), REFUSAL_HEADER.lower()}
+        self._hidden = {name.encode("ascii") for name in names | ours}
+        base = st.get_option("server.baseUrlPath").strip("/")
+        self._content = tuple(f"/{base}{path}" if base else path for path in _CONTENT)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with what is known of who sends it, or answer why not."""
+        if "headers" not in scope:
+            await self._app(scope, receive, send)
+            return
+        is_socket, is_content = (
+            scope["type"] == "websocket",
+            scope["path"].startswith(self._content),
+        )
+        identity: Identity | None = None
+        refusal: Refusal | None = None
+        if is_socket or is_content:
+            identity = self._prove(HTTPConnection(scope))
+            refusal = await _refusal(identity)
+        headers = [pair for pair in scope["headers"] if pair[0].lower() not in self._hidden]
+        scope = {**scope, "headers": headers}
+        send = self._with_secure_cookies(send)
+        if is_socket:
+            known = None if refusal else identity
+            scope["headers"] = _introduced(headers, known, refusal)
+            await _Conversation(known, receive, send).hold(self._app, scope)
+        elif is_content and (refusal or not identity):
+            await PlainTextResponse(texts.SIGN_IN_FIRST, 401)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _with_secure_cookies(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.accept"):
+                message["headers"] = [
+                    (name, value + b"; Secure" if _is_open_cookie(name, value) else value)
+                    for name, value in message.get("headers", ())
+                ]
+            await send(message)
+
+        return sending if self._secure else send
+
+
+def _is_open_cookie(name: bytes, value: bytes) -> bool:
+    """Whether a header sets a cookie that unencrypted connections would carry as well."""
+    return name.lower() == b"set-cookie" and b"; secure" not in value.lower()
+
+
+async def _refusal(identity: Identity | None) -> Refusal | None:
+    # In a thread: who is active may stand in a database.
+    return await run_in_threadpool(DOORKEEPER.refusal, identity) if identity else None
+
+
+def _introduced(
+    headers: list[tuple[bytes, bytes]], identity: Identity | None, refusal: Refusal | None
+) -> list[tuple[bytes, bytes]]:
+    """The headers of a connection, and whose it is. One that is nobody's brings nothing along: no
+    cookie that Streamlit would believe, no earlier session of the page to be gone on with."""
+    told = MutableHeaders(raw=list(headers))
+    if identity:
+        told[IDENTITY_HEADER] = proof.written(identity)
+        return told.raw
+    if refusal:
+        told[REFUSAL_HEADER] = refusal.value
+    if cookies := told.get("cookie"):
+        kept = (one for one in cookies.split(";") if not one.strip().startswith(_COOKIE))
+        told["cookie"] = ";".join(kept)
+    if protocols := told.get("sec-websocket-protocol"):
+        told["sec-websocket-protocol"] = ",".join(protocols.split(",")[:2])
+    return told.raw
+
+
+class _Conversation:
+    """The messages of one connection; it is ended at the first that may no longer be sent."""
+
+    def __init__(self, identity: Identity | None, receive: Receive, send: Send) -> None:
+        self._identity, self._receive, self._send = identity, receive, send
+        self._ended = False
+
+    async def hold(self, app: ASGIApp, scope: Scope) -> None:
+        """Let it go on between the browser and the app."""
+        await app(scope, self._heard, self._say)
+
+    async def _heard(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "websocket.receive" or not await _refusal(self._identity):
+            return message
+        # The browser connects again, as nobody, and is shown the sign-in.
+        self._ended = True
+        await self._send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        return {"type": "websocket.disconnect", "code": _POLICY_VIOLATION}
+
+    async def _say(self, message: Message) -> None:
+        if not self._ended:
+            await self._send(message)
