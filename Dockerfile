@@ -1,5 +1,5 @@
 # The app in a container: docker build -t rag-app . && docker run -p 127.0.0.1:8501:8501 -v rag-app:/data rag-app
-# It listens on every address inside the container; publish it on 127.0.0.1 unless others may read along.
+# It listens on every address inside the container; publish it on 127.0.0.1, or have people sign in (docs/server.md).
 
 FROM python:3.12-slim AS build
 WORKDIR /app
@@ -22,6 +22,8 @@ COPY app.py ./
 COPY .streamlit/config.toml .streamlit/
 # Given its own address, Streamlit does not ask the internet for it when it listens everywhere.
 ENV RAG_APP_DATA_DIR=/data RAG_APP_MODELS_DIR=/models HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1 STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
+# Who reaches the published port may use the app, unless RAG_APP_SIGN_IN says otherwise: docs/server.md
+ENV RAG_APP_SIGN_IN=none RAG_APP_OPEN_TO_ALL=yes
 USER app
 VOLUME /data
 EXPOSE 8501

@@ -24,6 +24,7 @@ from sklearn.metrics import roc_auc_score
 from rag_app.answering.quotes import QuoteGenerator
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.scope import HOME, OWN
 from rag_app.settings import quiet_dependencies
 from rag_app.storage import Indexed, Store
 from rag_app.storage.chroma import ChromaVectors
@@ -60,7 +61,7 @@ def _ask(folder: Path, held: list[str], asked: list[dict[str, Any]]) -> tuple[An
     store = Store(folder / "s.sqlite3")
     vectors = ChromaVectors(folder / "v", embedder.fingerprint)
     _index(store, vectors, embedder, held)
-    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder)
+    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder, scope=OWN)
     generator = QuoteGenerator(embedder, 0.0)
     features, labels = [], []
     for example in asked:
@@ -83,7 +84,7 @@ def _index(store: Store, vectors: Any, embedder: MiniLmEmbedder, held: list[str]
     ]
     store.save_chunks(document.id, chunks)
     found = embedder.embed_documents([c.for_embedding for c in chunks])
-    vectors.upsert(document.id, [c.chunk.id for c in chunks], found)
+    vectors.upsert(document.id, [c.chunk.id for c in chunks], found, HOME)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ def _openvino(network: Any) -> Callable[[Any, Any], object]:
 
 def vectors(count: int) -> None:
     """Chroma: the vectors of chosen documents, and its own search among them."""
+    from rag_app.scope import HOME
     from rag_app.storage.chroma import ChromaVectors
     from rag_app.storage.vectors import nearest, vectors_of
 
@@ -118,11 +119,13 @@ def vectors(count: int) -> None:
         for first in range(0, count, _DOCUMENT):
             ids = [f"{first // _DOCUMENT}-{n}" for n in range(_DOCUMENT)]
             rows = made[first : first + _DOCUMENT].tolist()
-            index.upsert(str(first // _DOCUMENT), ids, rows)
+            index.upsert(str(first // _DOCUMENT), ids, rows, HOME)
         with index._using() as collection:
             for documents in _some(count // _DOCUMENT):
                 names = [str(n) for n in range(documents)]
-                fetched = timed(lambda names=names: [vectors_of(collection, n) for n in names])
+                fetched = timed(
+                    lambda names=names: [vectors_of(collection, {"document": n}) for n in names]
+                )
                 where = {"document": {"$in": names}}
                 asked = made[7].tolist()
                 own = timed(lambda w=where, a=asked: nearest(collection, a, 60, w))

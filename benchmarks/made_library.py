@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +17,14 @@ import pypdfium2
 
 from rag_app.retrieval.chunking import chunk_pages, search_text
 from rag_app.retrieval.embedding import Embedder
+from rag_app.scope import HOME
 from rag_app.storage import Indexed, Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
 SIZE = 384
 CHUNKS_PER_DOCUMENT = 200
+_DOCUMENTS = 10  # of a collection, where there are several
 _BASE = 2_000  # passages that all others are made of
 _EXCHANGED = 0.15  # share of the words
 _SPREAD = 0.7  # length of what is added to a centre of length 1
@@ -122,20 +124,30 @@ class Base:
         return " ".join([*words, f"Company{number // 4}", f"item{chance.randrange(10**7)}"])
 
 
-def fill(folder: Path, base: Base, chunks: int) -> int:
-    """Make a library of so many chunks in a folder; returns the number of its documents."""
+def collection_name(number: int) -> str:
+    """What the collections of a made library are called; the first is `HOME`."""
+    return f"c{number}" if number else HOME
+
+
+def fill(folder: Path, base: Base, chunks: int, collections: int = 1) -> int:
+    """Make a library of so many chunks in a folder; returns the number of its documents.
+
+    They are dealt out to the collections one by one, so that no collection stands together; of
+    several, each has ten documents at least."""
     each = min(CHUNKS_PER_DOCUMENT, chunks)
+    if collections > 1:
+        each = max(1, min(each, chunks // collections // _DOCUMENTS))
     embedder = MadeEmbedder()
     store = Store(folder / "library.sqlite3")
     vectors = ChromaVectors(folder / "vectors", embedder.fingerprint)
     try:
-        for number, document, indexed in _written(store, base, chunks // each, each):
+        for number, document, indexed in _written(store, base, chunks // each, each, collections):
             places = range(number * each, (number + 1) * each)
             made = embedder.around(places, number)
             for first in range(0, each, _AT_ONCE):
                 part = slice(first, first + _AT_ONCE)
                 ids = [one.chunk.id for one in indexed[part]]
-                vectors.upsert(document.id, ids, list(made[part]))
+                vectors.upsert(document.id, ids, list(made[part]), document.collection)
             store.set_status(document.id, Status.READY)
     finally:
         vectors.close()
@@ -144,10 +156,11 @@ def fill(folder: Path, base: Base, chunks: int) -> int:
 
 
 def _written(
-    store: Store, base: Base, documents: int, each: int
+    store: Store, base: Base, documents: int, each: int, collections: int
 ) -> Iterator[tuple[int, Document, list[Indexed]]]:
     for number in range(documents):
         document, reading, indexed = base.document(number, each)
+        document = replace(document, collection=collection_name(number % collections))
         store.add_document(document)
         store.save_reading(document.id, reading)
         store.save_chunks(document.id, indexed, "en")

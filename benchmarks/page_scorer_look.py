@@ -32,6 +32,7 @@ from rag_app.retrieval.ranking import (
     ranked,
 )
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.scope import HOME, WORKER
 from rag_app.storage import Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.text.languages import is_english
@@ -65,7 +66,7 @@ class Looking(HybridRetriever):
 
     def look(self, question: str) -> Looked:
         """Pages and passages with what is known of them."""
-        documents = self.store.documents()
+        documents = self.store.documents(WORKER)
         named = self._named(question, documents)
         large = sum(document.chunks for document in documents) > 50_000
         meaning, words = self._pools(question, self._scopes(named), large)
@@ -201,7 +202,7 @@ def stocked(shelf: Shelf, folder: Path, embedder: Embedder) -> Looking:
         indexed = index(document, pages, reading, 200)
         store.save_chunks(document.id, indexed, "en")
         placed = Placing(embedder, pages, indexed).embed(indexed)
-        vectors.upsert(document.id, [one.chunk.id for one in indexed], placed)
+        vectors.upsert(document.id, [one.chunk.id for one in indexed], placed, HOME)
     return Looking(store=store, vectors=vectors, embedder=embedder, k=PASSAGES)
 
 

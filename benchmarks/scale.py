@@ -2,6 +2,7 @@
 
     python -m benchmarks.scale 1000 10000 100000 --pdfs FOLDER_OR_TAR
     python -m benchmarks.scale 1000000 --folder BIG_DISK     about 6 GB, half an hour to make
+    python -m benchmarks.scale 100000 --collections 1000     of which one may be seen
 
 Every size is a library of its own, made by `made_library.py` (kept in --folder, and found again),
 then opened by a fresh process that asks, removes one document and waits until nothing of it is left
@@ -19,13 +20,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import corpus
 from benchmarks.bench import DEFAULT_PDFS
 from benchmarks.made_library import Base, MadeEmbedder, fill
 from benchmarks.parts import percentile
 from benchmarks.processes import ROOT, Watch
+from rag_app.scope import WORKER, Role, Scope
+from rag_app.types import Document, RetrieverKind
+
+if TYPE_CHECKING:
+    from rag_app.library import Library
 
 ASKED = 60
 ROWS = (
@@ -43,6 +49,11 @@ ROWS = (
     ("whole search in one document, p95", "one_p95", 1000.0, "{:,.0f} ms"),
     ("in a tenth of the documents, others each time, p95", "tenth_p95", 1000.0, "{:,.0f} ms"),
     ("in all documents but one, p95", "but_one_p95", 1000.0, "{:,.0f} ms"),
+    ("in one of the collections, others each time, p95", "scope_hybrid_p95", 1000.0, "{:,.0f} ms"),
+    ("the same by meaning, p95", "scope_dense_p95", 1000.0, "{:,.0f} ms"),
+    ("the same by words, p95", "scope_bm25_p95", 1000.0, "{:,.0f} ms"),
+    ("in one collection, asked before, p95", "scope_again_p95", 1000.0, "{:,.0f} ms"),
+    ("in a hundred of the collections, p95", "scope_many_p95", 1000.0, "{:,.0f} ms"),
     ("CPU of a whole search", "hybrid_cpu", 1000.0, "{:,.1f} ms"),
     ("CPU of one by meaning", "dense_cpu", 1000.0, "{:,.1f} ms"),
     ("CPU of one by words", "bm25_cpu", 1000.0, "{:,.1f} ms"),
@@ -59,10 +70,10 @@ def measure(folder: Path, clean: bool) -> dict[str, Any]:
     from rag_app.library import Library
     from rag_app.settings import Settings
     from rag_app.text import languages
-    from rag_app.types import RetrieverKind
 
     began, cpu = time.perf_counter(), time.process_time()
-    library = Library(Settings.load(data_dir=folder), embedder=MadeEmbedder())
+    opened = Library(Settings.load(data_dir=folder), embedder=MadeEmbedder())
+    library = opened.scoped(WORKER)  # everything, in however many collections it is
     found: dict[str, Any] = {"start_seconds": time.perf_counter() - began}
     found["start_cpu"] = time.process_time() - cpu
     documents = library.documents()
@@ -84,6 +95,8 @@ def measure(folder: Path, clean: bool) -> dict[str, Any]:
         some = [chance.sample(every, max(1, count)) for _ in asked]
         took = [_timed(library.search, q, documents=d) for q, d in zip(asked, some, strict=True)]
         found[f"{name}_p95"] = percentile(took, 0.95)
+    if len({document.collection for document in documents}) > 1:
+        found |= _scoped(library, documents, asked, chance)
     found["memory_asked"] = _resident()
     found["removed_seconds"] = _timed(library.remove, documents[0].id)
     if clean:
@@ -91,7 +104,30 @@ def measure(folder: Path, clean: bool) -> dict[str, Any]:
         library.wait_until_clean()
         found["clean_seconds"] = time.perf_counter() - began
         found["clean_cpu"] = time.process_time() - cpu
-    library.close()
+    opened.close()
+    return found
+
+
+def _scoped(
+    library: Library, documents: list[Document], asked: list[str], chance: random.Random
+) -> dict[str, float]:
+    """Searches of somebody who sees one of the collections, or a hundred of them."""
+    there = sorted({document.collection for document in documents})
+    found = {}
+
+    def searched(size: int, kind: RetrieverKind) -> list[float]:
+        """Each question asked by somebody else."""
+        chosen = [chance.sample(there, min(size, len(there))) for _ in asked]
+        scopes = [Scope.of("somebody", dict.fromkeys(one, Role.READER)) for one in chosen]
+        views = [library.scoped(scope) for scope in scopes]
+        return [_timed(v.search, q, retriever=kind) for v, q in zip(views, asked, strict=True)]
+
+    for kind in RetrieverKind:
+        found[f"scope_{kind}_p95"] = percentile(searched(1, kind), 0.95)
+    one = library.scoped(Scope.of("somebody", {chance.choice(there): Role.READER}))
+    one.search(asked[0])
+    found["scope_again_p95"] = percentile([_timed(one.search, q) for q in asked], 0.95)
+    found["scope_many_p95"] = percentile(searched(100, RetrieverKind.HYBRID), 0.95)
     return found
 
 
@@ -115,14 +151,17 @@ def _resident() -> float:
     return 0.0
 
 
-def one_size(folder: Path, chunks: int, base: Callable[[], Base], clean: bool) -> dict[str, Any]:
+def one_size(
+    folder: Path, chunks: int, collections: int, base: Callable[[], Base], clean: bool
+) -> dict[str, Any]:
     """The figures of one size; the library is made if it is not there yet."""
-    made = folder / f"{chunks}.json"
-    kept = folder / str(chunks)
+    name = str(chunks) if collections == 1 else f"{chunks}-{collections}"
+    made = folder / f"{name}.json"
+    kept = folder / name
     if not made.is_file():
         shutil.rmtree(kept, ignore_errors=True)
         began = time.perf_counter()
-        documents = fill(kept, base(), chunks)
+        documents = fill(kept, base(), chunks, collections)
         about = {"documents": documents, "made_seconds": time.perf_counter() - began}
         made.write_text(json.dumps(about))
     figures: dict[str, Any] = json.loads(made.read_text())
@@ -161,6 +200,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("sizes", nargs="*", type=int, default=[1_000, 10_000, 100_000])
     parser.add_argument("--pdfs", type=Path, default=DEFAULT_PDFS, help="a folder or tar of PDFs")
     parser.add_argument("--folder", type=Path, help="where libraries are kept")
+    parser.add_argument("--collections", type=int, default=1, help="that documents are dealt to")
     parser.add_argument("--no-clean", action="store_true", help="do not wait for the clean-up")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -174,7 +214,8 @@ def main(argv: list[str]) -> int:
         def base() -> Base:
             return Base.of(corpus.unpack(given.pdfs, Path(temporary) / "pdfs"))
 
-        found = {n: one_size(folder, n, base, not given.no_clean) for n in given.sizes}
+        clean, several = not given.no_clean, given.collections
+        found = {n: one_size(folder, n, several, base, clean) for n in given.sizes}
     print(table(found))
     return 0
 

@@ -30,11 +30,12 @@ from typing import Any
 
 from rag_app.answering.generation import Writer
 from rag_app.answering.openvino_chat import OpenVinoChatModel
-from rag_app.answering.table_answers import TableAnswers, Tried
+from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.scope import OWN, WORKER
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
@@ -57,10 +58,10 @@ class Asker:
         writer = Writer(
             "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
         )
-        self._seen: Tried | None = None
-        self._answers = TableAnswers(store, writer, 0.0, True, self._watch)
+        self._seen: TriedQuery | None = None
+        self._answers = TableAnswers(store, OWN, writer, 0.0, True, self._watch)
 
-    def _watch(self, tried: Tried | None) -> None:
+    def _watch(self, tried: TriedQuery | None) -> None:
         self._seen = tried
 
     def ask(
@@ -187,7 +188,7 @@ def kept(store: Store, name: str, content: bytes, folder: Path) -> Document:
     """A table in the store as the app keeps it."""
     key = hashlib.sha256(content).hexdigest()
     document = Document(key, name, ".csv", len(content), Status.READY, "2026")
-    if store.documents([key]):
+    if store.documents(WORKER, [key]):
         return document
     path = folder / name
     path.write_bytes(content)

@@ -37,9 +37,9 @@ OLDEST = (3, 11)
 NEWEST = (3, 14)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PROBE_SECONDS = 3.0
-# Text recognition is an extra for those who install with pip; here it is part of the app, which
-# promises to read scans with nothing left to download.
-APP, EVERYTHING = ".[ocr]", ".[dev,ocr]"
+# Text recognition, the API and sign-in are extras for those who use pip; here they are part
+# of the app, which promises them with nothing left to download.
+APP, EVERYTHING = ".[ocr,server]", ".[dev,ocr,server]"
 
 
 class CannotInstall(Exception):

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 from rag_app.retrieval.embedding import Embedder
+from rag_app.scope import Scope
 
 DIMENSIONS = 256
 _WORD = re.compile(r"\w+")
@@ -55,20 +56,31 @@ class ListVectors:
 
     def __init__(self) -> None:
         self._vectors: dict[str, tuple[str, list[float]]] = {}
+        self._collections: dict[str, str] = {}  # by document
 
     def upsert(
-        self, document_id: str, ids: Sequence[str], vectors: Sequence[Sequence[float]]
+        self,
+        document_id: str,
+        ids: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        collection: str,
     ) -> None:
+        self._collections[document_id] = collection
         for chunk_id, vector in zip(ids, vectors, strict=True):
             self._vectors[chunk_id] = (document_id, list(vector))
 
     def search(
-        self, vector: Sequence[float], k: int, documents: Sequence[str] | None = None
+        self,
+        vector: Sequence[float],
+        k: int,
+        scope: Scope,
+        documents: Sequence[str] | None = None,
     ) -> list[tuple[str, float]]:
         found = [
             (chunk_id, _cosine(vector, other))
             for chunk_id, (document_id, other) in self._vectors.items()
-            if documents is None or document_id in documents
+            if (documents is None or document_id in documents)
+            and scope.sees(self._collections[document_id])
         ]
         return sorted(found, key=lambda pair: -pair[1])[:k]
 

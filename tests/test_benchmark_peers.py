@@ -10,6 +10,7 @@ from benchmarks.environments import PEERS
 from benchmarks.made_library import Base, MadeEmbedder, fill
 from benchmarks.peer_pipelines import PIPELINES
 from benchmarks.rate import operations
+from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.types import Status
 from tests.test_benchmark import side
@@ -49,11 +50,11 @@ def test_a_made_library_is_whole(tmp_path):
     assert fill(tmp_path, BASE, 400) == 2
     store = Store(tmp_path / "library.sqlite3")
     try:
-        documents = store.documents()
+        documents = store.documents(WORKER)
         assert [d.status for d in documents] == [Status.READY] * 2
         for indexed in store.indexed(documents[1].id):
             assert indexed.chunk.text == indexed.words
-        assert len(store.search_words(["company0"], [], 500)) == 400
+        assert len(store.search_words(["company0"], [], 500, OWN)) == 400
     finally:
         store.close()
     found = scale.measure(tmp_path, clean=True)

@@ -133,7 +133,7 @@ def test_a_library_that_cannot_be_opened_leaves_its_folder_to_the_next(tmp_path,
         raise ModelUnavailable("no model")
 
     with monkeypatch.context() as patched, pytest.raises(ModelUnavailable):
-        patched.setattr("rag_app.library.Questioner", broken)
+        patched.setattr("rag_app.open_library.Questioner", broken)
         open_library(tmp_path / "data")
     with open_library(tmp_path / "data") as library:
         assert library.documents() == []
@@ -144,7 +144,7 @@ def test_an_embedder_that_cannot_be_had_leaves_the_folder_to_the_next(tmp_path: 
         raise ModelUnavailable("no model")
 
     with monkeypatch.context() as patched, pytest.raises(ModelUnavailable):
-        patched.setattr("rag_app.library.Reindexing", broken)
+        patched.setattr("rag_app.open_library.Reindexing", broken)
         Library(Settings.load(data_dir=tmp_path / "data"), embedder=WordEmbedder())
     open_library(tmp_path / "data").close()
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_app.scope import OWN
 from rag_app.storage.conversations import (
     REMOVED,
     Conversations,
@@ -48,7 +49,7 @@ def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answ
 @pytest.fixture
 def conversations(tmp_path: Path):
     database = Database(tmp_path / "s.sqlite3")
-    yield Conversations(database)
+    yield Conversations(database, OWN)
     database.close()
 
 

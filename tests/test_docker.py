@@ -113,6 +113,12 @@ def test_it_asks_neither_a_model_hub_nor_who_it_is():
     assert "STREAMLIT_BROWSER_SERVER_ADDRESS=localhost" in environment
 
 
+def test_it_says_in_so_many_words_that_who_reaches_it_may_use_it():
+    """It listens on every address of its container; the README publishes it on one's own."""
+    environment = " ".join(arguments("ENV")).split()
+    assert {"RAG_APP_SIGN_IN=none", "RAG_APP_OPEN_TO_ALL=yes"} <= set(environment)
+
+
 def test_its_health_is_what_the_app_says():
     check = arguments("HEALTHCHECK")[0]
     assert f"http://127.0.0.1:{arguments('EXPOSE')[0]}{HEALTH}" in check

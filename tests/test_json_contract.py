@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from rag_app.access.access import Access
+from rag_app.access.identity import Identity
 from rag_app.answering.span_model import PassageSpans
 from rag_app.cli import entry
 from rag_app.cli import queue_commands as cli_queue
 from rag_app.export.json_contract import answer_json, span_json
 from rag_app.ingestion import watching
+from rag_app.settings import Settings
+from rag_app.storage.database import Database
 from rag_app.types import Answer, Box, Cell, Citation, Computation, Operation, RowsUsed, Timing
 from tests import sentence_models
 from tests.fakes import WordEmbedder
@@ -101,7 +105,7 @@ def hold(values: list[Any], fields: Fields) -> None:
 @pytest.fixture
 def run(monkeypatch, capsys, own_house):
     """Runs a command and gives the values that it printed."""
-    monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda *_: WordEmbedder())
+    monkeypatch.setattr("rag_app.open_library.MiniLmEmbedder", lambda *_: WordEmbedder())
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def command(*words: str) -> list[Any]:
@@ -152,6 +156,15 @@ def test_files_that_were_set_aside(run, ferry, own_house):
     hold(added, FIELDS["rag-app add --json"])
     assert added[0]["name"] == listed[0][0]["name"] and added[0]["status"] == "ready"
     assert run("set-aside", "--json") == [[]]
+
+
+def test_backups(run, ferry, own_house, tmp_path):
+    file = str(tmp_path / "library.zip")
+    made = run("backup", file, "--json")
+    hold(made, FIELDS["rag-app backup --json"])
+    restored = run("restore", file, "--json", "--data-dir", str(tmp_path / "again"))
+    hold(restored, FIELDS["rag-app restore --json"])
+    assert restored == [made[0] | {"data_dir": str(tmp_path / "again")}]
 
 
 def test_documents(run, ferry):
@@ -260,6 +273,20 @@ def test_evaluations(run, ferry, questions):
     assert found["answering"] is not None
     hold([found], fields)
     hold(run("evaluate", questions, "--no-answers", "--json"), fields)
+
+
+def test_people_and_what_they_may(run, own_house):
+    database = Database(own_house / "library.sqlite3")
+    access = Access(database, Settings.load())
+    access.arrive(Identity("anna", "Anna", "anna@example.org", frozenset({"sales"})))
+    access.create_collection("anna", "Team")  # of which she is the owner
+    access.api_keys.subject_of(access.api_keys.create_key("anna", "script", 60)[1])
+    database.close()
+    run("groups", "--make", "Board", "--json")
+    made = run("keys", "anna@example.org", "--make", "other", "--json")
+    hold(made, FIELDS["rag-app keys --make --json"])
+    for command in ("people", "groups", "collections", "keys", "audit"):
+        hold(run(command, "--json"), FIELDS[f"rag-app {command} --json"])
 
 
 def test_every_command_that_takes_json_or_questions_is_documented():

@@ -209,11 +209,11 @@ def test_a_question_about_what_is_not_there_is_not_answered(library: Library):
 def test_the_command_line_tells_the_language(tmp_path: Path, monkeypatch, capsys):
     import json
 
-    import rag_app.library
+    import rag_app.open_library
     from rag_app.cli.entry import main
     from tests.fakes import WordEmbedder
 
-    monkeypatch.setattr(rag_app.library, "MiniLmEmbedder", lambda threads: WordEmbedder())
+    monkeypatch.setattr(rag_app.open_library, "MiniLmEmbedder", lambda threads: WordEmbedder())
     file = tmp_path / "fähre.txt"
     file.write_text("\n".join(SAYINGS["de"][0]), "utf-8")
     data = ["--data-dir", str(tmp_path / "data")]

@@ -269,9 +269,9 @@ def test_without_an_engine_documents_stay_as_they_are_and_say_why(library, engin
 def test_an_engine_that_is_not_there_is_told_by_the_child(tmp_path, monkeypatch):
     real = Child.__init__
 
-    def without(self, memory_mb):
+    def without(self, *given):
         monkeypatch.setattr(sys, "path", [str(blocked), *sys.path])
-        real(self, memory_mb)
+        real(self, *given)
 
     blocked = tmp_path / "first"
     blocked.mkdir()
@@ -287,9 +287,9 @@ def test_an_engine_that_is_not_there_is_told_by_the_child(tmp_path, monkeypatch)
 def test_an_engine_that_cannot_start_is_no_fault_of_the_document(tmp_path, monkeypatch):
     real = Child.__init__
 
-    def broken(self, memory_mb):
+    def broken(self, *given):
         monkeypatch.setattr(sys, "path", [str(blocked), *sys.path])
-        real(self, memory_mb)
+        real(self, *given)
 
     blocked = tmp_path / "first"
     blocked.mkdir()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.errors import DocumentError, EmptyFile, LimitReached
+from rag_app.scope import HOME
 from rag_app.storage.originals import Originals, display_name, free_name
 
 
@@ -19,20 +20,20 @@ def originals(tmp_path: Path) -> Originals:
 
 
 def test_a_file_is_kept_under_its_hash(originals, tmp_path):
-    incoming = originals.receive("a.txt", b"hello")
-    assert incoming.sha256 == hashlib.sha256(b"hello").hexdigest()
+    incoming = originals.receive("a.txt", b"hello", HOME)
+    assert incoming.content_id == hashlib.sha256(b"hello").hexdigest()
     kept = originals.keep(incoming, ".txt")
-    assert kept == tmp_path / "files" / f"{incoming.sha256}.txt"
+    assert kept == tmp_path / "files" / f"{incoming.content_id}.txt"
     assert kept.read_bytes() == b"hello"
 
 
 def test_an_empty_or_too_large_file_leaves_nothing_behind(originals, tmp_path):
     with pytest.raises(EmptyFile, match="0 bytes"):
-        originals.receive("a.txt", b"")
+        originals.receive("a.txt", b"", HOME)
     big = tmp_path / "big"
     big.write_bytes(b"x" * ((1 << 20) + 1))
     with pytest.raises(LimitReached, match="RAG_APP_MAX_FILE_MB"):
-        originals.receive("a.txt", big)
+        originals.receive("a.txt", big, HOME)
     assert list((tmp_path / "files").iterdir()) == []
 
 
@@ -42,7 +43,7 @@ def test_a_disk_that_takes_no_more_is_said_in_one_sentence(originals, tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
     try:
         with pytest.raises(LimitReached, match="Make room on the disk"):
-            originals.receive("a.txt", b"x" * 5_000)
+            originals.receive("a.txt", b"x" * 5_000, HOME)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list((tmp_path / "files").iterdir()) == []
@@ -56,29 +57,29 @@ def test_what_is_no_file_is_refused_in_a_sentence_that_says_what_it_is(originals
         listening.bind(str(tmp_path / "socket.txt"))
         for path in (tmp_path / "pipe.txt", tmp_path / "socket.txt", Path("/dev/zero")):
             with pytest.raises(DocumentError, match="Only files can be added"):
-                originals.receive(path.name, path)
+                originals.receive(path.name, path, HOME)
     with pytest.raises(DocumentError, match="is a folder") as said:
-        originals.receive(tmp_path.name, tmp_path)
+        originals.receive(tmp_path.name, tmp_path, HOME)
     assert "room on the disk" not in str(said.value)
     with pytest.raises(DocumentError, match="No such file"):
-        originals.receive("gone.txt", tmp_path / "gone.txt")
+        originals.receive("gone.txt", tmp_path / "gone.txt", HOME)
     assert list((tmp_path / "files").iterdir()) == []
 
 
 def test_sweeping_deletes_only_what_was_half_written(originals, tmp_path):
     folder = tmp_path / "files"
-    kept = originals.receive("a.txt", b"hello")
+    kept = originals.receive("a.txt", b"hello", HOME)
     originals.keep(kept, ".txt")
-    originals.unlocked(kept.sha256, ".txt").write_bytes(b"u")
-    (folder / f"{kept.sha256}.unlocked.txt.part").write_bytes(b"half")
+    originals.unlocked(kept.content_id, ".txt").write_bytes(b"u")
+    (folder / f"{kept.content_id}.unlocked.txt.part").write_bytes(b"half")
     (folder / "thesis.docx").write_bytes(b"somebody else's")
-    originals.receive("cut-off.txt", b"half")
+    originals.receive("cut-off.txt", b"half", HOME)
     originals.sweep()
     assert sorted(p.name for p in folder.iterdir()) == sorted(
-        [f"{kept.sha256}.txt", f"{kept.sha256}.unlocked.txt", "thesis.docx"]
+        [f"{kept.content_id}.txt", f"{kept.content_id}.unlocked.txt", "thesis.docx"]
     )
-    assert originals.readable(kept.sha256, ".txt").name.endswith(".unlocked.txt")
-    originals.forget(kept.sha256, ".txt")
+    assert originals.readable(kept.content_id, ".txt").name.endswith(".unlocked.txt")
+    originals.forget(kept.content_id, ".txt")
     assert [p.name for p in folder.iterdir()] == ["thesis.docx"]
 
 
@@ -116,9 +117,9 @@ def test_a_free_name_is_never_taken(names):
 def kept(originals: Originals, *texts: bytes) -> list[str]:
     ids = []
     for text in texts:
-        incoming = originals.receive("a.txt", text)
+        incoming = originals.receive("a.txt", text, HOME)
         originals.keep(incoming, ".txt")
-        ids.append(incoming.sha256)
+        ids.append(incoming.content_id)
     return ids
 
 

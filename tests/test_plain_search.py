@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from rag_app.ingestion.worker import index
 from rag_app.retrieval.chunking import chunk_pages
 from rag_app.retrieval.plain_search import PlainSearch
+from rag_app.scope import OWN
 from rag_app.storage import Store
+from rag_app.storage.full_text import WordSearch
 from rag_app.types import Document, Page, Reading, Status
 
 TEXTS = {
@@ -37,7 +39,7 @@ def search(tmp_path: Path):
     store = Store(tmp_path / "library.sqlite3")
     for name, text in TEXTS.items():
         added(store, name, text)
-    yield PlainSearch(store.database)
+    yield PlainSearch(WordSearch(store.database), OWN)
     store.close()
 
 
@@ -83,7 +85,7 @@ def test_only_the_chosen_documents_are_searched(search):
 def test_a_title_alone_is_no_hit(tmp_path):
     store = Store(tmp_path / "library.sqlite3")
     added(store, "harbour.txt", "Boats lie here.\n")
-    assert PlainSearch(store.database).find("harbour").places == 0
+    assert PlainSearch(WordSearch(store.database), OWN).find("harbour").places == 0
     store.close()
 
 
@@ -91,7 +93,7 @@ def test_a_title_alone_is_no_hit(tmp_path):
 def test_no_query_is_syntax(query, tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("any") / "library.sqlite3")
     added(store, "a.txt", TEXTS["ferry.txt"])
-    plain = PlainSearch(store.database)
+    plain = PlainSearch(WordSearch(store.database), OWN)
     found = plain.find(query)
     for hit in plain.places(found, [one for _, ids in found.groups for one in ids]):
         assert 0 <= hit.start <= hit.end

@@ -8,6 +8,7 @@ import pytest
 
 from rag_app.errors import QuestionError
 from rag_app.library import Library
+from rag_app.scope import HOME
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.types import Document, Reading, Status
@@ -137,13 +138,15 @@ def test_five_thousand_documents_do_not_slow_the_queue(tmp_path):
         )
     began = time.perf_counter()
     for n in range(0, 200, 2):
-        assert store.queue.next([Status.RECEIVED], []) == document(n).id
+        [first] = store.queue.first_of_each([Status.RECEIVED], [])
+        assert first.document_id == document(n).id
         assert store.queue.is_waiting([document(n).id], [Status.RECEIVED], [])
-        assert store.queue.taken_names(f"{n}.txt", str(n)) == [f"{n}.txt"]
+        assert store.queue.taken_names(f"{n}.txt", str(n), HOME) == [f"{n}.txt"]
         store.set_status(document(n).id, Status.READY)
     assert time.perf_counter() - began < 10  # a look through all of them each time takes longer
     plan = (
-        "EXPLAIN QUERY PLAN SELECT id FROM documents WHERE name = '' OR (name >= '' AND name < '')"
+        "EXPLAIN QUERY PLAN SELECT id FROM documents WHERE collection = 'home' "
+        "AND (name = '' OR (name >= '' AND name < ''))"
     )
     with store.database.read() as db:
         assert "SCAN documents" not in repr(db.execute(plan).fetchall())

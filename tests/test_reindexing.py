@@ -14,6 +14,7 @@ from rag_app.errors import ModelUnavailable
 from rag_app.library import Library
 from rag_app.retrieval.live_index import Live, LiveEmbedder, LiveVectors, ModelIndex
 from rag_app.retrieval.sentence_models import FolderEmbedder
+from rag_app.scope import HOME, WORKER
 from rag_app.types import RetrieverKind, Status
 from tests import sentence_models as models
 from tests.fakes import ListVectors, WordEmbedder
@@ -260,9 +261,9 @@ def test_what_the_old_model_made_never_meets_the_new_index():
     with live.alone(threading.Event()) as alone:
         assert alone
         live.current = ModelIndex("wide", Wide(), ListVectors())
-    vectors.upsert("document", ["1"], passages)
+    vectors.upsert("document", ["1"], passages, HOME)
     assert vectors.vectors("document") == {"1": [1.0, 0.0]}
-    assert vectors.search(question, 3) == [("1", 1.0)]
+    assert vectors.search(question, 3, WORKER) == [("1", 1.0)]
 
 
 def test_nobody_takes_over_while_a_search_is_under_way():

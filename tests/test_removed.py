@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rag_app.library import Library
+from rag_app.scope import HOME
 from rag_app.settings import Settings
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import RetrieverKind
@@ -155,13 +156,13 @@ def rows(first: int, count: int) -> tuple[list[str], list[list[float]]]:
 def test_what_is_written_while_the_index_is_compacted_is_kept(tmp_path):
     index = ChromaVectors(tmp_path / "v", "test")
     for n in range(20):
-        index.upsert(f"d{n}", *rows(100 * n, 10))
+        index.upsert(f"d{n}", *rows(100 * n, 10), HOME)
     real, stop = index._exchange, threading.Event()
 
     def meanwhile(fresh: ChromaVectors) -> None:
         index.delete("d0")
-        index.upsert("d1", *rows(5_000, 3))
-        index.upsert("new", *rows(9_000, 7))
+        index.upsert("d1", *rows(5_000, 3), HOME)
+        index.upsert("new", *rows(9_000, 7), HOME)
         real(fresh)
 
     index._exchange = meanwhile  # type: ignore[method-assign]
@@ -179,7 +180,7 @@ def test_what_is_written_while_the_index_is_compacted_is_kept(tmp_path):
 def test_a_kill_while_the_folders_are_exchanged_loses_no_vector(tmp_path, killed):
     folder = tmp_path / "v"
     index = ChromaVectors(folder, "test")
-    index.upsert("d", *rows(0, 10))
+    index.upsert("d", *rows(0, 10), HOME)
     index.close()
     if killed == "before":
         (tmp_path / "v.fresh").mkdir()

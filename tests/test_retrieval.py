@@ -7,6 +7,7 @@ import pytest
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever, query_words
+from rag_app.scope import HOME, OWN
 from rag_app.storage import Store
 from rag_app.types import Passage, RetrieverKind
 from tests.fakes import ListVectors, WordEmbedder
@@ -29,8 +30,9 @@ def retriever(tmp_path):
             document,
             [i.chunk.id for i in indexed],
             embedder.embed_documents([i.words for i in indexed]),
+            HOME,
         )
-    yield HybridRetriever(store=store, vectors=vectors, embedder=embedder)
+    yield HybridRetriever(store=store, vectors=vectors, embedder=embedder, scope=OWN)
     store.close()
 
 
@@ -63,7 +65,9 @@ def test_langchain_gets_documents_that_carry_the_passage(retriever):
 def test_passages_that_say_the_same_are_shown_once(tmp_path):
     store, vectors = Store(tmp_path / "s.sqlite3"), ListVectors()
     fill(store, 1, ["Same  words.", "same words", "Other words."])
-    found = HybridRetriever(store=store, vectors=vectors, embedder=WordEmbedder()).passages("words")
+    found = HybridRetriever(
+        store=store, vectors=vectors, embedder=WordEmbedder(), scope=OWN
+    ).passages("words")
     assert [p.chunk.page for p in found] == [1, 3] or [p.chunk.page for p in found] == [3, 1]
     store.close()
 
@@ -71,7 +75,9 @@ def test_passages_that_say_the_same_are_shown_once(tmp_path):
 def test_a_document_without_vectors_is_found_by_words(tmp_path):
     store = Store(tmp_path / "s.sqlite3")
     fill(store, 1, PAGES)
-    retriever = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    retriever = HybridRetriever(
+        store=store, vectors=ListVectors(), embedder=WordEmbedder(), scope=OWN
+    )
     assert retriever.passages("ferry tickets")[0].chunk.page == 2
     store.close()
 
@@ -83,7 +89,7 @@ def test_a_reranker_puts_what_answers_first(tmp_path):
     def backwards(question: str, found: Sequence[Passage]) -> list[float]:
         return [60.0 * (2 - p.chunk.page) for p in found]
 
-    plain = HybridRetriever(store=store, vectors=vectors, embedder=WordEmbedder(), k=1)
+    plain = HybridRetriever(store=store, vectors=vectors, embedder=WordEmbedder(), k=1, scope=OWN)
     first = plain.passages("the ferry")[0].chunk.page
     ranked = plain.model_copy(update={"reranker": backwards, "k": 3}).passages("the ferry")
     assert [p.chunk.page for p in ranked] == sorted(p.chunk.page for p in ranked)
@@ -100,7 +106,7 @@ def test_a_reranker_without_its_model_changes_nothing(tmp_path):
     def torn(question: str, found: Sequence[Passage]) -> list[float]:
         raise ModelUnavailable("torn")
 
-    plain = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    plain = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder(), scope=OWN)
     torn_too = plain.model_copy(update={"reranker": torn})
     assert torn_too.passages("the ferry") == plain.passages("the ferry")
     store.close()
@@ -115,7 +121,7 @@ def test_a_reranker_is_not_asked_in_a_language_that_it_does_not_know(tmp_path):
         asked.append(question)
         return [0.0] * len(found)
 
-    plain = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder())
+    plain = HybridRetriever(store=store, vectors=ListVectors(), embedder=WordEmbedder(), scope=OWN)
     ranking = plain.model_copy(update={"reranker": listening})
     ranking.read(["Was kostet die Fähre?", "What does the ferry cost?"], plain.passages("ferry"))
     assert asked == ["What does the ferry cost?"]
@@ -148,8 +154,9 @@ def reports(tmp_path):
             report,
             [i.chunk.id for i in indexed],
             embedder.embed_documents([i.words for i in indexed]),
+            HOME,
         )
-    yield HybridRetriever(store=store, vectors=vectors, embedder=embedder)
+    yield HybridRetriever(store=store, vectors=vectors, embedder=embedder, scope=OWN)
     store.close()
 
 
@@ -186,7 +193,7 @@ def test_words_that_stand_together_come_before_the_same_words_apart(tmp_path):
     apart = "The harbour pays a fee for every master, and one for the boats."
     joined = "For the boats, and for every one, the harbour master pays a fee."
     fill(store, 1, [apart, joined])
-    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder)
+    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder, scope=OWN)
     found = retriever.passages("the harbour master")
     assert [p.chunk.page for p in found] == [2, 1]
     store.close()
@@ -202,8 +209,9 @@ def test_a_page_of_figures_comes_first_where_an_amount_is_asked_for(tmp_path):
         report,
         [i.chunk.id for i in indexed],
         embedder.embed_documents([i.words for i in indexed]),
+        HOME,
     )
-    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder)
+    retriever = HybridRetriever(store=store, vectors=vectors, embedder=embedder, scope=OWN)
     assert retriever.passages("How much is the inventory turnover?")[0].chunk.page == 2
     assert retriever.passages("Who reviews the inventory of the harbour?")[0].chunk.page == 1
     store.close()

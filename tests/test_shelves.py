@@ -1,4 +1,4 @@
-"""Folders, tags and collections: where documents are put, and what becomes of it."""
+"""Folders, tags and sets: where documents are put, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_app.scope import OWN
 from rag_app.storage import Store
-from rag_app.storage.collections import DocumentGroups, Shelved, cleaned, cleaned_folder
+from rag_app.storage.document_groups import DocumentGroups, Shelved, cleaned, cleaned_folder
 from rag_app.types import Document, Status
 
 
@@ -27,7 +28,7 @@ def store(tmp_path: Path):
 
 
 def test_a_document_is_in_one_folder_and_in_those_around_it(store):
-    shelves, one = DocumentGroups(store.database), add(store, "a")
+    shelves, one = DocumentGroups(store.database, OWN), add(store, "a")
     shelves.put(one, "Old")
     shelves.put(one, "Contracts/ 2025 /")
     shelf = shelves.all()
@@ -38,7 +39,7 @@ def test_a_document_is_in_one_folder_and_in_those_around_it(store):
 
 
 def test_tags_that_differ_in_case_only_are_the_same(store):
-    shelves, one, two = DocumentGroups(store.database), add(store, "a"), add(store, "b")
+    shelves, one, two = DocumentGroups(store.database, OWN), add(store, "a"), add(store, "b")
     shelves.tag([one], "Budget")
     shelves.tag([one, two], "#budget")
     assert shelves.all().tags == {"Budget": {one, two}}
@@ -48,39 +49,39 @@ def test_tags_that_differ_in_case_only_are_the_same(store):
     assert set(shelves.all().tags) == {"x", "y"}
 
 
-def test_a_collection_is_a_choice_under_a_name(store):
-    shelves, one, two = DocumentGroups(store.database), add(store, "a"), add(store, "b")
+def test_a_set_is_a_choice_under_a_name(store):
+    shelves, one, two = DocumentGroups(store.database, OWN), add(store, "a"), add(store, "b")
     assert shelves.collect("  My   board ", [one, two]) == "My board"
     shelves.collect("my board", [two])
-    assert shelves.all().collections == {"my board": {two}}
+    assert shelves.all().sets == {"my board": {two}}
     shelves.drop("MY BOARD")
-    assert shelves.all().collections == {}
+    assert shelves.all().sets == {}
     assert shelves.collect(" ", [one]) == ""
 
 
 def test_what_is_removed_leaves_its_shelves(store):
-    shelves, one = DocumentGroups(store.database), add(store, "a")
+    shelves, one = DocumentGroups(store.database, OWN), add(store, "a")
     shelves.put(one, "F")
     shelves.tag([one], "t")
     shelves.collect("c", [one])
     store.remove(one)
     shelf = shelves.all()
-    assert (shelf.folders, shelf.tags, shelf.collections) == ({}, {}, {"c": frozenset()})
+    assert (shelf.folders, shelf.tags, shelf.sets) == ({}, {}, {"c": frozenset()})
 
 
 def test_a_newer_version_stands_where_the_older_one_stood(store):
-    shelves, older, newer = DocumentGroups(store.database), add(store, "a"), add(store, "b")
+    shelves, older, newer = DocumentGroups(store.database, OWN), add(store, "a"), add(store, "b")
     shelves.put(older, "F")
     shelves.tag([older], "t")
     shelves.collect("c", [older])
     store.want_replacement(newer, older)
     store.replace(newer, older)
     shelf = shelves.all()
-    assert shelf.of(newer) == Shelved("F", ("t",)) and shelf.collections == {"c": {newer}}
+    assert shelf.of(newer) == Shelved("F", ("t",)) and shelf.sets == {"c": {newer}}
 
 
 def test_a_document_that_is_gone_is_put_nowhere(store):
-    shelves = DocumentGroups(store.database)
+    shelves = DocumentGroups(store.database, OWN)
     shelves.put("gone", "F")
     shelves.tag(["gone"], "t")
     shelves.collect("c", ["gone"])

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
+from rag_app.scope import HOME, OWN, WORKER
 from rag_app.storage import vectors as vectors_module
 from rag_app.storage.chroma import ChromaVectors
-from rag_app.storage.vectors import LARGEST, SmallDocuments
+from rag_app.storage.vectors import FEW, LARGEST, ExactIndex, Loaded
 from tests.fakes import ListVectors
 
 chance = random.Random(2)
@@ -29,77 +30,78 @@ def test_it_finds_what_an_exact_search_finds(chroma):
     oracle = ListVectors()
     for document in "abcdefgh":
         ids, made = [f"{document}-{n}" for n in range(12)], vectors(12)
-        chroma.upsert(document, ids, made)
-        oracle.upsert(document, ids, made)
+        chroma.upsert(document, ids, made, HOME)
+        oracle.upsert(document, ids, made, HOME)
     for chosen in (["a"], ["b", "c", "a"], ["h", "h"], list("abcdefgh"), ["nowhere"], []):
         asked = vectors(1)[0]
-        found, expected = (one.search(asked, 5, chosen) for one in (chroma, oracle))
+        found, expected = (one.search(asked, 5, WORKER, chosen) for one in (chroma, oracle))
         assert [i for i, _ in found] == [i for i, _ in expected]
         assert [s for _, s in found] == pytest.approx([s for _, s in expected], abs=1e-5)
 
 
 def test_what_is_written_and_deleted_shows_in_the_next_search(chroma):
     first, second, asked = vectors(3)
-    chroma.upsert("a", ["a-0"], [first])
-    assert [i for i, _ in chroma.search(asked, 5, ["a"])] == ["a-0"]
-    chroma.upsert("a", ["a-1"], [second])
-    assert {i for i, _ in chroma.search(asked, 5, ["a"])} == {"a-0", "a-1"}
+    chroma.upsert("a", ["a-0"], [first], HOME)
+    assert [i for i, _ in chroma.search(asked, 5, WORKER, ["a"])] == ["a-0"]
+    chroma.upsert("a", ["a-1"], [second], HOME)
+    assert {i for i, _ in chroma.search(asked, 5, WORKER, ["a"])} == {"a-0", "a-1"}
     chroma.delete("a")
-    assert chroma.search(asked, 5, ["a"]) == []
+    assert chroma.search(asked, 5, WORKER, ["a"]) == []
 
 
 def test_what_changes_while_it_is_fetched_is_not_kept():
-    small = SmallDocuments()
+    small = ExactIndex(LARGEST, FEW)
 
     def load(document):
         small.forget(document)
-        return ["old"], [[1.0, 0.0]]
+        return Loaded(["old"], [[1.0, 0.0]], HOME)
 
-    assert small.search([1.0, 0.0], 1, ["a"], load) == [("old", 1.0)]
-    assert small.search([1.0, 0.0], 1, ["a"], lambda _: (["new"], [[1.0, 0.0]]))[0][0] == "new"
+    assert small.search([1.0, 0.0], 1, OWN, ["a"], load) == [("old", 1.0)]
+    new = Loaded(["new"], [[1.0, 0.0]], HOME)
+    assert small.search([1.0, 0.0], 1, OWN, ["a"], lambda _: new)[0][0] == "new"
 
 
 def test_large_documents_and_many_are_left_to_the_index():
-    small = SmallDocuments()
-    many = ([str(n) for n in range(LARGEST + 1)], [[1.0]] * (LARGEST + 1))
-    assert small.search([1.0], 1, ["a"], lambda _: many) is None
-    names = [str(n) for n in range(vectors_module._FEW + 1)]
-    assert small.search([1.0], 1, names, lambda _: ([], [])) is None
+    small = ExactIndex(LARGEST, FEW)
+    many = Loaded([str(n) for n in range(LARGEST + 1)], [[1.0]] * (LARGEST + 1), HOME)
+    assert small.search([1.0], 1, OWN, ["a"], lambda _: many) is None
+    names = [str(n) for n in range(FEW + 1)]
+    assert small.search([1.0], 1, OWN, names, lambda _: Loaded([], [], HOME)) is None
 
 
 def test_what_is_fetched_for_one_search_is_bounded_and_the_next_goes_on(monkeypatch):
     monkeypatch.setattr(vectors_module, "_FETCHED", 4)
-    small = SmallDocuments()
+    small = ExactIndex(LARGEST, FEW)
 
     def load(document):
-        return [f"{document}-{n}" for n in range(2)], [[1.0], [0.5]]
+        return Loaded([f"{document}-{n}" for n in range(2)], [[1.0], [0.5]], HOME)
 
-    assert small.search([1.0], 9, list("abcd"), load) is None
-    assert len(small.search([1.0], 9, list("abcd"), load)) == 8
+    assert small.search([1.0], 9, OWN, list("abcd"), load) is None
+    assert len(small.search([1.0], 9, OWN, list("abcd"), load)) == 8
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
 def test_of_many_documents_the_chosen_are_found(chroma, share, monkeypatch):
-    monkeypatch.setattr(vectors_module, "_FEW", 0)
+    monkeypatch.setattr(chroma._documents, "_few", 0)
     oracle = ListVectors()
     for document in range(400):
         ids, made = [f"{document}-0"], vectors(1)
-        chroma.upsert(str(document), ids, made)
-        oracle.upsert(str(document), ids, made)
+        chroma.upsert(str(document), ids, made, HOME)
+        oracle.upsert(str(document), ids, made, HOME)
     chosen = [str(n) for n in chance.sample(range(400), round(400 * share))]
     asked = vectors(1)[0]
-    found, expected = (one.search(asked, 5, chosen) for one in (chroma, oracle))
+    found, expected = (one.search(asked, 5, WORKER, chosen) for one in (chroma, oracle))
     assert len({i for i, _ in found} & {i for i, _ in expected}) >= 4
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
     monkeypatch.setattr(vectors_module, "_KEPT", 5)
-    small, fetched = SmallDocuments(), []
+    small, fetched = ExactIndex(LARGEST, FEW), []
 
     def load(document):
         fetched.append(document)
-        return [f"{document}-{n}" for n in range(2)], [[1.0], [0.5]]
+        return Loaded([f"{document}-{n}" for n in range(2)], [[1.0], [0.5]], HOME)
 
     for document in ("a", "b", "c", "c", "a"):
-        small.search([1.0], 1, [document], load)
+        small.search([1.0], 1, OWN, [document], load)
     assert fetched == ["a", "b", "c", "a"]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.errors import LibraryDamaged, UnknownDocument
+from rag_app.scope import OWN, WORKER
 from rag_app.storage import Indexed, Store
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
@@ -48,10 +49,10 @@ def store(tmp_path: Path):
 def test_a_document_goes_through_its_states(store):
     d = document()
     store.add_document(d)
-    assert store.documents() == [d]
+    assert store.documents(WORKER) == [d]
     reading = Reading((Page(1, "Tea is green."),), "On tea", (Heading(1, 0, 1, "Tea"),), ("w",))
     store.save_reading(d.id, reading)
-    kept = store.document(d.id)
+    kept = store.document(d.id, WORKER)
     assert (kept.status, kept.pages, kept.title, kept.warnings) == (
         Status.READ,
         1,
@@ -61,12 +62,12 @@ def test_a_document_goes_through_its_states(store):
     assert store.pages(d.id) == list(reading.pages)
     assert store.headings(d.id) == list(reading.headings)
     store.save_chunks(d.id, whole_page_chunks(d.id, ["Tea is green."]))
-    assert store.document(d.id).status is Status.SEARCHABLE
-    assert store.document(d.id).chunks == 1
+    assert store.document(d.id, WORKER).status is Status.SEARCHABLE
+    assert store.document(d.id, WORKER).chunks == 1
     store.set_failed(d.id, "It broke.", "damaged_file")
-    assert store.document(d.id).error == "It broke."
+    assert store.document(d.id, WORKER).error == "It broke."
     store.set_status(d.id, Status.READY)
-    assert store.document(d.id).error is None
+    assert store.document(d.id, WORKER).error is None
 
 
 def test_what_was_kept_is_there_after_opening_again(tmp_path):
@@ -75,7 +76,7 @@ def test_what_was_kept_is_there_after_opening_again(tmp_path):
     first.close()
     second = Store(tmp_path / "s.sqlite3")
     assert second.page(kept, 2).text == "Dogs bark."
-    assert second.search_words(["purr"], [], 5)[0][0] == f"{kept[:16]}-0"
+    assert second.search_words(["purr"], [], 5, OWN)[0][0] == f"{kept[:16]}-0"
     second.close()
 
 
@@ -83,20 +84,20 @@ def test_saving_twice_is_saving_once(store):
     kept = fill(store, 1, ["Cats purr."])
     store.save_chunks(kept, whole_page_chunks(kept, ["Cats purr."]))
     store.add_document(document(1))
-    assert len(store.documents()) == 1
-    assert len(store.search_words(["purr"], [], 5)) == 1
+    assert len(store.documents(WORKER)) == 1
+    assert len(store.search_words(["purr"], [], 5, OWN)) == 1
     assert len(store.indexed(kept)) == 1
 
 
 def test_words_are_found_by_their_stem_and_without_accents(store):
     kept = fill(store, 1, ["The cafés were opening early."])
-    assert store.search_words(["opened"], [], 5)[0][0] == f"{kept[:16]}-0"
-    assert store.search_words(["cafe"], [], 5)
+    assert store.search_words(["opened"], [], 5, OWN)[0][0] == f"{kept[:16]}-0"
+    assert store.search_words(["cafe"], [], 5, OWN)
 
 
 def test_a_phrase_must_be_there_word_for_word(store):
     fill(store, 1, ["net income rose", "income net of tax"])
-    found = store.search_words(["net", "income"], ["net income"], 5)
+    found = store.search_words(["net", "income"], ["net income"], 5, OWN)
     assert [i[-1] for i, _ in found] == ["0"]
 
 
@@ -105,16 +106,16 @@ def test_a_phrase_must_be_there_word_for_word(store):
 )
 def test_query_syntax_in_a_question_is_only_text(store, hostile):
     kept = fill(store, 1, ["plain text"])
-    store.search_words([hostile, "plain"], [], 5)
-    store.search_words([], [hostile], 5)
+    store.search_words([hostile, "plain"], [], 5, OWN)
+    store.search_words([], [hostile], 5, OWN)
     assert len(store.indexed(kept)) == 1
 
 
 def test_search_keeps_to_the_chosen_documents(store):
     one, two = fill(store, 1, ["shared word"]), fill(store, 2, ["shared word"])
-    assert {i for i, _ in store.search_words(["shared"], [], 5, [two])} == {f"{two[:16]}-0"}
-    assert len(store.search_words(["shared"], [], 5, [one, two])) == 2
-    assert store.search_words(["shared"], [], 5, []) == []
+    assert {i for i, _ in store.search_words(["shared"], [], 5, OWN, [two])} == {f"{two[:16]}-0"}
+    assert len(store.search_words(["shared"], [], 5, OWN, [one, two])) == 2
+    assert store.search_words(["shared"], [], 5, OWN, []) == []
 
 
 def test_a_removed_document_leaves_no_text_in_the_file(store, tmp_path):
@@ -129,9 +130,9 @@ def test_a_removed_document_leaves_no_text_in_the_file(store, tmp_path):
     for file in tmp_path.iterdir():
         data = file.read_bytes().lower()
         assert marker.encode() not in data and b"xylophon" not in data, file.name
-    assert store.search_words(["another"], [], 5)[0][0] == f"{other[:16]}-0"
+    assert store.search_words(["another"], [], 5, OWN)[0][0] == f"{other[:16]}-0"
     with pytest.raises(UnknownDocument):
-        store.document(kept)
+        store.document(kept, WORKER)
 
 
 def test_a_failed_write_changes_nothing(store):
@@ -139,8 +140,8 @@ def test_a_failed_write_changes_nothing(store):
     twice = whole_page_chunks(kept, ["Cats purr."]) * 2
     with pytest.raises(sqlite3.IntegrityError):
         store.save_chunks(kept, twice)
-    assert store.search_words(["purr"], [], 5)
-    assert store.document(kept).chunks == 1
+    assert store.search_words(["purr"], [], 5, OWN)
+    assert store.document(kept, WORKER).chunks == 1
 
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=60)
@@ -177,5 +178,5 @@ def test_a_replacement_waits_until_the_newer_can_be_searched(store):
     store.save_chunks(newer, whole_page_chunks(newer, ["new"]))
     assert store.replacements() == [(newer, older)]
     store.replace(newer, older)
-    assert [(d.id, d.name) for d in store.documents()] == [(newer, "1.txt")]
+    assert [(d.id, d.name) for d in store.documents(WORKER)] == [(newer, "1.txt")]
     assert store.removals() == [(older, ".txt")] and store.replacements() == []

@@ -7,14 +7,14 @@ import json
 import pytest
 
 from rag_app.answering.arithmetic import SUM
-from rag_app.answering.prompts import Status
+from rag_app.answering.prompts import ReplyStatus
 from training.library import HERE, LibraryQuestion, found, plain, questions, tasks
 from training.writer.from_library import standing
 
 NOTE = "Flat 3. The boiler is serviced every May.\n\nFlat 4. The boiler is serviced every October."
 
 
-def asked(document="boilers.txt", evidence=("serviced every May",), status=Status.ANSWERED):
+def asked(document="boilers.txt", evidence=("serviced every May",), status=ReplyStatus.ANSWERED):
     return LibraryQuestion(document, "fact", "when is the boiler of flat 3 serviced", "English",
                            status, "In May.", tuple(evidence))  # fmt: skip
 
@@ -24,7 +24,7 @@ def test_all_evidence_stands_in_its_document_and_all_sums_are_sums():
     every = questions()
     assert len(every) > 2_000 and {one.document for one in every} == set(texts)
     for one in every:
-        absent = one.status is Status.ABSENT
+        absent = one.status is ReplyStatus.ABSENT
         assert absent == (not one.answer) and absent == (not one.evidence), one
         for piece in one.evidence:
             assert plain(piece)[:40] in texts[one.document], one
@@ -53,8 +53,8 @@ def test_none_of_it_is_of_the_kitchen_table():
 @pytest.mark.parametrize(
     ("evidence", "text", "expected"),
     [
-        (["every May"], "serviced every may", Status.ANSWERED),
-        (["every May"], "serviced every october", Status.ABSENT),
+        (["every May"], "serviced every may", ReplyStatus.ANSWERED),
+        (["every May"], "serviced every october", ReplyStatus.ABSENT),
         (["every May", "by Tom"], "serviced every may", None),
     ],
 )
@@ -63,7 +63,7 @@ def test_whether_a_text_answers_is_told_by_the_evidence(evidence, text, expected
 
 
 def test_what_nothing_answers_is_never_answered():
-    assert standing(asked(evidence=(), status=Status.ABSENT), "anything") is Status.ABSENT
+    assert standing(asked(evidence=(), status=ReplyStatus.ABSENT), "anything") is ReplyStatus.ABSENT
 
 
 def test_questions_are_searched_in_a_library_of_the_documents(tmp_path):

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_app.answering.prompts import Status
+from rag_app.answering.prompts import ReplyStatus
 from training.writer import contexts, queries, train
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
@@ -19,9 +19,9 @@ PASSAGES = (("ferry.txt", "The ferry costs four euros.\nBicycles travel free."),
 CONTEXT = Context(
     PASSAGES,
     (
-        Asked("what does it cost", "English", Status.ANSWERED, "The ferry costs four euros."),
-        Asked("who steers", "English", Status.ABSENT, ""),
-        Asked("und Räder?", "German", Status.PARTLY, "Räder fahren frei."),
+        Asked("what does it cost", "English", ReplyStatus.ANSWERED, "The ferry costs four euros."),
+        Asked("who steers", "English", ReplyStatus.ABSENT, ""),
+        Asked("und Räder?", "German", ReplyStatus.PARTLY, "Räder fahren frei."),
     ),
     (FollowUp((("what does it cost", "Four."),), "and bicycles?", "What do bicycles cost?"),),
 )
@@ -109,7 +109,7 @@ def test_what_was_written_for_teaching_is_well_formed():
     assert len(found) >= 200
     for one in found:
         for asked in one.asked:
-            assert (asked.status is Status.ABSENT) == (asked.answer == "")
+            assert (asked.status is ReplyStatus.ABSENT) == (asked.answer == "")
         for talk in one.follow_ups:
             assert talk.turns and talk.standalone
     assert all(isinstance(one, Lesson) for one in contexts.translations())

@@ -1,42 +1,66 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_app.scope import HOME, WORKER, Role, Scope
 from rag_app.storage.chroma import ChromaVectors
 from tests.fakes import ListVectors
 
 
 class IndexContract:
     def test_the_nearest_comes_first(self, index):
-        index.upsert("a", ["a-0", "a-1"], [[1.0, 0.0], [0.0, 1.0]])
-        found = index.search([0.9, 0.1], 2)
+        index.upsert("a", ["a-0", "a-1"], [[1.0, 0.0], [0.0, 1.0]], HOME)
+        found = index.search([0.9, 0.1], 2, WORKER)
         assert [i for i, _ in found] == ["a-0", "a-1"]
         assert found[0][1] == pytest.approx(0.9939, abs=1e-3)
 
     def test_writing_twice_is_writing_once_and_the_last_counts(self, index):
-        index.upsert("a", ["a-0"], [[1.0, 0.0]])
-        index.upsert("a", ["a-0"], [[0.0, 1.0]])
+        index.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
+        index.upsert("a", ["a-0"], [[0.0, 1.0]], HOME)
         assert index.count() == 1
-        assert index.search([0.0, 1.0], 1)[0][1] == pytest.approx(1.0, abs=1e-5)
+        assert index.search([0.0, 1.0], 1, WORKER)[0][1] == pytest.approx(1.0, abs=1e-5)
 
     def test_a_search_keeps_to_the_chosen_documents(self, index):
-        index.upsert("a", ["a-0"], [[1.0, 0.0]])
-        index.upsert("b", ["b-0"], [[0.0, 1.0]])
-        assert [i for i, _ in index.search([1.0, 0.0], 5, ["b"])] == ["b-0"]
+        index.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
+        index.upsert("b", ["b-0"], [[0.0, 1.0]], HOME)
+        assert [i for i, _ in index.search([1.0, 0.0], 5, WORKER, ["b"])] == ["b-0"]
+
+    @pytest.mark.parametrize("documents", [None, ["a", "b", "h"]])
+    def test_a_search_keeps_to_the_collections_of_the_scope(self, index, documents):
+        index.upsert("a", ["a-0"], [[1.0, 0.0]], "red")
+        index.upsert("b", ["b-0"], [[1.0, 0.1]], "blue")
+        index.upsert("h", ["h-0"], [[1.0, 0.2]], HOME)
+        seen = {
+            "red": Scope.of("x", {"red": Role.READER}),
+            "home and blue": Scope.of("x", {HOME: Role.READER, "blue": Role.READER}),
+            "nothing": Scope.of("x", {}),
+            "everything": WORKER,
+        }
+        found = {
+            name: {i for i, _ in index.search([1.0, 0.0], 5, scope, documents)}
+            for name, scope in seen.items()
+        }
+        assert found == {
+            "red": {"a-0"},
+            "home and blue": {"b-0", "h-0"},
+            "nothing": set(),
+            "everything": {"a-0", "b-0", "h-0"},
+        }
 
     def test_a_deleted_document_is_not_found(self, index):
-        index.upsert("a", ["a-0"], [[1.0, 0.0]])
-        index.upsert("b", ["b-0"], [[0.0, 1.0]])
+        index.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
+        index.upsert("b", ["b-0"], [[0.0, 1.0]], HOME)
         index.delete("a")
         assert index.ids("a") == set()
-        assert [i for i, _ in index.search([1.0, 0.0], 5)] == ["b-0"]
+        assert [i for i, _ in index.search([1.0, 0.0], 5, WORKER)] == ["b-0"]
 
     def test_an_empty_index_finds_nothing(self, index):
-        assert index.search([1.0, 0.0], 3) == []
+        assert index.search([1.0, 0.0], 3, WORKER) == []
         index.delete("nobody")
 
 
@@ -55,7 +79,7 @@ class TestChromaVectors(IndexContract):
 
     def test_vectors_are_there_after_opening_again(self, tmp_path):
         first = ChromaVectors(tmp_path / "v", "test")
-        first.upsert("a", ["a-0"], [[1.0, 0.0]])
+        first.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
         first.close()
         second = ChromaVectors(tmp_path / "v", "test")
         assert second.ids("a") == {"a-0"}
@@ -63,24 +87,64 @@ class TestChromaVectors(IndexContract):
 
     def test_vectors_of_two_models_never_mix(self, tmp_path):
         one = ChromaVectors(tmp_path / "v", "one")
-        one.upsert("a", ["a-0"], [[1.0, 0.0]])
+        one.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
         one.close()
         two = ChromaVectors(tmp_path / "v", "two")
         assert two.count() == 0
-        two.upsert("a", ["a-0"], [[1.0, 0.0, 0.0]])
+        two.upsert("a", ["a-0"], [[1.0, 0.0, 0.0]], HOME)
         two.close()
 
     @pytest.mark.parametrize("damage", [b"", b"garbage" * 999])
     def test_a_torn_folder_is_begun_anew(self, tmp_path, damage):
         first = ChromaVectors(tmp_path / "v", "test")
-        first.upsert("a", ["a-0"], [[1.0, 0.0]])
+        first.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
         first.close()
         (tmp_path / "v" / "chroma.sqlite3").write_bytes(damage)
         second = ChromaVectors(tmp_path / "v", "test")
         assert second.count() == 0
-        second.upsert("a", ["a-0"], [[1.0, 0.0]])
+        second.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
         assert second.count() == 1
         second.close()
+
+
+@pytest.mark.parametrize("documents", [None, ["a", "b", "h"]])
+def test_what_is_too_much_to_be_compared_is_filtered(tmp_path, monkeypatch, documents):
+    index = ChromaVectors(tmp_path / "v", "test")
+    monkeypatch.setattr(index._documents, "_few", 0)
+    monkeypatch.setattr(index._collections, "_few", 0)
+    for n in range(20):
+        index.upsert("a", [f"a-{n}"], [[1.0, n / 100]], "red")
+    index.upsert("b", ["b-0"], [[0.1, 1.0]], "blue")
+    index.upsert("h", ["h-0"], [[0.0, 1.0]], HOME)
+    monkeypatch.setattr("rag_app.storage.vectors._WIDE", 1)
+    for wider in (1, 50):  # by a filter, or out of the nearest of all
+        monkeypatch.setattr("rag_app.storage.vectors._WIDER", wider)
+        for collection, expected in (("blue", "b-0"), (HOME, "h-0")):
+            scope = Scope.of("x", {collection: Role.READER})
+            assert [i for i, _ in index.search([1.0, 0.0], 2, scope, documents)] == [expected]
+    index.close()
+
+
+def test_vectors_keep_their_collection_when_the_index_is_written_anew(tmp_path):
+    index = ChromaVectors(tmp_path / "v", "test")
+    index.upsert("a", ["a-0"], [[1.0, 0.0]], "red")
+    index.upsert("h", ["h-0"], [[1.0, 0.0]], HOME)
+    assert index.compact(["a", "h"], threading.Event())
+    for collection, expected in (("red", "a-0"), (HOME, "h-0")):
+        scope = Scope.of("x", {collection: Role.READER})
+        assert [i for i, _ in index.search([1.0, 0.0], 5, scope)] == [expected]
+    index.close()
+
+
+def test_what_is_written_and_deleted_shows_in_the_next_search_of_a_collection(tmp_path):
+    index, scope = ChromaVectors(tmp_path / "v", "test"), Scope.of("x", {"red": Role.READER})
+    assert index.search([1.0, 0.0], 5, scope) == []
+    for n in range(2):
+        index.upsert(f"{n}", [f"{n}-0"], [[1.0, 0.0]], "red")
+        assert len(index.search([1.0, 0.0], 5, scope)) == n + 1
+    index.delete("0")
+    assert [i for i, _ in index.search([1.0, 0.0], 5, scope)] == ["1-0"]
+    index.close()
 
 
 actions = st.lists(
@@ -96,7 +160,7 @@ def test_chroma_holds_what_the_oracle_holds(tmp_path_factory, actions):
     for action, document, ordinal in actions:
         for index in (chroma, oracle):
             if action == "upsert":
-                index.upsert(document, [f"{document}-{ordinal}"], [[1.0 + ordinal, 1.0]])
+                index.upsert(document, [f"{document}-{ordinal}"], [[1.0 + ordinal, 1.0]], HOME)
             else:
                 index.delete(document)
     assert chroma.count() == oracle.count()

@@ -187,8 +187,8 @@ def test_a_document_removed_here_does_not_come_back_until_its_file_changes(libra
 def test_a_file_that_changes_while_it_is_taken_is_taken_again(library, folder, monkeypatch):
     receive = Originals.receive
 
-    def slow(self, name, data):
-        received = receive(self, name, data)
+    def slow(self, name, data, collection):
+        received = receive(self, name, data, collection)
         if (folder / "a.txt").read_text() == "half of it":
             (folder / "a.txt").write_text("The whole of it at last.")
         return received

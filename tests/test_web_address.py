@@ -17,6 +17,7 @@ from rag_app.errors import AddressError, FetchStopped, PageRefused, SettingsErro
 from rag_app.export.conversation import export
 from rag_app.ingestion import web_address as web
 from rag_app.library import Library
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.originals import INSIDE, display_name
@@ -224,13 +225,13 @@ def test_where_a_document_was_fetched_goes_with_the_document(tmp_path):
             "INSERT INTO documents (id, name, suffix, size, status, added_at) "
             "VALUES ('a', 'a.txt', '.txt', 1, 'ready', '2026')"
         )
-    assert [d.name for d in store.documents()] == ["a.txt"]
+    assert [d.name for d in store.documents(WORKER)] == ["a.txt"]
     assert store.fetched.of("a") is None
     store.fetched.note("a", Origin("x", "y", "2026"))
     store.fetched.note("nobody", Origin("x", "y", "2026"))
     assert store.fetched.of("a") == Origin("x", "y", "2026")
     store.remove("a")
-    assert store.fetched.all(["a", "nobody"]) == {}
+    assert store.fetched.all(["a", "nobody"], WORKER) == {}
     store.close()
 
 
@@ -241,7 +242,7 @@ def test_networks_that_are_none_are_named():
 
 
 def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch, capsys, site):
-    monkeypatch.setattr("rag_app.library.MiniLmEmbedder", lambda threads: WordEmbedder())
+    monkeypatch.setattr("rag_app.open_library.MiniLmEmbedder", lambda threads: WordEmbedder())
     monkeypatch.setenv("RAG_APP_OWN_NETWORKS", "127.0.0.1")
     address = site.page("/p", FERRY.format("Fares", "four"))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_app.answering.prompts import Status
+from rag_app.answering.prompts import ReplyStatus
 from rag_app.library import Library
 from rag_app.retrieval.ranking import fused
 from rag_app.settings import Settings
@@ -36,7 +36,7 @@ class LibraryQuestion:
     kind: str
     question: str
     language: str
-    status: Status
+    status: ReplyStatus
     answer: str
     evidence: tuple[str, ...]
     english: str = ""
@@ -83,7 +83,7 @@ def questions(folder: Path | None = None) -> list[LibraryQuestion]:
     return [
         LibraryQuestion(
             *(row["document"], row["kind"], row["question"], row["language"]),
-            *(Status(row["status"]), row["answer"], tuple(row["evidence"])),
+            *(ReplyStatus(row["status"]), row["answer"], tuple(row["evidence"])),
             row.get("english", ""),
             (row["turn"]["question"], row["turn"]["answer"]) if "turn" in row else None,
             row.get("standalone", ""),

@@ -16,7 +16,7 @@ import numpy as np
 from rag_app.answering.arithmetic import SUM
 from rag_app.answering.attribution import support
 from rag_app.answering.evidence import LEFT_OUT, title
-from rag_app.answering.prompts import Status
+from rag_app.answering.prompts import ReplyStatus
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.retrieval.embedding import Embedder
 from rag_app.text.sentences import sentences
@@ -66,7 +66,7 @@ def of_library(folder: Path, asked: Sequence[LibraryQuestion]) -> Iterator[Group
             )
             for p, text in zip(passages, shown, strict=True)
         ]
-        if one.status is not Status.ABSENT and not any(map(any, gold)):
+        if one.status is not ReplyStatus.ABSENT and not any(map(any, gold)):
             continue
         for wording in one.wordings:
             yield Group(one.kind, one.document, wording, tuple(shown), tuple(gold))
@@ -87,7 +87,7 @@ def of_contexts(contexts: Sequence[Context], embedder: Embedder, seed: int = 5) 
         ]
         for asked in context.asked:
             spans = set()
-            if asked.status is not Status.ABSENT:
+            if asked.status is not ReplyStatus.ABSENT:
                 said = support(SUM.sub("", asked.answer), made, embedder, asked.question)
                 spans = {(e.document_id, e.start, e.end) for one in said for e in one.evidence}
                 if not spans:

@@ -14,7 +14,7 @@ from typing import Any
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.prompts import (
     Message,
-    Status,
+    ReplyStatus,
     introduction_messages,
     rewriting_messages,
     said_as,
@@ -56,7 +56,7 @@ class Asked:
 
     question: str
     language: str
-    status: Status
+    status: ReplyStatus
     answer: str
     before: tuple[str, str] | None = None  # the question and the answer that it leans on
 
@@ -174,7 +174,7 @@ def _of(row: dict[str, Any]) -> Context:
         tuple((one["title"], one["text"]) for one in row["passages"]),
         tuple(
             Asked(
-                *(one["q"], one["language"], Status(one["status"]), one["a"]),
+                *(one["q"], one["language"], ReplyStatus(one["status"]), one["a"]),
                 (one["before"][0], one["before"][1]) if "before" in one else None,
             )
             for one in row["questions"]

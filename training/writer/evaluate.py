@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from rag_app.answering.openvino_chat import OpenVinoChatModel
-from rag_app.answering.prompts import Status, understood
+from rag_app.answering.prompts import ReplyStatus, understood
 from training.writer.contexts import HERE, Asked, Context, read
 from training.writer.train import is_held
 
@@ -42,7 +42,7 @@ class Row:
     chance: float  # of an answer
 
     @property
-    def said(self) -> Status | None:
+    def said(self) -> ReplyStatus | None:
         """The status that was said."""
         found = understood(self.reply)
         return found[0] if found else None
@@ -89,11 +89,13 @@ def report(rows: Sequence[Row]) -> None:
     print("| kind | asked | answered | refused | AUROC | F1 | figures |")
     print("|---|---|---|---|---|---|---|")
     for kind, some in [*kinds.items(), ("all", list(rows))]:
-        there = [r for r in some if r.status != Status.ABSENT]
-        none = [r for r in some if r.status == Status.ABSENT]
-        answered = np.mean([r.said not in (None, Status.ABSENT) for r in there])
-        refused = np.mean([r.said == Status.ABSENT for r in none]) if none else float("nan")
-        curve = roc_auc_score([r.status != Status.ABSENT for r in some], [r.chance for r in some])
+        there = [r for r in some if r.status != ReplyStatus.ABSENT]
+        none = [r for r in some if r.status == ReplyStatus.ABSENT]
+        answered = np.mean([r.said not in (None, ReplyStatus.ABSENT) for r in there])
+        refused = np.mean([r.said == ReplyStatus.ABSENT for r in none]) if none else float("nan")
+        curve = roc_auc_score(
+            [r.status != ReplyStatus.ABSENT for r in some], [r.chance for r in some]
+        )
         words = np.mean([f1(r.text, r.target) for r in there])
         figures = np.mean([has_figures(r.text, r.target) for r in there])
         print(

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rag_app.answering.chat_generator import EMBEDDED
 from rag_app.answering.evidence import Excerpt, gather, relevance, title
-from rag_app.answering.prompts import TRANSLATE, Status
+from rag_app.answering.prompts import TRANSLATE, ReplyStatus
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.taught_generator import TASKED
 from rag_app.library import Library
@@ -51,11 +51,11 @@ _SIMPLE = "simple"  # asked as a question
 Part = tuple[str, str]  # title, text
 
 
-def standing(one: LibraryQuestion, text: str) -> Status | None:
+def standing(one: LibraryQuestion, text: str) -> ReplyStatus | None:
     """Whether a text answers a question; None: it holds a part of what it takes."""
     held = one.held(text)
-    if one.status is Status.ABSENT or not any(held):
-        return Status.ABSENT
+    if one.status is ReplyStatus.ABSENT or not any(held):
+        return ReplyStatus.ABSENT
     return one.status if all(held) else None
 
 
@@ -95,7 +95,7 @@ def _simple(folder: Path) -> list[LibraryQuestion]:
     return [
         LibraryQuestion(
             *(one.documents[0], one.kind, one.wish, one.language),
-            *(Status.ANSWERED, one.text, one.evidence),
+            *(ReplyStatus.ANSWERED, one.text, one.evidence),
         )
         for one in tasks()
         if one.kind == _SIMPLE and one.documents[0] in files
@@ -104,24 +104,24 @@ def _simple(folder: Path) -> list[LibraryQuestion]:
 
 def _lessons(
     one: LibraryQuestion, others: Sequence[LibraryQuestion], text: str, rng: random.Random
-) -> list[tuple[LibraryQuestion, Status]]:
+) -> list[tuple[LibraryQuestion, ReplyStatus]]:
     """What a context is asked: several times as much that it answers as that it does not."""
     first = standing(one, text)
     rest = [(who, standing(who, text)) for who in others if who is not one]
-    held = [(who, s) for who, s in rest if s is not None and s is not Status.ABSENT][:_MORE]
-    if first is not None and first is not Status.ABSENT:
+    held = [(who, s) for who, s in rest if s is not None and s is not ReplyStatus.ABSENT][:_MORE]
+    if first is not None and first is not ReplyStatus.ABSENT:
         held.insert(0, (one, first))
-    none = [(who, s) for who, s in rest if s is Status.ABSENT]
+    none = [(who, s) for who, s in rest if s is ReplyStatus.ABSENT]
     # Those of the same document are nearest; those without any answer anywhere come first.
     near = [pair for pair in none if pair[0].document == one.document]
-    near.sort(key=lambda pair: pair[0].status is not Status.ABSENT)
-    if first is Status.ABSENT:
+    near.sort(key=lambda pair: pair[0].status is not ReplyStatus.ABSENT)
+    if first is ReplyStatus.ABSENT:
         near.insert(0, (one, first))
     return [*held, *near[: int(len(held) / _HELD + rng.random())]]
 
 
-def _asked(one: LibraryQuestion, status: Status) -> Asked:
-    answer = "" if status is Status.ABSENT else one.answer
+def _asked(one: LibraryQuestion, status: ReplyStatus) -> Asked:
+    answer = "" if status is ReplyStatus.ABSENT else one.answer
     return Asked(one.question, one.language, status, answer, one.turn)
 
 

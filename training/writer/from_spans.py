@@ -22,7 +22,7 @@ from pathlib import Path
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from rag_app.answering.openvino_chat import OpenVinoChatModel
-from rag_app.answering.prompts import Message, Status
+from rag_app.answering.prompts import Message, ReplyStatus
 from rag_app.errors import ChatModelError
 from rag_app.text.sentences import one_line, sentences
 from training.data import Example, load
@@ -202,7 +202,7 @@ def made(data: Path, model: OpenVinoChatModel, seed: int) -> Iterator[Context]:
             wanted = [Wanted(one, one.answers[0].text, _sentence_of(one)) for one in asked]
             replies = list(pool.map(lambda one: _reply(model, one), wanted))
             rows = [
-                Asked(_typed(one.example.question, rng), "English", Status.ANSWERED, reply)
+                Asked(_typed(one.example.question, rng), "English", ReplyStatus.ANSWERED, reply)
                 for one, reply in zip(wanted, replies, strict=True)
                 if is_faithful(reply, one, whole)
             ]
@@ -212,7 +212,8 @@ def made(data: Path, model: OpenVinoChatModel, seed: int) -> Iterator[Context]:
             ]
             others = [*refused, *rng.sample(strange, min(1 if refused else 2, len(strange)))]
             rows += [
-                Asked(_typed(one.question, rng), "English", Status.ABSENT, "") for one in others
+                Asked(_typed(one.question, rng), "English", ReplyStatus.ABSENT, "")
+                for one in others
             ]
             rng.shuffle(rows)
             print(f"{len(wanted)} wanted, {len(rows)} kept", file=sys.stderr, flush=True)

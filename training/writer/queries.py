@@ -20,6 +20,7 @@ from rag_app.answering.prompts import query_messages, query_said_as
 from rag_app.errors import RagAppError
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.tables.describing import describe
@@ -76,7 +77,7 @@ def opened(sheets: Sheets) -> Iterator[TableDatabase]:
             reading = read_delimited(path, limits=Limits())
             store.add_document(Document(key, name, path.suffix, 1, Status.RECEIVED, "2026"))
             store.save_reading(key, reading, typed_tables(key, reading))
-        with TableDatabase(store.tables.of(None), store.tables, QueryLimits()) as database:
+        with TableDatabase(store.tables.of(WORKER), store.tables, QueryLimits()) as database:
             yield database
         store.close()
 
