@@ -175,7 +175,7 @@ class Desk:
         embedder = MiniLmEmbedder()
         self._known = threading.local()
         grounding = Grounding(
-            Reader(SpanModel(), 0.0), 0.0, context, self._watch, SentenceRanker().score
+            Reader(SpanModel(), 0.0), 0.0, context, None, self._watch, SentenceRanker().score
         )
         safety = QuoteGenerator(embedder, 0.0)
         self._generator = TaughtGenerator(writer, embedder, safety, grounding)

@@ -123,3 +123,28 @@ def test_what_suits_the_turn_before_is_shown_but_is_no_likelier_for_that():
     found = gather(["And a shop?"], places, count, 24, ranking, "And a shop? Kids?")
     assert "Children pay nothing." in shown(found) and "There is a shop." in shown(found)
     assert [text for _, text in closest(found)] == ["There is a shop."]
+
+
+def test_a_likely_sentence_comes_with_three_on_each_side():
+    text = " ".join(f"Sentence {n} tells of things." for n in range(40))
+
+    def ranking(question, passages):
+        return [[9.0 if "Sentence 20 " in one.text[a:b] else -9.0 for a, b in one.sentences]
+                for one in passages]  # fmt: skip
+
+    excerpts = gather(["Which?"], [passage(text)], count, 50, ranking)
+    assert shown(excerpts) == [f"Sentence {n} tells of things." for n in range(17, 24)]
+
+
+def test_where_there_is_room_more_is_shown_than_the_likeliest():
+    text = " ".join(f"Sentence {n} tells of many different things." for n in range(300))
+
+    def ranking(question, passages):
+        return [[9.0 if "Sentence 20 " in one.text[a:b] else -9.0 for a, b in one.sentences]
+                for one in passages]  # fmt: skip
+
+    hurried, roomy = (
+        count([" ".join(shown(gather(["Which?"], [passage(text)], count, budget, ranking)))])[0]
+        for budget in (450, 800)
+    )
+    assert 150 < hurried < 250 < 350 < roomy <= 800

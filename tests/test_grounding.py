@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.chat_generator import Grounding
@@ -152,3 +154,21 @@ def test_a_source_that_the_ranker_trusts_raises_the_chance():
         return written(model, SureReader(4.0), 0.0, ranking=ranking(odds))[1].confidence
 
     assert chance(5.0) > chance(-5.0)
+
+
+def test_a_machine_that_reads_slowly_is_shown_less():
+    text = " ".join(f"The ferry number {n} costs {n} euros." for n in range(200))
+    passage = replace(PASSAGE, chunk=replace(PASSAGE.chunk, text=text, end=len(text)))
+    asked = []
+    for speed in (None, 100.0, 300.0):
+        model = Scripted("Answer: The ferry costs 4 euros.", 0.97)
+        model.speed, model.count_tokens = speed, lambda texts: [len(t.split()) for t in texts]
+        writer = Writer("fake", lambda m=model: m, lambda e: e, window=4_000, most_tokens=100)
+        grounding = Grounding(context=800, hurried=200)
+        generator = TaughtGenerator(
+            writer, WordEmbedder(), QuoteGenerator(WordEmbedder(), 0.0), grounding
+        )
+        list(generator.generate(QUESTION, [passage], lambda: False))
+        asked.append(len(model.asked[0].split()))
+    unknown, slow, fast = asked
+    assert unknown == slow < 250 < 400 < fast

@@ -59,6 +59,11 @@ def tokens(writer):
     return tokens_of(writer.folder)
 
 
+def test_how_fast_the_machine_reads_is_known_once_it_is_loaded(writer):
+    assert writer.speed > 5.0
+    assert OpenVinoChatModel(folder=writer.folder, threads=1).speed is None
+
+
 def test_it_answers_from_a_passage_and_streams_what_it_says(writer):
     pieces = list(writer.stream(ASKED))
     said = "".join(str(piece.text) for piece in pieces)

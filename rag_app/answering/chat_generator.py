@@ -38,8 +38,10 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import NAMES, is_english, language
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
-SERVED, EMBEDDED = 3_000, 450
-"""Tokens of excerpts for a model on a server, and for one that computes on this machine."""
+SERVED, EMBEDDED, HURRIED = 3_000, 800, 450
+"""Tokens of excerpts for a model on a server, for one that computes on this machine, and for the
+same on a machine on which it reads slowly."""
+_SLOW = 185.0  # tokens a second under which a machine is slow; two cores with AMX read 270
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
 _A_SENTENCE = 4  # words from which a sentence is not said twice by right
@@ -58,6 +60,7 @@ class Grounding:
     reader: Reader | None = None
     caution: float = 0.0  # chance of being right under which the answer is "I don't know"
     context: int = SERVED  # tokens of excerpts
+    hurried: int | None = None  # the same, where the model reads slowly or nobody knows how fast
     watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
     ranking: Ranking | None = None  # which sentences hold an answer
 
@@ -292,7 +295,8 @@ class ChatGenerator:
                 f"The window of {self.name} is too small for the question and one passage. Choose "
                 "a model with a larger window, or lower RAG_APP_CHAT_TOKENS."
             )
-        most = min(left, given.context)
+        slow = (room.speed or 0.0) < _SLOW
+        most = min(left, (slow and given.hurried) or given.context)
         asked.show(self._excerpts(asked, count, most))
 
     def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:

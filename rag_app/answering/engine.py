@@ -128,6 +128,7 @@ class Engine:
         self._ready = threading.Event()
         self._failed = ""
         self._closing = False
+        self.speed: float | None = None  # tokens a second that it reads, once it is loaded
         atexit.register(self.close)
 
     @property
@@ -211,6 +212,7 @@ class Engine:
         while frame := read_frame(process.stdout):
             said = frame[0]
             if "ready" in said:
+                self.speed = said["speed"]
                 ready.set()
             elif "failed" in said:
                 self._failed = (

@@ -24,8 +24,12 @@ Ranking = Callable[[str, Sequence[Titled]], Sequence[Sequence[float]]]
 
 _WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
 
-_ENOUGH = 0.9  # of the probability lies among the chosen sentences
-_LEAST = 200  # tokens that are shown however sure the choice is
+_NEIGHBOURS = 3  # sentences on each side of a likely one that are shown with it
+# Of the probability lies among the chosen sentences, and tokens that are shown however sure the
+# choice is: where there is room for `_ROOM`, and where there is less.
+_ROOM = 600
+_ENOUGH, _ENOUGH_HURRIED = 0.97, 0.9
+_LEAST, _LEAST_HURRIED = 450, 200
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 LEFT_OUT = "…"
 _HEADINGS = 2  # innermost of a path of headings that are shown
@@ -180,15 +184,17 @@ def _share(weight: Mapping[str, float], words: Set[str], titles: Set[str]) -> fl
 
 
 def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budget: int) -> set[int]:
-    """The likeliest sentences with a neighbour on each side, until they are enough.
+    """The likeliest sentences with their neighbours, until they are enough.
 
     `titles`: of each passage, with its size."""
     total = log_sum([one.odds for one in found])
     chosen: set[int] = set()
     titled: set[str] = set()
     used, among = 0, 0.0
+    roomy = budget >= _ROOM
+    least, enough = (_LEAST, _ENOUGH) if roomy else (_LEAST_HURRIED, _ENOUGH_HURRIED)
     for at in sorted(range(len(found)), key=lambda index: -found[index].odds):
-        if among >= _ENOUGH and used >= _LEAST:
+        if among >= enough and used >= least:
             break
         if at in chosen:
             continue
@@ -209,7 +215,7 @@ def _around(found: Sequence[_Sentence], at: int) -> list[int]:
     """A sentence and its neighbours in the same passage; a row of a table stands for itself."""
     if CELLS in found[at].text:
         return [at]
-    near = range(max(0, at - 1), min(len(found), at + 2))
+    near = range(max(0, at - _NEIGHBOURS), min(len(found), at + _NEIGHBOURS + 1))
     return [index for index in near if found[index].passage == found[at].passage]
 
 

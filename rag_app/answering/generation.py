@@ -206,6 +206,7 @@ class TokenBudget:
 
     tokens: int
     count: Callable[[Sequence[str]], list[int]] | None = None  # the model's own, where it has one
+    speed: float | None = None  # tokens a second that the model reads, where that is known
 
 
 Messages = Callable[[TokenBudget], Sequence[Message]]
@@ -267,7 +268,8 @@ class Writer:
         try:
             model = self._open()
             window = getattr(model, "window", self._window)
-            room = TokenBudget(window - self._most_tokens, getattr(model, "count_tokens", None))
+            count, speed = (getattr(model, name, None) for name in ("count_tokens", "speed"))
+            room = TokenBudget(window - self._most_tokens, count, speed)
             stream = self._texts(stream_of(model, list(messages(room))))
         except Exception as error:
             raise self._explain(error) from error

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rag_app.answering.answer_language import AnyLanguage
-from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
+from rag_app.answering.chat_generator import EMBEDDED, HURRIED, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer
@@ -90,7 +90,7 @@ class GeneratorFactory:
         parts = (writer, self.embedder, self._safety())
         if choice.kind != WRITER:
             return ChatGenerator(*parts, Grounding(ranking=self.ranker.score))
-        grounding = Grounding(reader, self.caution, EMBEDDED, ranking=self.ranker.score)
+        grounding = Grounding(reader, self.caution, EMBEDDED, HURRIED, ranking=self.ranker.score)
         if is_taught(choice.model):
             return TaughtGenerator(*parts, grounding)
 

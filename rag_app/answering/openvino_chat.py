@@ -63,6 +63,11 @@ class OpenVinoChatModel(BaseChatModel):
         """Tokens that the model sees at once, question and answer included."""
         return min(self._tokens.window, _WINDOW)
 
+    @property
+    def speed(self) -> float | None:
+        """Tokens a second that it reads; None: it is not loaded."""
+        return self._engine.speed
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has for this model."""
         return self._tokens.count(texts)
