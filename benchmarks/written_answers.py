@@ -54,10 +54,10 @@ from training import metrics
 READ = 8  # passages of a question
 CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
-    "_BEFORE": ("score", "ranked", "says_yes"),
-    "_BEFORE_WRITER": ("says_yes", "ranked"),
-    "_AFTER": ("score", "says_yes", "backed"),
-    "_AFTER_WRITER": ("says_yes", "backed"),
+    "_BEFORE": ("score", "says_yes"),
+    "_BEFORE_WRITER": ("says_yes",),
+    "_AFTER": ("score", "says_yes", "backed", "ranked"),
+    "_AFTER_WRITER": ("says_yes", "backed", "ranked"),
 }
 
 
