@@ -17,12 +17,12 @@ from probing import Probe
 from rag_app.errors import DamagedFile, LimitReached
 from rag_app.library import Library
 from rag_app.reading import confinement, sandbox, system_calls
-from rag_app.reading.confinement import Confinement, Reach, apart_from, available, confine
+from rag_app.reading.confinement import Allowed, Confinement, apart_from, available, confine
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox
 from rag_app.reading.system_calls import (
     PROCESSORS,
-    Refusal,
+    RefusedCall,
     all_but_computing,
     all_but_local_sockets,
     filter_program,
@@ -255,7 +255,7 @@ def test_what_is_not_there_is_not_asked_for(monkeypatch):
     monkeypatch.setattr(confinement, "available", lambda: Confinement(network=False, files=False))
     for name in ("no_capabilities", "no_new_privileges", "_see_only", "give_up"):
         monkeypatch.setattr(confinement, name, never)
-    confine(Reach([], []), all_but_local_sockets())
+    confine(Allowed([], []), all_but_local_sockets())
 
 
 def test_every_state_has_a_sentence_of_its_own():
@@ -270,7 +270,7 @@ def test_every_state_has_a_sentence_of_its_own():
 @files
 def test_rather_no_reading_than_reading_with_open_doors(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(
-        sandbox, "Reach", lambda readable, writable: Reach(readable, [*writable, "/not/there"])
+        sandbox, "Allowed", lambda readable, writable: Allowed(readable, [*writable, "/not/there"])
     )
     box, path = Sandbox(Limits(seconds=60)), tmp_path / "a.pdf"
     path.write_bytes(pdf("Hello"))
@@ -327,7 +327,9 @@ def test_a_deleted_folder_or_an_unknown_home_hides_nothing_more(tmp_path, monkey
 # The filter, played on the machine that it is written for
 
 
-def verdict(kind: str, refusals: list[Refusal], call: str | int, *arguments: int, audit=0) -> int:
+def verdict(
+    kind: str, refusals: list[RefusedCall], call: str | int, *arguments: int, audit=0
+) -> int:
     """The error that a processor of a kind gives a call, 0 if it goes through."""
     processor = PROCESSORS[kind]
     number = processor.number(call) if isinstance(call, str) else call

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
-from rag_app.reading.formats import NAMES, detect
+from rag_app.reading.detection import NAMES, detect
 from rag_app.reading.images import for_recognition, read_image, render
 from rag_app.reading.limits import Limits
 from rag_app.reading.ocr import longest_side

@@ -22,7 +22,7 @@ from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
-from rag_app.server.keys import KeyFile
+from rag_app.server.key_holders import KeyFile
 from rag_app.settings import Settings, is_loopback, server_environment
 
 if TYPE_CHECKING:

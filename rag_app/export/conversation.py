@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rag_app.answering.chain import MARKER
-from rag_app.errors import RagAppError
+from rag_app.errors import UnknownConversation
 from rag_app.export.html import as_html, day
 from rag_app.export.json_contract import answer_json
 from rag_app.export.messages import remarks
@@ -32,12 +32,6 @@ _INDENT = re.compile(r"(?<=\n)[ \t]+")
 _LIST = re.compile(r"^(\d{0,9})([-+=.)])", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$])")
 _UNSAFE_NAME = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
-
-
-class UnknownConversation(RagAppError):
-    """There is no such conversation."""
-
-    code = "unknown_conversation"
 
 
 def conversation(library: Library, wanted: str) -> Conversation:

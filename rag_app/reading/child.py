@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_app.errors import RagAppError
-from rag_app.reading.confinement import Reach, confine
-from rag_app.reading.formats import PICTURES, reader
+from rag_app.reading.confinement import Allowed, confine
+from rag_app.reading.detection import PICTURES, reader
 from rag_app.reading.frames import (
     Header,
     pack,
@@ -42,7 +42,7 @@ def main(memory_mb: str, reach: str) -> None:
     logging.disable(logging.CRITICAL)
     _limit_memory(int(memory_mb))
     try:
-        _shut_in(Reach(**json.loads(reach)))
+        _shut_in(Allowed(**json.loads(reach)))
     except OSError:  # rather no reading than reading with open doors
         write_frame(out, {"error": "crash", "message": traceback.format_exc()})
         return
@@ -77,7 +77,7 @@ def _limit_memory(mebibytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def _shut_in(reach: Reach) -> None:
+def _shut_in(reach: Allowed) -> None:
     """Give up what reading a file does not take, as far as the system can see to that."""
     if sys.platform.startswith("linux"):
         no_core_dumps()

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from rag_app.reading.system_calls import (
-    Refusal,
+    RefusedCall,
     all_but_local_sockets,
     can_give_up,
     give_up,
@@ -61,7 +61,7 @@ def available() -> Confinement:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Allowed:
     """The files and folders, with all in them, that a process may still open."""
 
     readable: Sequence[str]  # those that are not there are left out
@@ -70,7 +70,7 @@ class Reach:
     sockets: Sequence[str] = ()  # folders in which it may listen, and remove what it finds
 
 
-def confine(reach: Reach, refusals: Sequence[Refusal]) -> None:
+def confine(reach: Allowed, refusals: Sequence[RefusedCall]) -> None:
     """Shut this thread in, and all that it starts, as far as the system can. There is no way back.
 
     Raises OSError where the system can and something is wrong with what is asked of it."""
@@ -86,7 +86,7 @@ def confine(reach: Reach, refusals: Sequence[Refusal]) -> None:
 
 def main(reach: str, program: str, *arguments: str) -> None:
     """Become another program, shut in: `conversion.py` runs this in a process of its own."""
-    confine(Reach(**json.loads(reach)), all_but_local_sockets())
+    confine(Allowed(**json.loads(reach)), all_but_local_sockets())
     os.execv(program, [program, *arguments])
 
 
@@ -163,7 +163,7 @@ def _landlock() -> int:
         return 0
 
 
-def _see_only(reach: Reach) -> None:
+def _see_only(reach: Allowed) -> None:
     version = _landlock()
     known = (1 << _RIGHTS[min(version, len(_RIGHTS) - 1)]) - 1
     ruleset = _RULESET.pack(

@@ -14,7 +14,7 @@ import olefile
 
 from rag_app.errors import DocumentError
 from rag_app.reading.archive import Archive, ArchiveEntry
-from rag_app.reading.formats import PICTURES
+from rag_app.reading.detection import PICTURES
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import relations
 from rag_app.reading.sections import PageBuilder

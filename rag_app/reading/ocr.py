@@ -21,7 +21,7 @@ from PIL import Image
 
 from rag_app.errors import ModelUnavailable
 from rag_app.reading import images, pdf_page
-from rag_app.reading.formats import PICTURES
+from rag_app.reading.detection import PICTURES
 from rag_app.types import Box, Recognised, Word
 
 # Recognised lines put in the order they are read in. Pure.

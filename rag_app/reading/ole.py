@@ -16,7 +16,7 @@ import olefile
 from msoffcrypto import exceptions
 
 from rag_app.errors import DamagedFile, PasswordNeeded, UnsupportedFormat, WrongPassword
-from rag_app.reading.formats import zip_kind
+from rag_app.reading.detection import zip_kind
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import OnPage
 from rag_app.types import Reading
@@ -188,7 +188,7 @@ def _read(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
 
 def _read_packed(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
     """The pages of a document that came out of a locked one."""
-    from rag_app.reading.formats import reader
+    from rag_app.reading.detection import reader
 
     suffix = zip_kind(path)
     if not suffix:

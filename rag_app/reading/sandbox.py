@@ -32,7 +32,7 @@ from rag_app.errors import (
 )
 from rag_app.models.process import python, search_path
 from rag_app.reading import conversion
-from rag_app.reading.confinement import Reach, seen_by_python
+from rag_app.reading.confinement import Allowed, seen_by_python
 from rag_app.reading.frames import (
     Frame,
     Header,
@@ -58,7 +58,7 @@ class Child:
         environment = child_environment(**temporary)
         libraries = environment.get("LD_LIBRARY_PATH", "")
         seen = seen_by_python(search_path(), libraries, workspace.folder)
-        reach = Reach([*seen, str(workspace.inbox)], [str(workspace.outbox)])
+        reach = Allowed([*seen, str(workspace.inbox)], [str(workspace.outbox)])
         given = (str(memory_mb), json.dumps(asdict(reach)))
         self._process = subprocess.Popen(
             python("rag_app.reading.child", *given, site=False),

@@ -172,7 +172,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedCall:
     """A call that is refused, always or by one of its arguments, and the error that it gives."""
 
     call: str
@@ -185,13 +185,13 @@ _AF_UNIX = 1
 _CLONE_THREAD = 0x10000
 
 
-def _always(*calls: str, error: int = errno.EPERM) -> tuple[Refusal, ...]:
-    return tuple(Refusal(call, error) for call in calls)
+def _always(*calls: str, error: int = errno.EPERM) -> tuple[RefusedCall, ...]:
+    return tuple(RefusedCall(call, error) for call in calls)
 
 
-def _unless(call: str, position: int, value: int, error: int = errno.EPERM) -> Refusal:
+def _unless(call: str, position: int, value: int, error: int = errno.EPERM) -> RefusedCall:
     """Refused unless an argument has this value."""
-    return Refusal(call, error, Argument(position, _WHOLE, value, refused_if_equal=False))
+    return RefusedCall(call, error, Argument(position, _WHOLE, value, refused_if_equal=False))
 
 
 # It works through a queue of its own, past every filter.
@@ -204,13 +204,13 @@ _MACHINERY = _always(
 )
 
 
-def all_but_local_sockets() -> tuple[Refusal, ...]:
+def all_but_local_sockets() -> tuple[RefusedCall, ...]:
     """For a program that works alone: no socket that leads out of this computer."""
     other = errno.EAFNOSUPPORT  # what a system answers that has no such network
     return (_unless("socket", 0, _AF_UNIX, other), *_IO_URING, *_MACHINERY)
 
 
-def all_but_computing(pid: int) -> tuple[Refusal, ...]:
+def all_but_computing(pid: int) -> tuple[RefusedCall, ...]:
     """For the process `pid`, which reads files: no sockets, programs or processes of its own, no
     signals to others, and nothing that changes files otherwise than by writing to an open one."""
     truncating = Argument(1, os.O_TRUNC | os.O_ACCMODE, os.O_TRUNC, refused_if_equal=True)
@@ -220,7 +220,7 @@ def all_but_computing(pid: int) -> tuple[Refusal, ...]:
         *_IO_URING,
         *_MACHINERY,
         *_always("execve", "execveat", "fork", "vfork"),
-        Refusal("clone", argument=threads_only),
+        RefusedCall("clone", argument=threads_only),
         *_always("clone3", error=errno.ENOSYS),  # threads are then made by clone
         *_always("kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"),
         _unless("tgkill", 0, pid),  # how it aborts itself
@@ -231,8 +231,8 @@ def all_but_computing(pid: int) -> tuple[Refusal, ...]:
         *_always("removexattr", "lremovexattr", "fremovexattr"),
         *_always("utime", "utimes", "futimesat", "utimensat", "truncate"),
         *_always("inotify_add_watch", "fanotify_mark"),
-        Refusal("open", argument=truncating),
-        Refusal("openat", argument=Argument(2, truncating.mask, truncating.value, True)),
+        RefusedCall("open", argument=truncating),
+        RefusedCall("openat", argument=Argument(2, truncating.mask, truncating.value, True)),
         *_always("openat2", error=errno.ENOSYS),
         *_always("ioctl", error=errno.ENOTTY),  # whatever it is asked of is no such device
     )
@@ -248,7 +248,7 @@ _INSTRUCTION = struct.Struct("=HBBI")  # what to do, steps forward if so and if 
 Instruction = tuple[int, int, int, int]
 
 
-def filter_program(processor: Processor, refusals: Sequence[Refusal]) -> list[Instruction]:
+def filter_program(processor: Processor, refusals: Sequence[RefusedCall]) -> list[Instruction]:
     """The instructions that refuse these calls and allow every other."""
     return [
         (_LOAD, 0, 0, _PROCESSOR_AT),
@@ -262,7 +262,7 @@ def filter_program(processor: Processor, refusals: Sequence[Refusal]) -> list[In
     ]
 
 
-def _steps(processor: Processor, refusal: Refusal) -> Iterator[Instruction]:
+def _steps(processor: Processor, refusal: RefusedCall) -> Iterator[Instruction]:
     number, looked_at = processor.number(refusal.call), refusal.argument
     if number is None:
         return
@@ -306,7 +306,7 @@ def can_give_up() -> bool:
     return False
 
 
-def give_up(refusals: Sequence[Refusal]) -> None:
+def give_up(refusals: Sequence[RefusedCall]) -> None:
     """From now on the kernel refuses these calls to this thread and to all that it starts.
 
     Needs `no_new_privileges` before. Raises OSError where that cannot be."""

@@ -30,8 +30,8 @@ from rag_app.storage.backup import (
     KEPT,
     MANIFEST,
     PREFERENCES,
+    BackupMember,
     Manifest,
-    Member,
     Told,
     check_database,
     content_of,
@@ -187,7 +187,7 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
 def _read(said: dict[str, Any]) -> Manifest:
     """Raises what reading something else than a backup's words raises, ValueError first of all."""
     members = {
-        str(name): Member(str(one["sha256"]), int(one["size"]))
+        str(name): BackupMember(str(one["sha256"]), int(one["size"]))
         for name, one in said["members"].items()
     }
     lost = {str(name): str(shown) for name, shown in said["lost"].items()}

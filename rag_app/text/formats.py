@@ -26,7 +26,8 @@ _SOURCES = (
 class Format:
     """What is known of a format. Where a file fits several, the first in the table is taken.
 
-    Texts that say in words what they are (HTML, mail …) are told apart in `reading/formats.py`."""
+    Texts that say in words what they are (HTML, mail …) are told apart in
+    `reading/detection.py`."""
 
     suffix: str
     reader: str  # "module:function" of the package `reading`, see FormatReader
