@@ -25,8 +25,7 @@ from rag_app.errors import RagAppError
 from rag_app.ingestion.service import Dependencies, DocumentService
 from rag_app.reading.confinement import available
 from rag_app.reading.limits import Limits
-from rag_app.reading.sandbox import Sandbox
-from rag_app.reading.workspace import swept
+from rag_app.reading.sandbox import Sandbox, swept
 from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.embedding_choice import EmbeddingChoice
 from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors

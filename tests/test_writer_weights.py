@@ -17,9 +17,9 @@ from filelock import FileLock
 from rag_app.errors import ModelUnavailable, SettingsError
 from rag_app.models import memory, sources, weights
 from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, model_of
-from rag_app.models.process import python
 from rag_app.models.sources import WeightSources
 from rag_app.models.weights import ensure, folder_of, is_ready
+from rag_app.supervision import python
 from tests.writer_sources import CONTENT, MODEL, ONLY_AT_THE_HUB, file_hub, registry, wheel
 
 NOWHERE = "http://127.0.0.1:9"  # the port that discards: nothing listens there

@@ -24,8 +24,7 @@ from rag_app.ingestion.web_fetch import FetchRequest, fetch
 from rag_app.ingestion.worker import Ingestion
 from rag_app.reading import LOCKABLE, detect
 from rag_app.reading.limits import Limits
-from rag_app.reading.sandbox import Sandbox
-from rag_app.reading.workspace import FOLDER
+from rag_app.reading.sandbox import FOLDER, Sandbox
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import HOME, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings

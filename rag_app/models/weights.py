@@ -23,7 +23,6 @@ from filelock import FileLock, Timeout
 from rag_app.errors import ModelUnavailable, RagAppError
 from rag_app.models.catalogue import ADAPTERS, CATALOGUE, OFF, SMALL, Model
 from rag_app.models.memory import fitting, lacks
-from rag_app.models.process import python
 from rag_app.models.sources import (
     Cancelled,
     Progress,
@@ -35,6 +34,7 @@ from rag_app.models.sources import (
     wait_a_moment,
 )
 from rag_app.settings import Settings, child_environment
+from rag_app.supervision import python
 
 _NOTE = "ready.json"
 # Of the file's size: parts and what is joined of them, then the file, a copy that the engine can

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_app.errors import RagAppError
-from rag_app.reading.confinement import Allowed, confine
-from rag_app.reading.detection import PICTURES, reader
+from rag_app.reading.confinement import Allowed, all_but_computing, confine, no_core_dumps
+from rag_app.reading.detection import reader
 from rag_app.reading.frames import (
     Header,
     pack,
@@ -29,7 +29,7 @@ from rag_app.reading.frames import (
     write_frame,
 )
 from rag_app.reading.limits import Limits
-from rag_app.reading.system_calls import all_but_computing, no_core_dumps
+from rag_app.text.formats import PICTURES
 
 _PROGRESS_EVERY = 0.1  # seconds
 _MIB = 1 << 20
@@ -113,10 +113,10 @@ def _answer(request: Header, out: BinaryIO) -> None:
     if task in ("load", "recognise"):
         _recognise(request, path, out)
         return
-    from rag_app.reading import images, pdf_page
+    from rag_app.reading import ocr, pdf_page
 
     if task == "render":
-        render = images.render if path.suffix in PICTURES else pdf_page.render
+        render = ocr.render if path.suffix in PICTURES else pdf_page.render
         picture = render(path, request["number"], request["scale"])
         size = [picture.width, picture.height]
         write_frame(out, {"done": True, "size": size}, picture.webp)

@@ -19,9 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rag_app.errors import DamagedFile, LimitReached
-from rag_app.models.process import python
 from rag_app.reading.confinement import Allowed, Confinement, apart_from, available
 from rag_app.settings import child_environment
+from rag_app.supervision import python
 
 SUFFIX = ".docx"  # of the copy
 _PROGRAMS = ("soffice", "libreoffice")

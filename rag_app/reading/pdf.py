@@ -18,19 +18,18 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
-from rag_app.reading.limits import Limits, over_ocr_pages
+from rag_app.reading.limits import DAMAGED, Limits, Unpacking, over_ocr_pages
 from rag_app.reading.pdf_page import (
     HYPHEN,
     TORN,
     characters,
+    grids,
     named,
     open_page,
     open_pdf,
     open_text,
     words,
 )
-from rag_app.reading.pdf_tables import grids
-from rag_app.reading.unpacking import DAMAGED, Unpacking
 from rag_app.types import Grid, Heading, Page, Reading
 
 # Tells hyphens that a line end put into a word from those that belong to it.

@@ -21,8 +21,8 @@ from python_calamine import (
 
 from rag_app.errors import DamagedFile, PasswordNeeded
 from rag_app.reading.archive import Archive
-from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
+from rag_app.reading.markup import finished
 from rag_app.reading.ole import LOCKED
 from rag_app.reading.plain_text import load, with_headings
 from rag_app.reading.sections import SECTION, OnPage, PageBuilder, placed, row_words
