@@ -26,7 +26,7 @@ from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.conversations import title_of
-from rag_app.storage.document_groups import DocumentGroups
+from rag_app.storage.documents import DocumentGroups
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.types import (

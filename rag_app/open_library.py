@@ -33,9 +33,9 @@ from rag_app.retrieval.reindexing import Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
-from rag_app.storage.full_text import WordSearch
 from rag_app.storage.originals import Originals, Reserve, own
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture

@@ -13,7 +13,7 @@ from rag_app.retrieval.chunking import chunk_pages
 from rag_app.retrieval.plain_search import PlainSearch
 from rag_app.scope import OWN
 from rag_app.storage import Store
-from rag_app.storage.full_text import WordSearch
+from rag_app.storage.words import WordSearch
 from rag_app.types import Document, Page, Reading, Status
 
 TEXTS = {

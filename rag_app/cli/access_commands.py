@@ -27,7 +27,7 @@ from rag_app.export.json_contract import (
 )
 from rag_app.scope import Role
 from rag_app.storage.database import Database
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import made_for_me
 
 _GROUP = "group:"  # before the name of a group, where a person may stand as well
 _WHO = "a subject, an e-mail address, or group:NAME"

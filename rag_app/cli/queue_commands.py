@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rag_app.cli.serve import opened
 from rag_app.errors import UnknownDocument
 from rag_app.export.json_contract import BadUse, document_json, print_json, watched_json
-from rag_app.storage.document_groups import cleaned
+from rag_app.storage.documents import cleaned
 from rag_app.types import Document, Status
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ def opened(arguments: argparse.Namespace) -> Iterator[Library]:
 
     What is written down inside the block, an export as well, nobody else can read."""
     from rag_app.library import Library
-    from rag_app.storage.permissions import made_for_me
+    from rag_app.storage.originals import made_for_me
 
     with made_for_me(), Library(settings_of(arguments)) as library:
         yield library

@@ -13,7 +13,7 @@ from rag_app.errors import DocumentError, ModelUnavailable
 from rag_app.reading.pdf_page import named
 from rag_app.reading.sandbox import Sandbox
 from rag_app.settings import Settings
-from rag_app.storage.scans import Conclusion, Scan, Scans
+from rag_app.storage.contents import Conclusion, Scan, Scans
 from rag_app.types import Document, Recognised
 
 _FIRST_STEP = 4  # pages that are worth being searchable before the others are recognised

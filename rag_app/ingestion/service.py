@@ -30,10 +30,9 @@ from rag_app.scope import HOME, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
 from rag_app.storage.originals import Originals, Reserve, display_name
-from rag_app.storage.provenance import Origin
+from rag_app.storage.provenance import Folders, Origin
 from rag_app.storage.queue import UNCLEANED
 from rag_app.storage.vectors import VectorIndex
-from rag_app.storage.watched import Folders
 from rag_app.supervision import surviving
 from rag_app.types import EMBEDDED, Added, AddedAgain, Document, SetAside, Status
 

@@ -26,7 +26,7 @@ from rag_app.retrieval.contextual_embedding import Placing
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER
 from rag_app.storage import Indexed, Store
-from rag_app.storage.tables import StoredTable
+from rag_app.storage.contents import StoredTable
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
 from rag_app.tables.building import typed_tables

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-_LONGEST = 256  # tokens; what comes after is not read
+_LONGEST_QUESTION = 256  # tokens; what comes after is not read
 
 
 class TextEncoder:
@@ -49,7 +49,7 @@ class TextEncoder:
             list(texts),
             padding=True,
             truncation=True,
-            max_length=min(_LONGEST, tokenizer.model_max_length),
+            max_length=min(_LONGEST_QUESTION, tokenizer.model_max_length),
             return_tensors="pt",
         ).to(network.device)
         mask: Tensor = read["attention_mask"]

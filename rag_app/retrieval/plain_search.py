@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rag_app.retrieval.retriever import query_words
 from rag_app.scope import Scope
-from rag_app.storage.full_text import WordHit, WordSearch
+from rag_app.storage.words import WordHit, WordSearch
 from rag_app.text.highlighting import merge_spans
 from rag_app.text.scripts import RUN, SIGNS, UNSPACED
 from rag_app.text.sentences import sentences

@@ -29,8 +29,7 @@ from rag_app.settings import app_version
 from rag_app.storage.conversations import Conversations
 from rag_app.storage.database import FULL, VERSIONS
 from rag_app.storage.documents import Store
-from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for, made_for_me
 from rag_app.storage.queue import UNCLEANED
 from rag_app.text.formats import all_that
 from rag_app.types import SetAside

@@ -40,8 +40,7 @@ from rag_app.storage.backup import (
     untold,
     workshop,
 )
-from rag_app.storage.originals import own
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import made_for_me, own
 from rag_app.text.page_names import size
 
 _LARGEST_MANIFEST = 256 << 20  # bytes: of a million documents
