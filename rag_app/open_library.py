@@ -28,8 +28,7 @@ from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox, swept
 from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.embedding_choice import EmbeddingChoice
-from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors
-from rag_app.retrieval.reindexing import Reindexing
+from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store

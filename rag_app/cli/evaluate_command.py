@@ -39,8 +39,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     from rag_app.evaluation.metrics import read_asked
-    from rag_app.evaluation.report import html
-    from rag_app.evaluation.runner import DEFAULT, RETRIEVERS, evaluate
+    from rag_app.evaluation.runner import DEFAULT, RETRIEVERS, evaluate, html
 
     retrievers = arguments.retrievers or DEFAULT
     for name in retrievers:

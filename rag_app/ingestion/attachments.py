@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_app.errors import DocumentError, UnsupportedFormat
-from rag_app.ingestion.turns import place
+from rag_app.ingestion.job_queue import place
 from rag_app.reading import detect
 from rag_app.reading.limits import TOO_LARGE, TOO_MANY, Limits, left_inside
 from rag_app.reading.sandbox import Cancelled
