@@ -404,9 +404,11 @@ class DocumentService:
         self._sweep_away()
         self._originals.sweep()
         # A disk that takes no folder, say: they lie where they lay, and the library opens.
-        with surviving(log, "what the library does not know could not be set aside"):
+        try:
             if self._originals.sort_out({d.id for d in self._store.documents(WORKER)}):
                 self._store.queue.mark(UNCLEANED, 1)  # their vectors are nobody's
+        except OSError:
+            log.exception("what the library does not know could not be set aside")
         self._carry_out_replacements()
 
     def _check_vectors(self) -> None:

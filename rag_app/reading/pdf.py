@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import signal
+import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import Any, TypeVar
 import pypdf
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
+from pypdf.errors import DependencyError, PyPdfError
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
 from rag_app.reading.limits import DAMAGED, Limits, Unpacking, over_ocr_pages
@@ -92,6 +95,25 @@ _NO_TITLE = re.compile(
 )
 
 
+# What pypdf raises on broken files: errors of its own, and those of Python where it took what stands
+# in a file for what should stand there.
+_UNANSWERED = (
+    PyPdfError,
+    DependencyError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+
+
 class _TooSlow(BaseException):
     """Not an Exception, so that no handler inside pypdf swallows it."""
 
@@ -156,7 +178,7 @@ def _ask(question: Callable[[], T | None], otherwise: T, seconds: float = _SECON
     try:
         with _at_most(seconds):
             answer = question()
-    except (Exception, _TooSlow):  # pypdf raises anything on broken files
+    except (*_UNANSWERED, _TooSlow):
         log.debug("pypdf could not say", exc_info=True)
         return otherwise
     return otherwise if answer is None else answer

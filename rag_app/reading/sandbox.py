@@ -491,15 +491,16 @@ class Sandbox:
     @contextmanager
     def _heard_out(self) -> Iterator[None]:
         """A child whose answer is not heard out in the block is ended."""
+        heard = False
         try:
             yield
+            heard = True
         except _ChildRefused as refusal:
-            if isinstance(refusal.error, OutOfMemory):  # it does not get back what it took
-                self._end()
+            heard = not isinstance(refusal.error, OutOfMemory)  # it does not get back what it took
             raise refusal.error from None
-        except BaseException:
-            self._end()
-            raise
+        finally:
+            if not heard:
+                self._end()
 
     def _ask(
         self, request: Header, seconds: float, cancelled: threading.Event | None

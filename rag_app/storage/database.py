@@ -144,10 +144,9 @@ class Database:
                 self.commits += 1  # whoever reads from here on may see it already
                 db.execute("COMMIT")
                 self.commits += 1
-            except BaseException:
-                if db.in_transaction:  # a full disk makes SQLite roll back by itself
+            finally:
+                if db.in_transaction:  # it failed; a full disk makes SQLite roll back by itself
                     db.execute("ROLLBACK")
-                raise
 
 
 def _cut_log(db: sqlite3.Connection) -> bool:

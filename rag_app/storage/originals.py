@@ -113,7 +113,7 @@ class Originals:
         """Write the bytes down. Raises DocumentError or DiskFull; then nothing is left behind."""
         handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
         path = Path(temporary)
-        digest, size = begun_for(collection), 0
+        digest, size, kept = begun_for(collection), 0, False
         try:
             with os.fdopen(handle, "wb") as file:
                 for block in _blocks(name, data):
@@ -127,17 +127,17 @@ class Originals:
                 raise EmptyFile(
                     f"“{name}” is empty (0 bytes). Check that it was saved or copied completely."
                 )
+            kept = True
         except OSError as error:
-            path.unlink(missing_ok=True)
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise DiskFull.now() from error
             raise LimitReached(
                 f"“{name}” could not be kept: {error.strerror or error}. "
                 "Make room on the disk and add it again."
             ) from error
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+        finally:
+            if not kept:
+                path.unlink(missing_ok=True)
         return Incoming(path, digest.hexdigest(), size)
 
     def adopt(self, name: str, path: Path, collection: str) -> Incoming:
