@@ -95,8 +95,8 @@ _NO_TITLE = re.compile(
 )
 
 
-# What pypdf raises on broken files: errors of its own, and those of Python where it took what stands
-# in a file for what should stand there.
+# What pypdf raises on broken files: errors of its own, and those of Python where it took what
+# stands in a file for what should stand there.
 _UNANSWERED = (
     PyPdfError,
     DependencyError,
