@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.page_scorer_data import Shelf
 from rag_app.ingestion.worker import index
-from rag_app.retrieval.contextual_embedding import Placing
+from rag_app.retrieval.chunking import Placing
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import (
     FIGURES,

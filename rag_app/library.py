@@ -20,13 +20,12 @@ from rag_app.errors import DocumentError, NotAllowed, UnknownDocument
 from rag_app.ingestion.service import WebDocuments
 from rag_app.open_library import OpenLibrary, PageViews
 from rag_app.retrieval.embedding import Embedder
-from rag_app.retrieval.plain_search import PlainSearch
-from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.retrieval.retriever import HybridRetriever, PlainSearch
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.conversations import title_of
-from rag_app.storage.document_groups import DocumentGroups
+from rag_app.storage.documents import DocumentGroups
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.types import (

@@ -25,18 +25,16 @@ from rag_app.errors import RagAppError
 from rag_app.ingestion.service import Dependencies, DocumentService
 from rag_app.reading.confinement import available
 from rag_app.reading.limits import Limits
-from rag_app.reading.sandbox import Sandbox
-from rag_app.reading.workspace import swept
+from rag_app.reading.sandbox import Sandbox, swept
 from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.embedding_choice import EmbeddingChoice
-from rag_app.retrieval.live_index import LiveEmbedder, LiveVectors
-from rag_app.retrieval.reindexing import Reindexing
+from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
-from rag_app.storage.full_text import WordSearch
 from rag_app.storage.originals import Originals, Reserve, own
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from rag_app.models.adapter import adapt
+from rag_app.models.convert import adapt
 
 pytest.importorskip("openvino")
 

@@ -345,17 +345,17 @@ def until(true, seconds: float = 10.0) -> None:
 
 def test_a_large_upload_is_never_held_in_memory(tmp_path):
     """Twenty times the block that is held, while the most of it that is seen is one block."""
-    from rag_app.server import uploads
+    from rag_app.server import upload_forms
 
     held = []
-    real = uploads._Form.let_go
+    real = upload_forms._Form.let_go
 
     def let_go(form):
         held.append(len(form.held))
         return real(form)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uploads._Form, "let_go", let_go)
+        patch.setattr(upload_forms._Form, "let_go", let_go)
         with (
             open_library(tmp_path / "data") as library,
             api_server(library) as running,

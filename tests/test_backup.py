@@ -224,7 +224,7 @@ def test_files_that_are_set_aside_are_in_it_and_offered_again(folder, tmp_path):
 
 
 def test_what_was_removed_just_before_is_not_in_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("rag_app.ingestion.purge._SETTLE", 600.0)  # nothing is cleaned up
+    monkeypatch.setattr("rag_app.ingestion.service._SETTLE", 600.0)  # nothing is cleaned up
     with open_library(tmp_path / "data") as library:
         ids = [library.add(f"{n}.txt", f"beacon{n}x ".encode() * 999).document.id for n in "12"]
         done(library)

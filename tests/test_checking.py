@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from rag_app.answering.ask_options import AskOptions
-from rag_app.evaluation.made_questions import Made, answerable, unanswerable
-from rag_app.evaluation.self_check import check, last
+from rag_app.evaluation.self_check import Made, answerable, check, last, unanswerable
 from rag_app.library import Library
 from rag_app.settings import Settings
 from tests.fakes import WordEmbedder

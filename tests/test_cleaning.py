@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from rag_app.ingestion import purge
-from rag_app.ingestion.purge import Cleaner
+from rag_app.ingestion import service
+from rag_app.ingestion.service import Cleaner
 from rag_app.storage import Store
 from rag_app.types import Document, Status
 from tests.fakes import ListVectors
@@ -31,7 +31,7 @@ class SlowVectors(ListVectors):
 
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(purge, "_SETTLE", 0.0)
+    monkeypatch.setattr(service, "_SETTLE", 0.0)
     store, vectors = Store(tmp_path / "library.sqlite3"), SlowVectors()
     cleaner = Cleaner(store, vectors)
     cleaner.start()

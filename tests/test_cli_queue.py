@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rag_app.cli import document_commands as cli_queue
 from rag_app.cli import entry
-from rag_app.cli import queue_commands as cli_queue
 from rag_app.cli.document_commands import _GAVE_WAY, _as_they_are_done, _became
 from rag_app.ingestion import watching
 from rag_app.library import Library

@@ -16,17 +16,21 @@ from probing import Probe
 
 from rag_app.errors import DamagedFile, LimitReached
 from rag_app.library import Library
-from rag_app.reading import confinement, sandbox, system_calls
-from rag_app.reading.confinement import Confinement, Reach, apart_from, available, confine
-from rag_app.reading.limits import Limits
-from rag_app.reading.sandbox import Sandbox
-from rag_app.reading.system_calls import (
+from rag_app.reading import confinement, sandbox
+from rag_app.reading.confinement import (
     PROCESSORS,
-    Refusal,
+    Allowed,
+    Confinement,
+    RefusedCall,
     all_but_computing,
     all_but_local_sockets,
+    apart_from,
+    available,
+    confine,
     filter_program,
 )
+from rag_app.reading.limits import Limits
+from rag_app.reading.sandbox import Sandbox
 from rag_app.settings import Settings
 
 network = pytest.mark.skipif(
@@ -73,7 +77,7 @@ def test_it_has_no_sockets(probe, family):
 @network
 def test_nor_a_pair_of_them_nor_a_queue_of_calls_that_makes_some(probe):
     assert probe("import socket; socket.socketpair()") == "EPERM"
-    entries = "from rag_app.reading.system_calls import system_call; system_call(425, 8, None)"
+    entries = "from rag_app.reading.confinement import system_call; system_call(425, 8, None)"
     assert probe(entries) == "ENOSYS"
 
 
@@ -177,7 +181,7 @@ def test_it_still_has_threads(probe):
 @linux
 def test_it_leaves_no_core_and_ends_itself_as_before(probe):
     assert probe("import resource; said = resource.getrlimit(resource.RLIMIT_CORE)") == "(0, 0)"
-    dumpable = "from rag_app.reading.system_calls import _libc; said = _libc().prctl(3)"
+    dumpable = "from rag_app.reading.confinement import _libc; said = _libc().prctl(3)"
     assert probe(dumpable) == "0"
     with pytest.raises(LimitReached, match="RAG_APP_READ_MEMORY_MB"):
         probe("import os; os.abort()")
@@ -226,18 +230,18 @@ def test_without_them_files_are_read_all_the_same(free, monkeypatch):
 
 def test_elsewhere_nothing_is_promised(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert system_calls.this_processor() is None
-    assert not system_calls.can_give_up.__wrapped__()
+    assert confinement.this_processor() is None
+    assert not confinement.can_give_up.__wrapped__()
     assert confinement._landlock.__wrapped__() == 0
     with pytest.raises(OSError):
-        system_calls.give_up(all_but_local_sockets())
+        confinement.give_up(all_but_local_sockets())
 
 
 @linux
 def test_on_another_processor_the_calls_are_not_known(monkeypatch):
     system = os.uname()
     monkeypatch.setattr(os, "uname", lambda: type(system)([*system[:4], "riscv64"]))
-    assert not system_calls.can_give_up.__wrapped__()
+    assert not confinement.can_give_up.__wrapped__()
 
 
 def test_an_old_kernel_knows_nothing_of_landlock(monkeypatch):
@@ -255,7 +259,7 @@ def test_what_is_not_there_is_not_asked_for(monkeypatch):
     monkeypatch.setattr(confinement, "available", lambda: Confinement(network=False, files=False))
     for name in ("no_capabilities", "no_new_privileges", "_see_only", "give_up"):
         monkeypatch.setattr(confinement, name, never)
-    confine(Reach([], []), all_but_local_sockets())
+    confine(Allowed([], []), all_but_local_sockets())
 
 
 def test_every_state_has_a_sentence_of_its_own():
@@ -270,7 +274,7 @@ def test_every_state_has_a_sentence_of_its_own():
 @files
 def test_rather_no_reading_than_reading_with_open_doors(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(
-        sandbox, "Reach", lambda readable, writable: Reach(readable, [*writable, "/not/there"])
+        sandbox, "Allowed", lambda readable, writable: Allowed(readable, [*writable, "/not/there"])
     )
     box, path = Sandbox(Limits(seconds=60)), tmp_path / "a.pdf"
     path.write_bytes(pdf("Hello"))
@@ -327,7 +331,9 @@ def test_a_deleted_folder_or_an_unknown_home_hides_nothing_more(tmp_path, monkey
 # The filter, played on the machine that it is written for
 
 
-def verdict(kind: str, refusals: list[Refusal], call: str | int, *arguments: int, audit=0) -> int:
+def verdict(
+    kind: str, refusals: list[RefusedCall], call: str | int, *arguments: int, audit=0
+) -> int:
     """The error that a processor of a kind gives a call, 0 if it goes through."""
     processor = PROCESSORS[kind]
     number = processor.number(call) if isinstance(call, str) else call
@@ -337,14 +343,14 @@ def verdict(kind: str, refusals: list[Refusal], call: str | int, *arguments: int
     while True:
         what, if_so, if_not, value = program[at]
         at += 1
-        if what == system_calls._LOAD:
+        if what == confinement._LOAD:
             register = known.get(value, 0)
-        elif what == system_calls._AND:
+        elif what == confinement._AND:
             register &= value
-        elif what == system_calls._RETURN:
-            return 0 if value == system_calls._ALLOW else value & 0xFFFF
+        elif what == confinement._RETURN:
+            return 0 if value == confinement._ALLOW else value & 0xFFFF
         else:
-            equal, least = system_calls._IF_EQUAL, system_calls._IF_AT_LEAST
+            equal, least = confinement._IF_EQUAL, confinement._IF_AT_LEAST
             assert what in (equal, least)
             so = register == value if what == equal else register >= value
             at += if_so if so else if_not
@@ -393,9 +399,9 @@ def test_the_numbers_are_those_of_the_systems_own_headers():
     known = dict(
         line.split()[1:3] for line in path.read_text().splitlines() if "define __NR" in line
     )
-    processor = system_calls.this_processor()
+    processor = confinement.this_processor()
     assert processor
-    for call in system_calls._NUMBERS:
+    for call in confinement._NUMBERS:
         listed = known.get(f"__NR_{call}", known.get(f"__NR3264_{call}"))
         assert listed is None or int(listed) == processor.number(call), call
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.dual_encoder import TextEncoder, TunedQuestions
 from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.sentence_models import TextEncoder, TunedQuestions
 from tests import toy_models as toys
 from tests.fakes import WordEmbedder
 

@@ -16,7 +16,7 @@ from PIL import Image
 from rag_app.errors import NoText
 from rag_app.library import Library
 from rag_app.reading import detect
-from rag_app.reading.formats import reader
+from rag_app.reading.detection import reader
 from rag_app.reading.limits import Limits
 from rag_app.settings import Settings
 from rag_app.types import Finished

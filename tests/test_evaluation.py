@@ -12,8 +12,7 @@ from rag_app.answering.generation import pieces
 from rag_app.cli.entry import main
 from rag_app.evaluation import metrics
 from rag_app.evaluation.metrics import EvaluationQuestion, read_asked
-from rag_app.evaluation.report import html
-from rag_app.evaluation.runner import RETRIEVERS, TfIdf, evaluate, judge
+from rag_app.evaluation.runner import RETRIEVERS, TfIdf, evaluate, html, judge
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.text.jsonl import UnfitFile

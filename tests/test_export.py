@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.cli import entry
+from rag_app.errors import UnknownConversation
 from rag_app.export.conversation import (
     FORMATS,
-    UnknownConversation,
     as_json,
     as_markdown,
     as_text,

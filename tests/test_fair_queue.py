@@ -19,7 +19,7 @@ from scans import saved
 from rag_app.errors import LibraryDamaged
 from rag_app.library import Library
 from rag_app.reading.sandbox import Sandbox
-from rag_app.retrieval.contextual_embedding import Placing
+from rag_app.retrieval.chunking import Placing
 from rag_app.settings import Settings
 from rag_app.storage import Indexed
 from rag_app.storage.database import VERSIONS

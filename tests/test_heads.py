@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.retrieval.contextual_embedding import Placing, leaning, page_heads
+from rag_app.retrieval.chunking import Placing, leaning, page_heads
 from rag_app.storage import Indexed
 from rag_app.types import Chunk, Page
 from tests.fakes import WordEmbedder

@@ -13,8 +13,8 @@ import pytest
 from rag_app.access.access import Access
 from rag_app.access.identity import Identity
 from rag_app.answering.span_model import PassageSpans
+from rag_app.cli import document_commands as cli_queue
 from rag_app.cli import entry
-from rag_app.cli import queue_commands as cli_queue
 from rag_app.export.json_contract import answer_json, span_json
 from rag_app.ingestion import watching
 from rag_app.settings import Settings

@@ -69,6 +69,24 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")
+# Where whatever is raised is caught, how often, and why nothing narrower will do. Fewer is better.
+BLANKET: dict[str, tuple[int, str]] = {
+    "supervision.py": (1, "a thread of ours goes on after a fault in one piece of its work"),
+    "reading/child.py": (1, "the edge of the reading process: the parent decides"),
+    "answering/engine_child.py": (2, "the edge of the writer's process: the parent decides"),
+    "answering/chat_models.py": (1, "a provider of LangChain raises what its parts raise"),
+    "answering/generation.py": (2, "the same, while it is written"),
+    "answering/transformers_chat.py": (1, "raised again where the stream is read"),
+    "answering/rag_generator.py": (1, "another generator answers"),
+    "answering/overview.py": (1, "a thread of ours goes on after a fault in one document"),
+    "tables/querying.py": (1, "closes the database, and raises it again"),
+    "server/desk.py": (1, "raised again where the call is awaited"),
+    "server/streams.py": (2, "raised again without the group around it, or sent as an error"),
+    "ui/jobs.py": (1, "the boundary of the page"),
+    "ui/chat.py": (1, "what was typed is dropped, and it is raised again"),
+}
+MOST_STEMS = 3  # names that two modules have
+LONGEST = 600  # lines of a module
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 
 
@@ -202,6 +220,62 @@ def test_the_package_does_not_know_what_surrounds_it():
         for imported in imports_of(module)
         if imported.package in OUTSIDE
     )
+
+
+def _more_than_one(named: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
+    """The names that stand in more than one place, with the places."""
+    places: dict[str, list[str]] = {}
+    for name, where in named:
+        places.setdefault(name, []).append(where)
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_a_class_name_means_one_thing():
+    named = (
+        (node.name, module.where)
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    _breaches(f"{name}: {', '.join(found)}" for name, found in _more_than_one(named).items())
+
+
+def test_a_module_is_found_by_its_name():
+    named = ((each.path.stem, each.where) for each in modules() if "__" not in each.path.stem)
+    twice = _more_than_one(named)
+    assert len(twice) <= MOST_STEMS, twice
+
+
+def test_no_module_is_too_long_to_read():
+    _breaches(
+        f"{module.where}: more than {LONGEST} lines"
+        for module in modules()
+        if len(module.path.read_text("utf-8").splitlines()) > LONGEST
+    )
+
+
+def _catches_anything(node: ast.AST) -> bool:
+    """Whether it is a bare `except:`, or one of Exception; so, too, in `suppress`."""
+    if isinstance(node, ast.ExceptHandler):
+        caught = [node.type] if node.type else [ast.Name("Exception")]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+        caught = list(node.args)
+    else:
+        return False
+    anything = {"Exception", "BaseException"}
+    return any(ast.unparse(name) in anything for one in caught for name in ast.walk(one))
+
+
+def test_what_is_caught_is_named():
+    def found() -> Iterator[str]:
+        for module in modules():
+            short = module.where.removeprefix("rag_app/")
+            most, _ = BLANKET.get(short, (0, ""))
+            lines = [node.lineno for node in ast.walk(module.tree) if _catches_anything(node)]
+            if len(lines) > most:
+                yield f"{module.where}: catches anything in lines {lines}, {most} have a reason"
+
+    _breaches(found())
 
 
 def test_only_the_command_line_prints():

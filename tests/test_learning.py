@@ -29,7 +29,7 @@ from rag_app.research.end_to_end import (
 )
 from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
 from rag_app.research.rag_network import RagGenerator, plain_join
-from rag_app.retrieval.dual_encoder import TextEncoder
+from rag_app.retrieval.sentence_models import TextEncoder
 from rag_app.text.jsonl import UnfitFile
 from tests import toy_models as toys
 

@@ -11,10 +11,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
-from rag_app.reading.formats import NAMES, detect
-from rag_app.reading.images import for_recognition, read_image, render
+from rag_app.reading.detection import NAMES, detect
 from rag_app.reading.limits import Limits
-from rag_app.reading.ocr import longest_side
+from rag_app.reading.ocr import for_recognition, longest_side, read_image, render
 
 WANTED = Limits(ocr_pages=10)
 

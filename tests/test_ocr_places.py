@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.reading.ocr import Line, arrange, longest_side
-from rag_app.storage.scans import boxes_of
+from rag_app.storage.contents import boxes_of
 from rag_app.types import Box, Word
 
 HEIGHT = 20.0

@@ -18,10 +18,9 @@ from rag_app.ingestion.attachments import Parts
 from rag_app.library import Library
 from rag_app.reading import detect
 from rag_app.reading.archive import read_zip
-from rag_app.reading.limits import Limits
+from rag_app.reading.limits import Limits, inner_name
 from rag_app.reading.mail import read_eml, read_mbox
 from rag_app.reading.ole import read_ole
-from rag_app.reading.unpacking import inner_name
 from rag_app.settings import Settings
 from rag_app.types import Status
 from tests.fakes import WordEmbedder

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_app.cli import entry
-from rag_app.storage.originals import own
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import made_for_me, own
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these permissions are POSIX")
 OTHERS = stat.S_IRWXG | stat.S_IRWXO

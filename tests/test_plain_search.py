@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rag_app.ingestion.worker import index
 from rag_app.retrieval.chunking import chunk_pages
-from rag_app.retrieval.plain_search import PlainSearch
+from rag_app.retrieval.retriever import PlainSearch
 from rag_app.scope import OWN
 from rag_app.storage import Store
-from rag_app.storage.full_text import WordSearch
+from rag_app.storage.words import WordSearch
 from rag_app.types import Document, Page, Reading, Status
 
 TEXTS = {
@@ -110,7 +110,7 @@ def test_a_hit_is_a_slice_of_its_page(search):
 def test_a_hit_in_a_text_without_sentences_is_cut_between_words():
     text = "word " * 300 + "needle " + "word " * 300
     (chunk, *_) = chunk_pages("d", [Page(1, text)], max_tokens=2000)
-    from rag_app.retrieval.plain_search import _place
+    from rag_app.retrieval.retriever import _place
 
     hit = _place(chunk, frozenset(["needle"]))
     assert hit.text.strip() == " ".join(hit.text.split())

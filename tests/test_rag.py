@@ -18,7 +18,7 @@ from rag_app.research.rag import (
     token_log_probs,
     token_shares,
 )
-from rag_app.research.rag_network import Documents, Network, left_padded
+from rag_app.research.rag_network import EncodedDocuments, Network, left_padded
 from tests import toy_models as toys
 
 VOCABULARY, DOCUMENTS, LENGTH = 23, 4, 9
@@ -57,7 +57,7 @@ def theirs(kind: str, model: object, given: RagInputs, labels: torch.Tensor, **m
 
 def ours(model: object, given: RagInputs, targets: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
-        return Documents(Network.of(model), given).log_probs(targets)
+        return EncodedDocuments(Network.of(model), given).log_probs(targets)
 
 
 SEQ2SEQ = [toys.bart(VOCABULARY), toys.t5(VOCABULARY)]

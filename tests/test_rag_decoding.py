@@ -23,7 +23,7 @@ from rag_app.research.rag_decoding import (
     search,
     sequence_answers,
 )
-from rag_app.research.rag_network import Documents, Network
+from rag_app.research.rag_network import EncodedDocuments, Network
 from tests import toy_models as toys
 
 WORDS, LONGEST = 5, 3  # the vocabulary, the end among it; tokens of an answer
@@ -62,7 +62,7 @@ def scored(name: str, texts: list[tuple[int, ...]]) -> torch.Tensor:
     longest = max(map(len, texts))
     padded = [text + (IGNORED,) * (longest - len(text)) for text in texts]
     with torch.no_grad():
-        return Documents(Network.of(MODELS[name]), inputs()).log_probs(torch.tensor(padded))
+        return EncodedDocuments(Network.of(MODELS[name]), inputs()).log_probs(torch.tensor(padded))
 
 
 @every_model
@@ -172,7 +172,7 @@ def test_thorough_decoding_is_that_of_transformers_where_no_document_is_padded(s
 def test_what_is_kept_between_two_tokens_changes_nothing(make, width):
     model, given = make(31, seed=8), inputs(2, documents=4, words=31)
     with torch.no_grad():
-        documents = Documents(Network.of(model), given)
+        documents = EncodedDocuments(Network.of(model), given)
         for priors in (documents.priors, torch.zeros(1)):
             found, _ = search(documents, priors, BeamLimits(8, width, lambda: False))
             for group, texts in enumerate(found):
@@ -207,14 +207,14 @@ def test_texts_that_end_at_different_times_leave_the_others_alone():
     limits = BeamLimits(7, 2, lambda: False)
     with torch.no_grad():
         network = Network.of(model)
-        together, _ = search(Documents(network, given), torch.zeros(1), limits)
+        together, _ = search(EncodedDocuments(network, given), torch.zeros(1), limits)
         for document, texts in enumerate(together):
             one = RagInputs.from_scores(
                 given.input_ids[document : document + 1],
                 given.attention_mask[document : document + 1],
                 torch.zeros(1),
             )
-            (alone,), _ = search(Documents(network, one), torch.zeros(1), limits)
+            (alone,), _ = search(EncodedDocuments(network, one), torch.zeros(1), limits)
             assert [text.tokens for text in alone] == [text.tokens for text in texts]
 
 

@@ -15,7 +15,7 @@ from old_offices import compound, slides, word
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, UnsupportedFormat
 from rag_app.reading import detect
 from rag_app.reading.archive import Archive, count_members
-from rag_app.reading.formats import reader
+from rag_app.reading.detection import reader
 from rag_app.reading.limits import MAX_MEMBERS, Limits
 from rag_app.reading.sandbox import Sandbox
 from rag_app.text.formats import FORMATS

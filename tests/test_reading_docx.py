@@ -4,8 +4,8 @@ import pytest
 from offices import docx, packed, paragraph, table
 
 from rag_app.errors import LimitReached, NoText
-from rag_app.reading.docx import read_docx
 from rag_app.reading.limits import Limits
+from rag_app.reading.ooxml import read_docx
 
 
 @pytest.fixture

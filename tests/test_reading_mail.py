@@ -7,8 +7,7 @@ from old_offices import compound
 
 from rag_app.errors import NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.mail import read_eml, read_mbox
-from rag_app.reading.msg import unpacked
+from rag_app.reading.mail import read_eml, read_mbox, unpacked
 from rag_app.reading.ole import read_ole
 
 LETTER = """From: =?utf-8?q?J=C3=BCrgen?= <j@example.org>

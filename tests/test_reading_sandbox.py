@@ -15,8 +15,7 @@ from rag_app.reading import sandbox as sandbox_module
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
 from rag_app.reading.pdf_page import boxes, render
-from rag_app.reading.sandbox import Cancelled, Sandbox
-from rag_app.reading.workspace import Workspace
+from rag_app.reading.sandbox import Cancelled, Sandbox, Workspace
 from rag_app.settings import Settings
 
 posix = pytest.mark.skipif(

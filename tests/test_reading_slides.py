@@ -5,8 +5,8 @@ from offices import opendocument, pptx, shape
 
 from rag_app.errors import DamagedFile, NoText
 from rag_app.reading.limits import Limits
+from rag_app.reading.ooxml import read_pptx
 from rag_app.reading.opendocument import read_odp
-from rag_app.reading.pptx import read_pptx
 
 
 @pytest.fixture

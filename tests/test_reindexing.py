@@ -12,7 +12,7 @@ import pytest
 
 from rag_app.errors import ModelUnavailable
 from rag_app.library import Library
-from rag_app.retrieval.live_index import Live, LiveEmbedder, LiveVectors, ModelIndex
+from rag_app.retrieval.reindexing import Live, LiveEmbedder, LiveVectors, ModelIndex
 from rag_app.retrieval.sentence_models import FolderEmbedder
 from rag_app.scope import HOME, WORKER
 from rag_app.types import RetrieverKind, Status

@@ -11,9 +11,8 @@ import pytest
 from round_trips import QUESTION, SENTENCE, Case, cases
 
 from rag_app.library import Library
-from rag_app.reading.formats import PICTURES
 from rag_app.settings import Settings
-from rag_app.text.formats import FORMATS
+from rag_app.text.formats import FORMATS, PICTURES
 from rag_app.types import Citation, Finished, Status
 from tests.fakes import WordEmbedder
 

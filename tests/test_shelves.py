@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_app.scope import OWN
 from rag_app.storage import Store
-from rag_app.storage.document_groups import DocumentGroups, Shelved, cleaned, cleaned_folder
+from rag_app.storage.documents import DocumentGroups, Shelved, cleaned, cleaned_folder
 from rag_app.types import Document, Status
 
 

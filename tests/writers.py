@@ -6,8 +6,7 @@ import pytest
 
 from rag_app.answering.engine import engine_of
 from rag_app.answering.openvino_chat import OpenVinoChatModel
-from rag_app.models.catalogue import DEFAULT, SMALL, Model
-from rag_app.models.memory import has_room
+from rag_app.models.catalogue import DEFAULT, SMALL, Model, has_room
 from rag_app.models.weights import folder_of, is_ready
 from rag_app.settings import Settings
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
-from rag_app.models.catalogue import CATALOGUE
+from rag_app.models.catalogue import CATALOGUE, has_room
 from rag_app.models.download import (
     Bring,
     Fetch,
@@ -27,7 +27,6 @@ from rag_app.models.download import (
     is_hub_id,
     local_folder,
 )
-from rag_app.models.memory import has_room
 from rag_app.models.weights import ensure, is_ready
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_app.models.catalogue import TRAITS
-from rag_app.models.runtime import engine_package
+from rag_app.models.convert import engine_package
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # stands for a text while the template is filled in
 

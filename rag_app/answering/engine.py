@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO
 
 from rag_app.errors import ChatModelError
-from rag_app.models.process import python
 from rag_app.reading.frames import Header, read_frame, write_frame
 from rag_app.settings import child_environment
+from rag_app.supervision import python
 
 _GOODBYE = 2.0  # seconds that the process may take to end by itself
 _DIED = (

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_app.models.runtime import engine_package
+from rag_app.models.convert import engine_package
 from rag_app.reading.frames import Header, read_frame, write_frame
 
 BLOCK = 32  # tokens; the engine's own unit of what it keeps of texts it has read

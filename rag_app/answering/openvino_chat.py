@@ -21,8 +21,7 @@ from rag_app.answering.chatml import Decoder, Tokens, tokens_of
 from rag_app.answering.engine import Asked, Engine, Form, Ticket, engine_of
 from rag_app.answering.generation import FIRST
 from rag_app.errors import ChatModelError
-from rag_app.models.catalogue import CATALOGUE, TRAITS
-from rag_app.models.memory import lacks
+from rag_app.models.catalogue import CATALOGUE, TRAITS, lacks
 from rag_app.models.weights import folder_of, is_ready
 
 _ROLES = {"system": "system", "human": "user", "ai": "assistant"}

@@ -19,7 +19,7 @@ from rag_app.answering.prompts import (
 from rag_app.errors import ChatModelError, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
-from rag_app.storage.full_text import WordSearch
+from rag_app.storage.words import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase

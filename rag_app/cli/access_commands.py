@@ -1,6 +1,7 @@
-"""Commands about people and what they may, for who runs the machine itself.
+"""Commands for who runs the machine itself: people and what they may; backup and restore.
 
-They need not own the data directory: what they change counts at once where the app runs."""
+They need not own the data directory to say who may what: what they change counts at once where the
+app runs."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_app.access.access import Access
 from rag_app.access.audit import Action, as_csv, as_json_lines, moment
@@ -19,6 +21,7 @@ from rag_app.cli.serve import settings_of
 from rag_app.errors import AccessError, UnknownCollection, UnknownGrantee
 from rag_app.export.json_contract import (
     BadUse,
+    backup_json,
     collection_json,
     group_json,
     key_json,
@@ -27,8 +30,11 @@ from rag_app.export.json_contract import (
 )
 from rag_app.scope import Role
 from rag_app.storage.database import Database
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import made_for_me
+from rag_app.text.page_names import count, size
 
+if TYPE_CHECKING:
+    from rag_app.storage.backup import Manifest, Told
 _GROUP = "group:"  # before the name of a group, where a person may stand as well
 _WHO = "a subject, an e-mail address, or group:NAME"
 _SHOWN = 50  # entries of the log, for people
@@ -358,3 +364,74 @@ def _tell(
 
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
+
+
+def add_backup_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the commands are called and take."""
+    backup = commands.add_parser(
+        "backup", parents=[shared], help="the whole library as one file, also while the app runs"
+    )
+    backup.add_argument("file", type=Path, metavar="FILE")
+    backup.add_argument("--force", action="store_true", help="overwrite FILE if it is there")
+    backup.add_argument("--json", action="store_true", help="a JSON object")
+    backup.set_defaults(run=_backup)
+    restore = commands.add_parser(
+        "restore", parents=[shared], help="a backup becomes the library, in an empty data directory"
+    )
+    restore.add_argument("file", type=Path, metavar="FILE", help="that rag-app backup wrote")
+    restore.add_argument("--json", action="store_true", help="a JSON object")
+    restore.set_defaults(run=_restore)
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    """The status is 1 if the library had lost originals: they are in no backup."""
+    from rag_app.storage.backup import back_up
+
+    folder = settings_of(arguments).folder
+    with _progress() as told:
+        target, manifest = back_up(folder, arguments.file, replace=arguments.force, told=told)
+    _say_done(arguments, "backed up", manifest, target, folder)
+    return 1 if manifest.lost else 0
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    from rag_app.storage.restoring import restore
+
+    folder = settings_of(arguments).folder
+    source = arguments.file.expanduser().resolve()
+    with _progress() as told:
+        manifest = restore(source, folder, told=told)
+    _say_done(arguments, "restored", manifest, source, folder)
+    return 0
+
+
+def _say_done(
+    arguments: argparse.Namespace, done: str, manifest: Manifest, file: Path, folder: Path
+) -> None:
+    if arguments.json:
+        print_json(backup_json(manifest, file, folder))
+    else:
+        documents = count(manifest.documents, "document")
+        conversations = count(manifest.conversations, "conversation")
+        at = manifest.created_at[:16].replace("T", " ")
+        print(f"{done}  {documents}, {conversations}, as of {at} UTC, {size(file.stat().st_size)}")
+    for name in manifest.lost.values():
+        print(f"The original of “{name}” was missing or damaged in the library and is not "
+              "in the backup; what was read of it is.", file=sys.stderr)  # fmt: skip
+
+
+@contextmanager
+def _progress() -> Iterator[Told]:
+    """How far it is, on standard error where somebody looks at it."""
+    seen = sys.stderr.isatty()
+
+    def told(done: int, total: int) -> None:
+        if seen:
+            share = min(100, 100 * done // max(1, total))
+            print(f"\r{share:3} % of {size(total)}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield told
+    finally:
+        if seen:
+            print(file=sys.stderr)

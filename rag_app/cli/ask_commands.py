@@ -1,15 +1,19 @@
-"""The commands of rag-app that take questions: search and ask."""
+"""rag-app search and ask; conversations and export; evaluate."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.cli.queue_commands import within
+from rag_app.cli.document_commands import within
 from rag_app.cli.serve import opened
 from rag_app.errors import RagAppError
+from rag_app.evaluation.metrics import DEPTHS, Evaluation, as_figure
 from rag_app.export.json_contract import (
     BadUse,
     answer_json,
@@ -21,9 +25,9 @@ from rag_app.types import Finished, RetrieverKind
 
 if TYPE_CHECKING:
     from rag_app.library import Library
-
 _SHOWN = 3  # passages, where there is no answer
 _SHOWN_CHARACTERS = 200
+_FORMATS = ("md", "html", "json")
 
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -133,3 +137,153 @@ def _answer_all(
 def _ids(library: Library, documents: Sequence[str] | None, tag: str | None) -> list[str] | None:
     ids = None if documents is None else [library.document(one).id for one in documents]
     return within(library, ids, tag)
+
+
+def add_conversation_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the commands are called and take."""
+    listed = commands.add_parser(
+        "conversations", parents=[shared], help="list what was asked, or what holds some words"
+    )
+    listed.add_argument("words", nargs="*", metavar="WORD", help="only those that hold all of them")
+    listed.add_argument("--json", action="store_true", help="a JSON list")
+    listed.set_defaults(run=_conversations)
+    export = commands.add_parser(
+        "export", parents=[shared], help="a conversation as a file, or rated answers to learn from"
+    )
+    export.add_argument("conversation", nargs="?", metavar="CONVERSATION", help="an id or a title")
+    export.add_argument("--format", choices=_FORMATS, default="md")
+    export.add_argument(
+        "--rated",
+        nargs="?",
+        choices=("good", "bad"),
+        const="good",
+        help='instead: lines of {"question", "answer"} for rag-app train, of answers rated good',
+    )
+    export.add_argument("--out", type=Path, metavar="FILE", help="instead of standard output")
+    export.set_defaults(run=_export)
+
+
+def _conversations(arguments: argparse.Namespace) -> int:
+    with opened(arguments) as library:
+        listed = library.conversations.listed(" ".join(arguments.words))
+    if arguments.json:
+        print_json([dataclasses.asdict(one) for one in listed])
+    else:
+        for one in listed:
+            sys.stdout.write(f"{one.id}  {one.changed_at[:16].replace('T', ' ')}  {one.title}\n")
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    if (arguments.conversation is None) == (arguments.rated is None):
+        raise BadUse("Give either a conversation or --rated.")
+    with opened(arguments) as library:
+        data = _rated(library, arguments.rated) if arguments.rated else _whole(library, arguments)
+    if arguments.out is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+        return 0
+    try:
+        arguments.out.write_bytes(data)
+    except OSError as error:
+        raise BadUse(f"{arguments.out} cannot be written: {error.strerror}.") from error
+    return 0
+
+
+def _whole(library: Library, arguments: argparse.Namespace) -> bytes:
+    from rag_app.export.conversation import export
+
+    return export(library, arguments.conversation, arguments.format)
+
+
+def _rated(library: Library, how: str) -> bytes:
+    from rag_app.export.conversation import rated
+
+    lines = rated(library.conversations.rated(1 if how == "good" else -1))
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+
+
+def add_evaluate_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """What the command is called and takes."""
+    evaluate = commands.add_parser(
+        "evaluate", parents=[shared], help="measure finding and answering on questions of yours"
+    )
+    evaluate.add_argument(
+        "questions",
+        type=Path,
+        metavar="FILE.jsonl",
+        help='lines of {"question", "answers"?, "pages"?: [{"document", "page"}], "documents"?, '
+        '"unanswerable"?}',
+    )
+    evaluate.add_argument(
+        "--retrievers",
+        nargs="+",
+        metavar="NAME",
+        help="which to compare: tf-idf, bm25, dense, hybrid, hybrid+rerank (default: the first "
+        "four)",
+    )
+    evaluate.add_argument("--no-answers", action="store_true", help="measure finding only")
+    evaluate.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots")
+    evaluate.add_argument("--json", action="store_true", help="one JSON object")
+    evaluate.set_defaults(run=_evaluate)
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from rag_app.evaluation.metrics import read_asked
+    from rag_app.evaluation.runner import DEFAULT, RETRIEVERS, evaluate, html
+
+    retrievers = arguments.retrievers or DEFAULT
+    for name in retrievers:
+        if name not in RETRIEVERS:
+            raise BadUse(f"There is no retriever {name!r}; there are: {', '.join(RETRIEVERS)}.")
+    asked = read_asked(arguments.questions)
+    if arguments.html and not arguments.html.parent.is_dir():
+        raise BadUse(f"There is no folder {arguments.html.parent} to write the report to.")
+    with opened(arguments) as library:
+        found = evaluate(library, asked, retrievers, not arguments.no_answers, _progress)
+    if arguments.html:
+        page = html(found, f"Evaluation: {arguments.questions.name}")
+        try:
+            arguments.html.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise BadUse(f"{arguments.html} cannot be written: {error.strerror}.") from error
+    if arguments.json:
+        print_json(found.as_json())
+    else:
+        sys.stdout.write(as_text(found))
+    return 0
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{what}: {done + 1} of {total}\033[K" + "\n" * (done + 1 == total))
+        sys.stderr.flush()
+
+
+def as_text(found: Evaluation) -> str:
+    """The figures as lines for people."""
+    lines = [f"{found.questions} questions, {found.documents} documents, {found.pages:,} pages"]
+    if found.findings:
+        depths = "".join(f"{f'@{k}':>7}" for k in DEPTHS)
+        lines.append(f"\n{'pages among the first':<22}{depths}    MRR  nDCG@10  median   p95")
+    for one in found.findings:
+        shares = "".join(f"{one.page_recall[k]:7.3f}" for k in DEPTHS)
+        times = f"{1000 * one.seconds.median:5.0f} ms{1000 * one.seconds.p95:5.0f} ms"
+        lines.append(f"{one.retriever:<22}{shares}{one.mrr:7.3f}{one.ndcg10:9.3f}{times}")
+    if found.findings:
+        lines.append("\ndocuments among the first")
+    for one in found.findings:
+        shares = "".join(f"{one.document_recall[k]:7.3f}" for k in DEPTHS)
+        lines.append(f"{one.retriever:<22}{shares}")
+    if said := found.answering:
+        lines += [
+            f"\nanswered {said.answered} of {said.questions}",
+            f"exact match {as_figure(said.exact_match)}, F1 {as_figure(said.f1)}",
+            f"silence: precision {as_figure(said.abstention_precision)}, "
+            f"recall {as_figure(said.abstention_recall)}, AUROC {as_figure(said.auroc)}",
+            f"quotes {said.quotes}: verbatim {as_figure(said.verbatim)}, "
+            f"holding a wanted answer or page {as_figure(said.supporting)}",
+            f"finding {1000 * said.retrieve.median:.0f} ms (p95 {1000 * said.retrieve.p95:.0f}), "
+            f"answering {1000 * said.answer.median:.0f} ms (p95 {1000 * said.answer.p95:.0f})",
+        ]
+    return "\n".join(lines) + "\n"

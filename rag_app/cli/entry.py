@@ -11,17 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rag_app.cli import (
-    access_commands,
-    ask_commands,
-    backup_commands,
-    conversation_commands,
-    document_commands,
-    evaluate_command,
-    model_commands,
-    queue_commands,
-    serve,
-)
+from rag_app.cli import access_commands, ask_commands, document_commands, model_commands, serve
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
 from rag_app.text.jsonl import UnfitFile
@@ -30,13 +20,13 @@ _FAMILIES = (
     serve.add_parsers,
     document_commands.add_parsers,
     ask_commands.add_parsers,
-    conversation_commands.add_parsers,
+    ask_commands.add_conversation_parsers,
     model_commands.add_parsers,
     model_commands.add_language_parsers,
-    queue_commands.add_parsers,
-    queue_commands.add_group_parsers,
-    evaluate_command.add_parsers,
-    backup_commands.add_parsers,
+    document_commands.add_queue_parsers,
+    document_commands.add_group_parsers,
+    ask_commands.add_evaluate_parser,
+    access_commands.add_backup_parsers,
     access_commands.add_parsers,
 )
 

@@ -67,7 +67,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
 def _download(arguments: argparse.Namespace) -> int:
     from rag_app.models.download import download
-    from rag_app.storage.permissions import made_for_me
+    from rag_app.storage.originals import made_for_me
 
     models = settings_of(arguments).folder / "models"
     try:
@@ -148,7 +148,7 @@ def _languages(arguments: argparse.Namespace) -> int:
 
 def _fetch(arguments: argparse.Namespace, model: str) -> None:
     from rag_app.models.download import download, folder_of
-    from rag_app.storage.permissions import made_for_me
+    from rag_app.storage.originals import made_for_me
 
     models = settings_of(arguments).folder / "models"
     if folder_of(model, models).is_dir():

@@ -22,7 +22,7 @@ from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
-from rag_app.server.keys import KeyFile
+from rag_app.server.key_holders import KeyFile
 from rag_app.settings import Settings, is_loopback, server_environment
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def opened(arguments: argparse.Namespace) -> Iterator[Library]:
 
     What is written down inside the block, an export as well, nobody else can read."""
     from rag_app.library import Library
-    from rag_app.storage.permissions import made_for_me
+    from rag_app.storage.originals import made_for_me
 
     with made_for_me(), Library(settings_of(arguments)) as library:
         yield library

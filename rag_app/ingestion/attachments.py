@@ -16,11 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_app.errors import DocumentError, UnsupportedFormat
-from rag_app.ingestion.turns import place
+from rag_app.ingestion.job_queue import place
 from rag_app.reading import detect
-from rag_app.reading.limits import Limits
+from rag_app.reading.limits import TOO_LARGE, TOO_MANY, Limits, left_inside
 from rag_app.reading.sandbox import Cancelled
-from rag_app.reading.unpacking import TOO_LARGE, TOO_MANY, left_inside
 from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name

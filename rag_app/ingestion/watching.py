@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_app.errors import DiskFull, DocumentError, RagAppError
 from rag_app.reading import NAMES
-from rag_app.storage.watched import Folders, Known
+from rag_app.storage.provenance import Folders, Known
 from rag_app.supervision import surviving
 from rag_app.types import Added, Watched
 

@@ -1,6 +1,6 @@
 """Fetches one model of the hub into a folder; says how far it is as JSON lines.
 
-Run by `downloading.py` in a process of its own, which may be killed at any moment:
+Run by `download.py` in a process of its own, which may be killed at any moment:
 `python -m rag_app.models.download_child MODEL FOLDER`.
 The hub's own client begins a file that was broken off anew, so half of one is kept here."""
 

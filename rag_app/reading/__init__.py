@@ -2,6 +2,6 @@
 
 Importing this package is cheap: a parser is loaded by the process that uses it."""
 
-from rag_app.reading.formats import LOCKABLE, NAMES, detect
+from rag_app.reading.detection import LOCKABLE, NAMES, detect
 
 __all__ = ["LOCKABLE", "NAMES", "detect"]

@@ -18,9 +18,16 @@ from types import TracebackType
 from typing import IO
 
 from rag_app.errors import DamagedFile, LimitReached, NoText, UnsupportedFormat
-from rag_app.reading.limits import MAX_MEMBERS, Limits
+from rag_app.reading.limits import (
+    LINK,
+    LOCKED,
+    MAX_MEMBERS,
+    TOO_DEEP,
+    Limits,
+    Unpacking,
+    inner_name,
+)
 from rag_app.reading.sections import OnPage, PageBuilder
-from rag_app.reading.unpacking import LINK, LOCKED, TOO_DEEP, Unpacking, inner_name
 from rag_app.text.page_names import size
 from rag_app.types import Reading
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_app.errors import RagAppError
-from rag_app.reading.confinement import Reach, confine
-from rag_app.reading.formats import PICTURES, reader
+from rag_app.reading.confinement import Allowed, all_but_computing, confine, no_core_dumps
+from rag_app.reading.detection import reader
 from rag_app.reading.frames import (
     Header,
     pack,
@@ -29,7 +29,7 @@ from rag_app.reading.frames import (
     write_frame,
 )
 from rag_app.reading.limits import Limits
-from rag_app.reading.system_calls import all_but_computing, no_core_dumps
+from rag_app.text.formats import PICTURES
 
 _PROGRESS_EVERY = 0.1  # seconds
 _MIB = 1 << 20
@@ -42,7 +42,7 @@ def main(memory_mb: str, reach: str) -> None:
     logging.disable(logging.CRITICAL)
     _limit_memory(int(memory_mb))
     try:
-        _shut_in(Reach(**json.loads(reach)))
+        _shut_in(Allowed(**json.loads(reach)))
     except OSError:  # rather no reading than reading with open doors
         write_frame(out, {"error": "crash", "message": traceback.format_exc()})
         return
@@ -77,7 +77,7 @@ def _limit_memory(mebibytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def _shut_in(reach: Reach) -> None:
+def _shut_in(reach: Allowed) -> None:
     """Give up what reading a file does not take, as far as the system can see to that."""
     if sys.platform.startswith("linux"):
         no_core_dumps()
@@ -113,10 +113,10 @@ def _answer(request: Header, out: BinaryIO) -> None:
     if task in ("load", "recognise"):
         _recognise(request, path, out)
         return
-    from rag_app.reading import images, pdf_page
+    from rag_app.reading import ocr, pdf_page
 
     if task == "render":
-        render = images.render if path.suffix in PICTURES else pdf_page.render
+        render = ocr.render if path.suffix in PICTURES else pdf_page.render
         picture = render(path, request["number"], request["scale"])
         size = [picture.width, picture.height]
         write_frame(out, {"done": True, "size": size}, picture.webp)

@@ -19,9 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rag_app.errors import DamagedFile, LimitReached
-from rag_app.models.process import python
-from rag_app.reading.confinement import Confinement, Reach, apart_from, available
+from rag_app.reading.confinement import Allowed, Confinement, apart_from, available
 from rag_app.settings import child_environment
+from rag_app.supervision import python
 
 SUFFIX = ".docx"  # of the copy
 _PROGRAMS = ("soffice", "libreoffice")
@@ -80,7 +80,7 @@ def _command(program: str, path: Path, private: Path) -> list[str]:
         return command
     installed = apart_from(private, [str(Path(program).resolve().parents[1])])
     writable = (str(folder), *_DEVICES)
-    reach = Reach((*_SYSTEM, *installed), writable, programs=True, sockets=_SOCKETS)
+    reach = Allowed((*_SYSTEM, *installed), writable, programs=True, sockets=_SOCKETS)
     module = "rag_app.reading.confinement"
     return python(module, json.dumps(asdict(reach)), *command, site=False)
 

@@ -1,15 +1,35 @@
-"""How much one document may cost to read."""
+"""How much one document may cost to read, and files taken out of a file under these limits.
+
+Each goes into a folder of the parent's, under a name of our own. What is taken is counted while it
+is written down; what is left inside is told with the reason. Knows nothing of formats."""
 
 from __future__ import annotations
 
+import errno
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rag_app.errors import DamagedFile, DiskFull, LimitReached, UnsupportedFormat
+from rag_app.types import Part
 
 if TYPE_CHECKING:
     from rag_app.settings import Settings
-
 MAX_MEMBERS = 20_000  # files packed in one file; also what the parent looks through to tell formats
 MAX_DEPTH = 200  # elements or groups inside each other
+LOCKED = "locked with a password"
+DAMAGED = "damaged, or packed in an unusual way"
+BOMB = "grows to more than 500 times its size"
+LINK = "a link to another file"
+TOO_DEEP = "over the depth set by RAG_APP_MAX_NESTING"
+TOO_MANY = "over the number set by RAG_APP_MAX_PARTS for everything inside one file"
+TOO_LARGE = "over the size set by RAG_APP_MAX_UNPACKED_MB for everything inside one file"
+_EMPTY = "empty"
+_NAMED = 5  # files that a warning names
+_LONGEST = 200  # characters of a name inside
+_DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +69,82 @@ def over_ocr_pages(count: int, most: int) -> tuple[str, ...]:
         f"Text is recognised on the first {most:,} of {count:,} scanned pages, the limit set by "
         "RAG_APP_OCR_PAGES.",
     )
+
+
+class Unpacking:
+    """The files taken out of one file so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._folder = Path(limits.parts_folder)
+        self.wanted = bool(limits.parts_folder)
+        self._left, self._bytes = limits.parts_left, limits.unpacked_left
+        self._parts: list[Part] = []
+        self._refused: dict[str, list[str]] = {}
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What was taken."""
+        return tuple(self._parts)
+
+    def take(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Write a file down; if that cannot be, it is left inside. Raises DiskFull."""
+        inside = inner_name(name)
+        if len(self._parts) >= self._left:
+            self.leave(inside, TOO_MANY)
+            return
+        path = self._folder / f"{len(self._parts) + 1}"
+        reason = self._write(path, pieces)
+        if reason:
+            path.unlink(missing_ok=True)
+            self.leave(inside, reason)
+        else:
+            self._parts.append(Part(inside, path.name))
+
+    def leave(self, name: str, reason: str) -> None:
+        """Note a file that stays inside."""
+        self._refused.setdefault(reason, []).append(inner_name(name))
+
+    def warnings(self) -> list[str]:
+        """One sentence for each reason why files were left inside."""
+        return [left_inside(names, reason) for reason, names in self._refused.items()]
+
+    def _write(self, path: Path, pieces: Iterable[bytes]) -> str:
+        """Write the pieces; why that cannot be, empty if all is well."""
+        size = 0
+        try:
+            with path.open("wb") as file:
+                for piece in pieces:
+                    size += len(piece)
+                    if size > self._bytes:
+                        return TOO_LARGE
+                    file.write(piece)
+        except LimitReached:
+            return BOMB
+        except UnsupportedFormat:
+            return LOCKED
+        except DamagedFile:
+            return DAMAGED
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise DiskFull.now() from error
+            raise
+        self._bytes -= size
+        return "" if size else _EMPTY
+
+
+def left_inside(names: list[str], reason: str) -> str:
+    """A sentence about files that were not taken out of the file they are in."""
+    shown = ", ".join(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown += f" and {len(names) - _NAMED:,} more"
+    return f"Left inside ({reason}): {shown}."
+
+
+def inner_name(name: str) -> str:
+    """A name inside a file as it is shown: no drive, no way up or out, no odd characters."""
+    clean = "".join(c if c.isprintable() else " " for c in name)
+    steps = [step.strip() for step in re.split(r"[\\/]", _DRIVE.sub("", clean))]
+    kept = "/".join(step for step in steps if step.strip(". "))
+    if len(kept) > _LONGEST:
+        kept = "…" + kept[-_LONGEST:]
+    return kept or "file"

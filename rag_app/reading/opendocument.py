@@ -10,7 +10,7 @@ from rag_app.errors import DamagedFile, UnsupportedFormat
 from rag_app.reading.archive import PROTECTED, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
-from rag_app.reading.pptx import LONGEST_SLIDE
+from rag_app.reading.ooxml import LONGEST_SLIDE
 from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Merged, Reading
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import signal
+import struct
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,21 +18,21 @@ from typing import Any, TypeVar
 import pypdf
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
+from pypdf.errors import DependencyError, PyPdfError
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
-from rag_app.reading.limits import Limits, over_ocr_pages
+from rag_app.reading.limits import DAMAGED, Limits, Unpacking, over_ocr_pages
 from rag_app.reading.pdf_page import (
     HYPHEN,
     TORN,
     characters,
+    grids,
     named,
     open_page,
     open_pdf,
     open_text,
     words,
 )
-from rag_app.reading.pdf_tables import grids
-from rag_app.reading.unpacking import DAMAGED, Unpacking
 from rag_app.types import Grid, Heading, Page, Reading
 
 # Tells hyphens that a line end put into a word from those that belong to it.
@@ -90,6 +92,25 @@ _NO_TITLE = re.compile(
     r"|microsoft (?:word|powerpoint|excel)\b|(?:[a-z]:)?[\\/]|(?:https?|file):"
     r"|.*\.(?:docx?|xlsx?|pptx?|pdf|tex|dvi|indd|rtf|html?|qxd|p65)\Z",
     re.IGNORECASE | re.DOTALL,
+)
+
+
+# What pypdf raises on broken files: errors of its own, and those of Python where it took what
+# stands in a file for what should stand there.
+_UNANSWERED = (
+    PyPdfError,
+    DependencyError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
 )
 
 
@@ -157,7 +178,7 @@ def _ask(question: Callable[[], T | None], otherwise: T, seconds: float = _SECON
     try:
         with _at_most(seconds):
             answer = question()
-    except (Exception, _TooSlow):  # pypdf raises anything on broken files
+    except (*_UNANSWERED, _TooSlow):
         log.debug("pypdf could not say", exc_info=True)
         return otherwise
     return otherwise if answer is None else answer

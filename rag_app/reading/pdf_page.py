@@ -1,4 +1,8 @@
-"""A PDF page as a picture, and the places of its text on that picture."""
+"""A PDF page as a picture, the places of its text on that picture, and the tables that stand there.
+
+Words of a line that stand close together are one cell; lines whose cells stand under each other are
+a table. Ruling lines are not needed: where there are any, the words keep to them anyway. The way of
+looking for white strips between columns is that of Breuel (2002), in its plainest form."""
 
 from __future__ import annotations
 
@@ -8,7 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -21,8 +28,7 @@ from rag_app.errors import (
     UnsupportedFormat,
     WrongPassword,
 )
-from rag_app.reading.pdf_tables import PlacedWord, offsets
-from rag_app.types import Box, PagePicture
+from rag_app.types import Box, Grid, PagePicture
 
 # Opens PDF files with PDFium, and says in plain words why one cannot be opened.
 #
@@ -32,6 +38,210 @@ TORN = (
     "This PDF is damaged: its contents cannot be found. "
     "Ask for a fresh copy, or save it again from the program that made it."
 )
+_GAP = 0.85  # of a line's height, between words that are two cells
+_APART = 2.6  # line heights between two rows of one table, at most
+_LONELY = 2  # lines with one cell alone that may stand between two rows
+_FEWEST_ROWS = 3
+_MOST_COLUMNS = 30
+_WHITE = 0.12  # of the rows that may cross the white strip between two columns
+_LONG = 7  # words that a cell of running text has
+_WORDY = 0.3  # of the cells that may be so long
+_DIGITS = 0.35  # of the cells behind the first column that hold a digit, in a table of two columns
+_SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
+_SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedWord:
+    """A word of a page, `text[start:end]`, and where it stands."""
+
+    start: int
+    end: int
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    words: tuple[PlacedWord, ...]
+
+    @property
+    def x0(self) -> float:
+        return self.words[0].box.x0
+
+    @property
+    def x1(self) -> float:
+        return self.words[-1].box.x1
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    def joined(self, other: _Cell) -> _Cell:
+        return replace(self, words=self.words + other.words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    cells: tuple[_Cell, ...]
+    top: float
+    bottom: float
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+
+def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
+    """The tables of a page, from the top."""
+    lines = [_line(row) for row in _rows(words)]
+    return [grid for block in _blocks(lines) if (grid := _grid(block, page)) is not None]
+
+
+def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
+    """Words that stand beside each other, from the top; each row from the left."""
+    row: list[PlacedWord] = []
+    for word in sorted(words, key=lambda w: (w.box.y0 + w.box.y1, w.box.x0)):
+        middle = (word.box.y0 + word.box.y1) / 2
+        if row and not row[0].box.y0 < middle < row[0].box.y1:
+            yield sorted(row, key=lambda w: w.box.x0)
+            row = []
+        row.append(word)
+    if row:
+        yield sorted(row, key=lambda w: w.box.x0)
+
+
+def _line(row: Sequence[PlacedWord]) -> _Line:
+    height = median(word.box.y1 - word.box.y0 for word in row)
+    cells = [_Cell((row[0],))]
+    for word in row[1:]:
+        near = word.box.x0 - cells[-1].x1 < _GAP * height
+        if near:
+            cells[-1] = _Cell((*cells[-1].words, word))
+        else:
+            cells.append(_Cell((word,)))
+    top = min(word.box.y0 for word in row)
+    return _Line(tuple(_with_signs(cells)), top, top + height)
+
+
+def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
+    """Cells with the signs that are set apart from their figures: "$   1,234", "(56   )"."""
+    waiting: _Cell | None = None
+    made: list[_Cell] = []
+    for cell in cells:
+        if waiting is not None:
+            cell, waiting = waiting.joined(cell), None
+        if _SIGN_BEFORE.fullmatch(cell.text):
+            waiting = cell
+        elif made and _SIGN_AFTER.fullmatch(cell.text):
+            made[-1] = made[-1].joined(cell)
+        else:
+            made.append(cell)
+    yield from made
+    if waiting is not None:
+        yield waiting
+
+
+def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Runs of lines that may be a table: several cells each, seldom one alone between them."""
+    block: list[_Line] = []
+    alone: list[_Line] = []
+    for line in lines:
+        last = (alone or block)[-1:]
+        apart = bool(last) and line.top - last[0].bottom > _APART * max(line.height, 1.0)
+        if block and (apart or len(alone) > _LONELY):
+            yield block
+            block, alone = [], []
+        if len(line.cells) > 1:
+            block += [*alone, line] if block else [line]
+            alone = []
+        elif block:
+            alone.append(line)
+    if block:
+        yield block
+
+
+def _grid(block: Sequence[_Line], page: int) -> Grid | None:
+    several = [line for line in block if len(line.cells) > 1]
+    columns = _columns(several)
+    if len(several) < _FEWEST_ROWS or not 2 <= len(columns) <= _MOST_COLUMNS:
+        return None
+    rows = [_placed(line, columns) for line in block]
+    if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1]):
+        return None
+    grid = Grid()
+    for number, row in enumerate(rows, start=1):
+        spans = [_span(cell) for cell in row]
+        if any(span is None for span in spans):
+            return None
+        grid.rows.append(number)
+        grid.counts.append(len(columns))
+        for span in spans:
+            start, end = span or (0, 0)
+            grid.pages.append(page)
+            grid.starts.append(start)
+            grid.ends.append(end)
+    return grid
+
+
+def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
+    """Where columns stand: strips between which hardly a row has anything."""
+    edges = sorted({x for line in lines for cell in line.cells for x in (cell.x0, cell.x1)})
+    most = max(1.0, _WHITE * len(lines))
+    found: list[tuple[float, float]] = []
+    begin: float | None = None
+    for left, right in pairwise(edges):
+        middle = (left + right) / 2
+        held = sum(any(c.x0 < middle < c.x1 for c in line.cells) for line in lines)
+        if held >= most and begin is None:
+            begin = left
+        elif held < most and begin is not None:
+            found.append((begin, left))
+            begin = None
+    if begin is not None:
+        found.append((begin, edges[-1]))
+    return found
+
+
+def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> list[_Cell | None]:
+    """The cells of a line by column; one that spans several stands in the first of them."""
+    row: list[_Cell | None] = [None] * len(columns)
+    for cell in line.cells:
+        shared = [min(cell.x1, right) - max(cell.x0, left) for left, right in columns]
+        near = max(shared)
+        at = next(n for n, share in enumerate(shared) if share >= min(near, 1.0))
+        held = row[at]
+        row[at] = held.joined(cell) if held else cell
+    return row
+
+
+def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
+    """Whether these are cells, and not the columns of running text."""
+    cells = [cell for row in rows for cell in row if cell]
+    wordy = sum(len(cell.words) >= _LONG for cell in cells)
+    behind = [cell for row in rows for cell in row[1:] if cell]
+    digits = sum(any(c.isdigit() for c in cell.text) for cell in behind)
+    if wordy > _WORDY * len(cells) or len(rows) < _FEWEST_ROWS:
+        return False
+    return len(rows[0]) > 2 or digits >= _DIGITS * len(behind)
+
+
+def _span(cell: _Cell | None) -> tuple[int, int] | None:
+    """A cell's offsets; None if its words do not follow each other in the text."""
+    if cell is None:
+        return 0, 0
+    follow = all(a.end <= b.start for a, b in zip(cell.words, cell.words[1:], strict=False))
+    length = sum(len(word.text) for word in cell.words)
+    start, end = cell.words[0].start, cell.words[-1].end
+    return (start, end) if follow and end - start <= length + 8 * len(cell.words) else None
+
+
+def offsets(text: str) -> Iterable[tuple[int, int]]:
+    """Where the words of a page's text stand in it."""
+    return (found.span() for found in re.finditer(r"\S+", text))
+
+
+__all__ = ["PlacedWord", "grids", "offsets"]
 
 
 @contextmanager

@@ -6,10 +6,11 @@ import csv
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
+from types import TracebackType
 
 from python_calamine import (
     CalamineError,
@@ -21,8 +22,8 @@ from python_calamine import (
 
 from rag_app.errors import DamagedFile, PasswordNeeded
 from rag_app.reading.archive import Archive
-from rag_app.reading.embedded import finished
 from rag_app.reading.limits import Limits
+from rag_app.reading.markup import finished
 from rag_app.reading.ole import LOCKED
 from rag_app.reading.plain_text import load, with_headings
 from rag_app.reading.sections import SECTION, OnPage, PageBuilder, placed, row_words
@@ -152,7 +153,7 @@ def read_sheets(
     warnings += [f"The sheet “{name}” is damaged and was left out." for name in lost]
     scattered = any(each.is_scattered for each in facts.values())
     drawn = drawn_together(path, facts, limits) if scattered else None
-    with _panics_told(), _open(drawn.data if drawn else path) as book:
+    with _PanicsTold(), _open(drawn.data if drawn else path) as book:
         sheets = [e.name for e in book.sheets_metadata if e.typ == SheetTypeEnum.WorkSheet]
         names = [name for name in sheets if name not in lost]
         for done, name in enumerate(names, 1):
@@ -168,15 +169,19 @@ def read_sheets(
     return sections.reading(warnings=warnings)
 
 
-@contextmanager
-def _panics_told() -> Iterator[None]:
-    """Calamine is written in Rust: where it meets what it did not expect it panics."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise DamagedFile(_TORN) from error
+class _PanicsTold(AbstractContextManager[None]):
+    """Calamine is written in Rust: where it meets what it did not expect it panics.
+
+    What it raises then has a name, but no module to import it from."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None and kind.__name__ == "PanicException":
+            raise DamagedFile(_TORN) from error
 
 
 def _is_zip(path: Path) -> bool:

@@ -22,7 +22,7 @@ from rag_app.research.rag import (
     token_log_probs,
     token_shares,
 )
-from rag_app.research.rag_network import Documents, Network, log_softmax
+from rag_app.research.rag_network import EncodedDocuments, Network, log_softmax
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,7 +121,7 @@ class _Mixture:
 
 
 def search(
-    documents: Documents, priors: Tensor, limits: BeamLimits
+    documents: EncodedDocuments, priors: Tensor, limits: BeamLimits
 ) -> tuple[list[list[Text]], bool]:
     """(the best texts of each group, best first; whether it was cancelled).
 
@@ -221,7 +221,7 @@ def decode_token(
     if on_token and decoding.beams > 1:
         raise ValueError("tokens can be streamed with one beam only: with more, they may change")
     with torch.inference_mode():
-        documents = Documents(Network.of(model), inputs)
+        documents = EncodedDocuments(Network.of(model), inputs)
         stream = _TokenStream(tokenizer, on_token).push if on_token else None
         limits = BeamLimits(decoding.max_new_tokens, decoding.beams, cancelled, stream)
         (texts,), stopped = search(documents, documents.priors, limits)
@@ -272,7 +272,7 @@ def sequence_answers(
     import torch
 
     with torch.inference_mode():
-        documents = Documents(Network.of(model), inputs)
+        documents = EncodedDocuments(Network.of(model), inputs)
         limits = BeamLimits(decoding.max_new_tokens, decoding.beams, cancelled)
         found, stopped = search(documents, documents.priors.new_zeros(1), limits)
         texts = [text for texts in found for text in texts]
@@ -288,7 +288,7 @@ def sequence_answers(
 
 
 def _thorough_scores(
-    documents: Documents, candidates: list[tuple[int, ...]], cancelled: Callable[[], bool]
+    documents: EncodedDocuments, candidates: list[tuple[int, ...]], cancelled: Callable[[], bool]
 ) -> Tensor | None:
     """The log p(y|x,z), (c, k), of every candidate beside every document; None: cancelled."""
     import torch

@@ -122,7 +122,7 @@ def _read(hidden: Tensor) -> Any:
     return BaseModelOutput(last_hidden_state=hidden)
 
 
-class Documents:
+class EncodedDocuments:
     """The k documents of a question, read once."""
 
     def __init__(self, network: Network, inputs: RagInputs) -> None:

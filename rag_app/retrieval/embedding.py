@@ -58,7 +58,7 @@ class Embedder(Embeddings):
         return [len(text) // 2 + 1 for text in texts]
 
 
-class Model(Protocol):
+class VectorModel(Protocol):
     """What turns texts into vectors; its tokenizer is called as those of transformers are."""
 
     @property
@@ -67,7 +67,7 @@ class Model(Protocol):
         ...
 
 
-_Model = TypeVar("_Model", bound=Model)
+_Model = TypeVar("_Model", bound=VectorModel)
 
 
 class SentenceEmbedder(Embedder, Generic[_Model]):

@@ -76,14 +76,14 @@ class FastBert:
         if config.hidden_act != "gelu":
             raise ValueError(f"a BERT with {config.hidden_act} is not made for this")
         self._heads, self._width = config.num_attention_heads, config.hidden_size
-        tables = _Part(weights, "embeddings.", config.layer_norm_eps)
+        tables = _Weights(weights, "embeddings.", config.layer_norm_eps)
         self._words = tables.weight("word_embeddings")
         self._places = tables.weight("position_embeddings")
         self._kinds = tables.weight("token_type_embeddings")
         self._norm = tables.norm("LayerNorm")
         head = self._width // self._heads
         self._layers = [
-            _Layer(_Part(weights, f"encoder.layer.{number}.", config.layer_norm_eps), head)
+            _Layer(_Weights(weights, f"encoder.layer.{number}.", config.layer_norm_eps), head)
             for number in range(config.num_hidden_layers)
         ]
 
@@ -108,7 +108,7 @@ class FastBert:
         return whole
 
 
-class _Part:
+class _Weights:
     """The weights whose names begin alike."""
 
     def __init__(self, weights: Mapping[str, Tensor], prefix: str, eps: float) -> None:
@@ -134,7 +134,7 @@ class _Part:
 class _Layer:
     """The weights of one layer; `head` is the width of an attention head."""
 
-    def __init__(self, part: _Part, head: int) -> None:
+    def __init__(self, part: _Weights, head: int) -> None:
         import torch
 
         names = [f"attention.self.{name}" for name in ("query", "key", "value")]

@@ -1,14 +1,18 @@
-"""Another embedding model than the built-in one: a folder of sentence-transformers.
+"""Other embedding models than the built-in one: folders of sentence-transformers, and encoders of
+questions that learnt from answers (`rag-app train`).
 
 Weights in safetensors only, and no code of the model's own is run. Questions and passages are read
 with the prefixes that the model's own configuration names (its `prompts`), or that models of its
-family are known to want."""
+family are known to want. With an encoder of questions, passages and the index of their vectors stay
+as they are: only the question's side was trained (Lewis et al. 2020, section 2.4); the mean over
+its tokens is the vector."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +26,7 @@ from rag_app.retrieval.embedding import Embedder, SentenceEmbedder, encode
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-
+    from torch import Tensor
 # Vectors of models that keep all texts close together, spread out.
 #
 # Models trained with a low temperature, as E5, give almost any two texts a cosine of 0.7 and
@@ -69,6 +72,7 @@ TEXTS = (
 """Texts that have nothing in common."""
 
 _NOTHING = 1e-6  # a vector as short as that has no direction
+_LONGEST_QUESTION = 256  # tokens; what comes after is not read
 
 
 def in_common(vectors: Sequence[Sequence[float]]) -> list[float]:
@@ -262,3 +266,101 @@ def _told_apart(path: Path) -> bytes:
             file.seek(number * (size - _BLOCK) // (_BLOCKS - 1))
             digest.update(file.read(_BLOCK))
         return digest.digest()
+
+
+class TextEncoder:
+    """One encoder, loaded when it is first needed. Thread-safe, except for training."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._loading = threading.Lock()
+        self._computing = threading.Lock()
+        self._loaded: tuple[Any, Any] | None = None
+
+    def load(self) -> tuple[Any, Any]:
+        """(tokenizer, network). Raises ModelUnavailable."""
+        with self._loading:
+            if self._loaded is None:
+                try:
+                    self._loaded = _load(self.folder)
+                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
+                    raise ModelUnavailable(
+                        f"The encoder in {self.folder.name} could not be loaded: {error}"
+                    ) from error
+            return self._loaded
+
+    def vectors(self, texts: Sequence[str]) -> Tensor:
+        """One row for each text, (n, d); gradients flow if they are on."""
+        tokenizer, network = self.load()
+        read = tokenizer(
+            list(texts),
+            padding=True,
+            truncation=True,
+            max_length=min(_LONGEST_QUESTION, tokenizer.model_max_length),
+            return_tensors="pt",
+        ).to(network.device)
+        mask: Tensor = read["attention_mask"]
+        out = network(input_ids=read["input_ids"], attention_mask=mask)
+        hidden: Tensor = out.last_hidden_state.float()
+        weights = mask[..., None].to(hidden.dtype)
+        return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """The same without gradients, by one thread at a time: a tokenizer is not entered twice."""
+        import torch
+
+        with self._computing, torch.inference_mode():
+            return self.vectors(texts)
+
+
+def _load(folder: Path) -> tuple[Any, Any]:
+    import transformers
+    from transformers.utils import logging
+
+    local = {"local_files_only": True, "trust_remote_code": False}
+    logging.disable_progress_bar()
+    if not folder.is_dir():  # else its name would be looked up on the hub
+        raise FileNotFoundError(f"there is no folder {folder}")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
+    network, told = transformers.AutoModel.from_pretrained(
+        folder, use_safetensors=True, output_loading_info=True, **local
+    )
+    missing = [name for name in told["missing_keys"] if "pooler" not in name]  # not used
+    if missing:
+        raise ValueError(f"weights are missing, {sorted(missing)[0]} among them")
+    return tokenizer, network.eval()
+
+
+class TunedQuestions(Embedder):
+    """An embedder whose questions go another way. Both sides are of unit length."""
+
+    def __init__(self, passages: Embedder, folder: Path) -> None:
+        self._passages = passages
+        self.english = passages.english
+        self._questions = TextEncoder(folder)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the passages: their vectors are the index."""
+        return self._passages.fingerprint
+
+    def warm(self) -> None:
+        """Load both models now. Raises ModelUnavailable."""
+        self._passages.warm()
+        self._questions.load()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Passages, and every text that is compared with passages."""
+        return self._passages.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question. Raises ModelUnavailable."""
+        import torch
+
+        vector = torch.nn.functional.normalize(self._questions.embed([text])[0], dim=0)
+        found: list[float] = vector.tolist()
+        return found
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """As the passages' model counts them."""
+        return self._passages.count_tokens(texts)

@@ -26,7 +26,7 @@ from rag_app.server.desk import Ask, Desk
 from rag_app.server.gate import view_of
 from rag_app.server.models import generator_of
 from rag_app.server.streams import EventStream, frame, until_gone
-from rag_app.server.uploads import FILE, Upload, received
+from rag_app.server.upload_forms import FILE, UploadedForm, received
 from rag_app.settings import Settings
 from rag_app.types import Answer, Event, Finished
 
@@ -150,7 +150,7 @@ class _Described(FastAPI):
             parts = made["components"]["schemas"]
             for name in ("HTTPValidationError", "ValidationError"):
                 parts.pop(name, None)
-            for model in (schemas.Problem, schemas.Delta):
+            for model in (schemas.Problem, schemas.DeltaJson):
                 parts[model.__name__] = model.model_json_schema()
             parts["AskRequest"]["properties"]["question"]["maxLength"] = self._longest
             parts["SearchRequest"]["properties"]["query"]["maxLength"] = self._longest
@@ -201,7 +201,7 @@ async def _unfit(_request: Request, error: Exception) -> Response:
 
 
 def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
-    @app.get("/documents", response_model=schemas.Documents, responses=_problems("422"))
+    @app.get("/documents", response_model=schemas.DocumentsJson, responses=_problems("422"))
     async def list_documents(
         request: Request,
         offset: Offset = 0,
@@ -240,7 +240,7 @@ def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
         return said
 
     @app.get(
-        "/documents/{document_id}", response_model=schemas.Document, responses=_problems("404")
+        "/documents/{document_id}", response_model=schemas.DocumentJson, responses=_problems("404")
     )
     async def show_document(request: Request, document_id: DocumentPath) -> Any:
         """A document, and what became of it."""
@@ -265,7 +265,7 @@ def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
 
     @app.get(
         "/documents/{document_id}/progress",
-        response_model=schemas.Progress,
+        response_model=schemas.ProgressJson,
         responses=_problems("404"),
     )
     async def show_progress(request: Request, document_id: DocumentPath) -> Any:
@@ -305,7 +305,7 @@ def _reports(library: Library, ids: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _added(library: Library, upload: Upload) -> dict[str, Any]:
+def _added(library: Library, upload: UploadedForm) -> dict[str, Any]:
     password, replace = upload.fields.get("password") or None, upload.fields.get("replace", "false")
     if replace not in ("true", "false"):
         raise problems.UnfitForm("The field “replace” is either true or false.")
@@ -336,7 +336,7 @@ def _progress(library: Library, document_id: str) -> dict[str, Any]:
 def _add_pages(app: FastAPI, desk: Desk) -> None:
     @app.get(
         "/documents/{document_id}/pages/{page}",
-        response_model=schemas.Page,
+        response_model=schemas.PageJson,
         responses=_problems("404", "422"),
     )
     async def show_page(request: Request, document_id: DocumentPath, page: PagePath) -> Any:
@@ -427,7 +427,7 @@ def _add_questions(app: FastAPI, desk: Desk) -> None:
 
     @app.post(
         "/ask",
-        response_model=schemas.Answer,
+        response_model=schemas.AnswerJson,
         response_model_exclude_unset=True,
         responses={
             200: {

@@ -42,7 +42,7 @@ _DONE = b"data: [DONE]\n\n"
 # What a request says
 
 
-class _Part(BaseModel):
+class _MessagePart(BaseModel):
     model_config = ConfigDict(extra="ignore")
     type: str
     text: str = ""
@@ -51,7 +51,7 @@ class _Part(BaseModel):
 class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[_Part] | None = None
+    content: str | list[_MessagePart] | None = None
 
     @property
     def text(self) -> str:

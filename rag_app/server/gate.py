@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_app import scope as scopes
 from rag_app.errors import RagAppError
-from rag_app.server.keys import PREFIX, KeyHolder
+from rag_app.server.key_holders import PREFIX, KeyHolder
 from rag_app.server.problems import (
     ForeignPage,
     KeyInAddress,

@@ -55,7 +55,7 @@ class Health(Given):
     status: Literal["ok", "starting"]
 
 
-class Document(Given):
+class DocumentJson(Given):
     """A document and what became of it."""
 
     document_id: str
@@ -77,22 +77,22 @@ class Document(Given):
     warnings: list[str]
 
 
-class AddedDocument(Document):
+class AddedDocument(DocumentJson):
     """A document that was handed in."""
 
     duplicate: Annotated[bool, Field(description="the same bytes were in the library already")]
 
 
-class Documents(Given):
+class DocumentsJson(Given):
     """A part of the list of documents."""
 
-    documents: list[Document]
+    documents: list[DocumentJson]
     total: int
     offset: int
     limit: int
 
 
-class Progress(Given):
+class ProgressJson(Given):
     """How far the work on a document is."""
 
     document_id: str
@@ -107,7 +107,7 @@ class Progress(Given):
     seconds_left: float | None
 
 
-class Passage(Given):
+class PassageJson(Given):
     """A passage that was found; `text` is its page's text from `start` to `end`."""
 
     document_id: str
@@ -122,16 +122,16 @@ class Passage(Given):
 class Found(Given):
     """The passages of a search, the best first."""
 
-    passages: list[Passage]
+    passages: list[PassageJson]
 
 
-class Delta(Given):
+class DeltaJson(Given):
     """The next piece of an answer's text."""
 
     text: str
 
 
-class Citation(Given):
+class CitationJson(Given):
     """A verbatim span of a page that supports a sentence of the answer."""
 
     number: int
@@ -163,7 +163,7 @@ class Seconds(Given):
     answer: float
 
 
-class Answer(Given):
+class AnswerJson(Given):
     """A finished answer; `answer` holds [n] after each sentence that citation n supports."""
 
     question: str
@@ -175,17 +175,17 @@ class Answer(Given):
     task: Task
     basis: Basis
     rewritten_query: str | None
-    citations: list[Citation]
+    citations: list[CitationJson]
     closest: Closest | None
     computation: dict[str, Any] | None
     result: list[str]
     rows: list[dict[str, Any]]
-    passages: list[Passage]
+    passages: list[PassageJson]
     notes: list[str]
     seconds: Seconds
 
 
-class Page(Given):
+class PageJson(Given):
     """A page's text; `width` and `height` are those of its picture, in points."""
 
     document_id: str
@@ -205,7 +205,7 @@ class Boxes(Given):
     boxes: list[Frame]
 
 
-class Collection(Given):
+class CollectionJson(Given):
     """A collection that may be read, and what one may do in it."""
 
     collection: str
@@ -215,7 +215,7 @@ class Collection(Given):
 class Collections(Given):
     """What the key opens."""
 
-    collections: list[Collection]
+    collections: list[CollectionJson]
 
 
 class SearchRequest(Taken):
@@ -229,7 +229,7 @@ class SearchRequest(Taken):
     retriever: RetrieverKind = RetrieverKind.HYBRID
 
 
-class Turn(Taken):
+class TurnJson(Taken):
     """A question that was asked before, and its answer."""
 
     question: Turned
@@ -250,7 +250,7 @@ class AskRequest(Taken):
     """confidence under which it says that it does not know"""
     top_k: Annotated[int | None, Field(ge=1, le=50)] = None
     """passages that are read"""
-    turns: Annotated[list[Turn], Field(max_length=_MOST_TURNS)] = []
+    turns: Annotated[list[TurnJson], Field(max_length=_MOST_TURNS)] = []
     """what was asked before, the oldest first"""
     stream: bool = False
     """as server-sent events: sources, delta …, finished, or error"""

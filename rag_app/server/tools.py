@@ -42,7 +42,7 @@ Documents = Annotated[
 ]
 
 
-class Result(BaseModel):
+class ToolResult(BaseModel):
     """A page on which something was found, and the passage."""
 
     id: str
@@ -54,7 +54,7 @@ class Result(BaseModel):
 class Results(BaseModel):
     """What was found, the best first."""
 
-    results: list[Result]
+    results: list[ToolResult]
 
 
 class PageText(BaseModel):
@@ -258,9 +258,9 @@ def _title(name: str, page_name: str) -> str:
     return f"{name}, {page_name}" if page_name else name
 
 
-def _result(library: Library, at: str, document_id: str, page: int, text: str) -> Result:
+def _result(library: Library, at: str, document_id: str, page: int, text: str) -> ToolResult:
     name = library.report(document_id).document.name
-    return Result(
+    return ToolResult(
         id=_id(document_id, page),
         title=_title(name, library.page_name(document_id, page, name)),
         url=_url(at, document_id, page),

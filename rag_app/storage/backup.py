@@ -29,8 +29,7 @@ from rag_app.settings import app_version
 from rag_app.storage.conversations import Conversations
 from rag_app.storage.database import FULL, VERSIONS
 from rag_app.storage.documents import Store
-from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for, made_for_me
 from rag_app.storage.queue import UNCLEANED
 from rag_app.text.formats import all_that
 from rag_app.types import SetAside
@@ -52,7 +51,7 @@ def untold(_done: int, _total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class BackupMember:
     """A file in a backup."""
 
     sha256: str
@@ -68,7 +67,7 @@ class Manifest:
     documents: int
     conversations: int
     lost: Mapping[str, str]  # originals that the library itself had lost: member, shown name
-    members: Mapping[str, Member]
+    members: Mapping[str, BackupMember]
 
     def as_json(self) -> bytes:
         """As it stands in the archive."""
@@ -218,9 +217,9 @@ class _ArchiveWriter:
     def __init__(self, file: BinaryIO, opened: zipfile.ZipFile) -> None:
         self._file, self._zip = file, opened
         self._places: dict[str, tuple[int, int]] = {}
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, BackupMember] = {}
 
-    def add(self, name: str, blocks: Iterator[bytes], *, packed: bool = False) -> Member:
+    def add(self, name: str, blocks: Iterator[bytes], *, packed: bool = False) -> BackupMember:
         """Write a member, block by block; what `blocks` raises first leaves no trace."""
         first = next(blocks, b"")
         info = zipfile.ZipInfo(name)
@@ -235,7 +234,7 @@ class _ArchiveWriter:
                     member.write(block)
         finally:
             self._places[name] = began, self._file.tell()
-        self.members[name] = Member(digest.hexdigest(), size)
+        self.members[name] = BackupMember(digest.hexdigest(), size)
         return self.members[name]
 
     def drop(self, name: str) -> None:

@@ -71,13 +71,21 @@ def open_or_begin_anew(folder: Path, name: str) -> tuple[Client, Collection]:
     _finish_exchange(folder)
     try:
         return _open_chroma(folder, name)
-    except Exception as error:  # Chroma raises what its parts raise; a cache may be begun anew
+    except _torn_errors() as error:  # a cache may be begun anew
         SharedSystemClient.clear_system_cache()
         if _is_full(folder):
             raise DiskFull.now() from error
         # Renamed, not deleted: something of the broken client may still hold its files open.
         folder.rename(folder.with_name(f"{folder.name}{_TORN}"))
         return _open_chroma(folder, name)
+
+
+def _torn_errors() -> tuple[type[Exception], ...]:
+    """What Chroma raises where it cannot open a folder: its own errors, and those of its parts
+    that take what stands in a file for what should stand there."""
+    from chromadb.errors import ChromaError
+
+    return ChromaError, LookupError, OSError, RuntimeError, TypeError, ValueError
 
 
 def _is_full(folder: Path) -> bool:

@@ -1,25 +1,46 @@
-"""What documents say: pages, headings, chunks, and the full-text index over them.
+"""What documents say: pages, headings, chunks, tables, and the full-text index over them.
 
-Every method is one transaction. Knows nothing of vectors, models or files."""
+Pages may be pictures: what is recognised becomes the text of its page, in the same transaction as
+the places of its words, so a page is recognised once. Of a table its rows are kept in blocks, bytes
+that others make and read. Every method is one transaction. Knows nothing of vectors, models, files,
+types of columns, or of how text is recognised."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from rag_app.errors import UnknownDocument
+from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.database import Database
-from rag_app.storage.scans import expect
-from rag_app.storage.scoping import Reach
-from rag_app.storage.tables import StoredTable, Tables, save_tables
+from rag_app.storage.database import Database, Reach, seen
 from rag_app.storage.words import RankedWords, searched
-from rag_app.types import Chunk, Heading, Page, Reading, Status
+from rag_app.types import (
+    Box,
+    Chunk,
+    Column,
+    ColumnKind,
+    Heading,
+    Page,
+    Reading,
+    Recognised,
+    RowRole,
+    SideRow,
+    Status,
+    Table,
+    Word,
+)
 
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
   substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
 _CHUNK_FROM = "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page"
+_TEXT = (
+    "SELECT 1 FROM pages WHERE document_id = ? "
+    "AND trim(text, char(9, 10, 11, 12, 13, 32, 160)) <> '' LIMIT 1"
+)
+_THICKER = 1.5  # than its words: a box of a line that is askew would cover others, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +207,280 @@ class Contents:
         data: nothing in them is query syntax. `endings`: words of Latin script may go on otherwise
         than they do here; words of other scripts always may."""
         return self._ranked.search(words, phrases, limit, scope, documents, endings)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A page that is a picture, and how far it is."""
+
+    page: int
+    done: bool
+    found: bool  # words were recognised on it
+    trouble: str  # a sentence, where it could not be worked on
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a document comes to when no page of it is left to be recognised."""
+
+    warnings: tuple[str, ...]  # in place of those it has
+    index: bool = False  # there is new text
+    failure: str = ""  # why it cannot be used; empty: it can
+
+
+Concluding = Callable[[Sequence[Scan]], Conclusion]
+
+
+def expect(db: sqlite3.Connection, document_id: str, pages: Iterable[int]) -> None:
+    """Note, inside a transaction, which pages of a document are to be recognised; no others are."""
+    db.execute("DELETE FROM scans WHERE document_id = ?", (document_id,))
+    db.executemany(
+        "INSERT INTO scans (document_id, page) VALUES (?, ?)", ((document_id, n) for n in pages)
+    )
+
+
+class Scans:
+    """The scanned pages of all documents. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
+
+    def waiting(self, document_id: str | None = None) -> bool:
+        """Whether there are pages to be recognised, in this document or in any."""
+        only, arguments = ("AND document_id = ?", [document_id]) if document_id else ("", [])
+        with self._read() as db:
+            query = f"SELECT 1 FROM scans WHERE words IS NULL {only} LIMIT 1"
+            return db.execute(query, arguments).fetchone() is not None
+
+    def has_text(self, document_id: str) -> bool:
+        """Whether any page of a document has text, its own or recognised."""
+        with self._read() as db:
+            return db.execute(_TEXT, (document_id,)).fetchone() is not None
+
+    def embedded(self, document_id: str) -> None:
+        """A document's chunks are all embedded: it is ready, or `scanned` if pages are left."""
+        with self._write() as db:
+            left = db.execute(
+                "SELECT 1 FROM scans WHERE words IS NULL AND document_id = ?", (document_id,)
+            ).fetchone()
+            _set_status(db, document_id, Status.SCANNED if left else Status.READY)
+
+    def of(self, document_id: str) -> list[Scan]:
+        """The scanned pages of a document, in order."""
+        with self._read() as db:
+            return _scans(db, document_id)
+
+    def save(
+        self,
+        document_id: str,
+        page: int,
+        found: Recognised,
+        trouble: str,
+        conclude: Concluding,
+        *,
+        index: bool,
+    ) -> None:
+        """Keep what was recognised on a page; with `index`, the document is to be indexed anew.
+
+        With its last page comes its conclusion."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE scans SET words = ?, trouble = ? WHERE document_id = ? AND page = ?",
+                (_packed(found.words), trouble, document_id, page),
+            )
+            if found.words:
+                db.execute(
+                    "UPDATE pages SET text = ? WHERE document_id = ? AND number = ?",
+                    (found.text, document_id, page),
+                )
+            scans = _scans(db, document_id)
+            if all(scan.done for scan in scans):
+                _carry_out(db, document_id, conclude(scans))
+            elif index:
+                _set_status(db, document_id, Status.READ)
+
+    def leave(self, document_id: str, trouble: str, conclude: Concluding) -> None:
+        """Recognise no more of a document, for the reason that `trouble` says."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE scans SET words = '[]', trouble = ? "
+                "WHERE document_id = ? AND words IS NULL",
+                (trouble, document_id),
+            )
+            _carry_out(db, document_id, conclude(_scans(db, document_id)))
+
+    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...] | None:
+        """Where a span of a recognised page stands, a box a line; None: it was not recognised."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT words FROM scans WHERE document_id = ? AND page = ? "
+                "AND words IS NOT NULL AND words <> '[]'",
+                (document_id, page),
+            ).fetchone()
+        return None if row is None else boxes_of(_unpacked(row[0]), start, end)
+
+
+def boxes_of(words: Iterable[Word], start: int, end: int) -> tuple[Box, ...]:
+    """The boxes of the words between two offsets; on a line that runs straight they are one."""
+    boxes: list[Box] = []
+    line, high, wide = -1, 0.0, 0.0  # of the words in the last box
+    for word in words:
+        if word.end <= start or word.start >= end or start >= end:
+            continue
+        part = _part(word, start, end)
+        height, width = part.y1 - part.y0, part.x1 - part.x0
+        if boxes and word.line == line:
+            high, wide = max(high, height), max(wide, width)
+            both = boxes[-1].union(part)
+            if both.y1 - both.y0 <= _THICKER * high or both.x1 - both.x0 <= _THICKER * wide:
+                boxes[-1] = both
+                continue
+        boxes.append(part)
+        line, high, wide = word.line, height, width
+    return tuple(boxes)
+
+
+def _part(word: Word, start: int, end: int) -> Box:
+    """What of a word's box lies between two offsets, by its characters."""
+    box, count = word.box, word.end - word.start
+    if (start <= word.start and word.end <= end) or box.y1 - box.y0 > box.x1 - box.x0:
+        return box
+    width = (box.x1 - box.x0) / count
+    first, last = max(0, start - word.start), min(count, end - word.start)
+    return Box(box.x0 + first * width, box.y0, box.x0 + last * width, box.y1)
+
+
+def _scans(db: sqlite3.Connection, document_id: str) -> list[Scan]:
+    rows = db.execute(
+        "SELECT page, words IS NOT NULL, coalesce(words, '[]') <> '[]', trouble "
+        "FROM scans WHERE document_id = ? ORDER BY page",
+        (document_id,),
+    ).fetchall()
+    return [Scan(page, bool(done), bool(found), trouble) for page, done, found, trouble in rows]
+
+
+def _carry_out(db: sqlite3.Connection, document_id: str, conclusion: Conclusion) -> None:
+    if conclusion.failure:
+        db.execute(
+            "UPDATE documents SET status = ?, error = ?, error_code = ? WHERE id = ?",
+            (Status.FAILED, conclusion.failure, NoText.code, document_id),
+        )
+        return
+    db.execute(
+        "UPDATE documents SET warnings = ? WHERE id = ?",
+        (json.dumps(conclusion.warnings), document_id),
+    )
+    _set_status(db, document_id, Status.READ if conclusion.index else Status.READY)
+
+
+def _set_status(db: sqlite3.Connection, document_id: str, status: Status) -> None:
+    db.execute("UPDATE documents SET status = ? WHERE id = ?", (status, document_id))
+
+
+def _packed(words: Iterable[Word]) -> str:
+    rows = (
+        [w.start, w.end, w.line, *(round(n, 1) for n in (w.box.x0, w.box.y0, w.box.x1, w.box.y1))]
+        for w in words
+    )
+    return json.dumps(list(rows), separators=(",", ":"))
+
+
+def _unpacked(words: str) -> list[Word]:
+    return [Word(start, end, line, Box(*box)) for start, end, line, *box in json.loads(words)]
+
+
+@dataclass(frozen=True, slots=True)
+class TableBlock:
+    """So many rows of a table, one after the other: their values, and where their cells stand."""
+
+    rows: int
+    values: bytes
+    places: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table as it is kept."""
+
+    table: Table
+    blocks: tuple[TableBlock, ...]
+
+
+def save_tables(db: sqlite3.Connection, document_id: str, tables: Iterable[StoredTable]) -> None:
+    """Keep the tables of a document, inside a transaction, in place of any kept before."""
+    for name in ("table_blocks", "tables"):
+        db.execute(f"DELETE FROM {name} WHERE document_id = ?", (document_id,))
+    for stored in tables:
+        about = asdict(stored.table)
+        ordinal = about.pop("ordinal")
+        about.pop("document_id")
+        db.execute(
+            "INSERT INTO tables VALUES (?, ?, ?)",
+            (document_id, ordinal, json.dumps(about, ensure_ascii=False)),
+        )
+        first = 0
+        for block in stored.blocks:
+            row = (document_id, ordinal, first, block.rows, block.values, block.places)
+            db.execute("INSERT INTO table_blocks VALUES (?, ?, ?, ?, ?, ?)", row)
+            first += block.rows
+
+
+class Tables:
+    """The tables of all documents. Thread-safe; every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._read = database.read
+
+    def of(self, scope: Scope, documents: Sequence[str] | None = None) -> list[Table]:
+        """The tables of these documents, or of all, in their order."""
+        only, given = seen(scope, "d.collection")
+        if documents is not None:
+            only = f"t.document_id IN (SELECT value FROM json_each(?)) AND {only}"
+            given = [json.dumps(list(documents)), *given]
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT t.document_id, t.ordinal, t.about FROM tables t "
+                f"JOIN documents d ON d.id = t.document_id WHERE {only} "
+                "ORDER BY d.added_at, d.rowid, t.ordinal",
+                given,
+            ).fetchall()
+        return [_table(*row) for row in rows]
+
+    def values(self, table: Table) -> Iterator[bytes]:
+        """The values of a table's blocks, in order."""
+        with self._read() as db:
+            rows = db.execute(
+                'SELECT "values" FROM table_blocks WHERE document_id = ? AND ordinal = ? '
+                "ORDER BY first",
+                (table.document_id, table.ordinal),
+            )
+            for (values,) in rows:
+                yield values
+
+    def blocks_with(self, table: Table, rows: Iterable[int]) -> Iterator[tuple[int, TableBlock]]:
+        """(its first row, the block) of each block that holds one of these rows."""
+        wanted = json.dumps(sorted(set(rows)))
+        with self._read() as db:
+            found = db.execute(
+                'SELECT first, rows, "values", places FROM table_blocks '
+                "WHERE document_id = ? AND ordinal = ? AND EXISTS (SELECT 1 FROM json_each(?) "
+                "WHERE value >= first AND value < first + rows) ORDER BY first",
+                (table.document_id, table.ordinal, wanted),
+            )
+            for first, *block in found:
+                yield first, TableBlock(*block)
+
+
+def _table(document_id: str, ordinal: int, about: str) -> Table:
+    said: dict[str, Any] = json.loads(about)
+    said["columns"] = tuple(_column(each) for each in said["columns"])
+    said["side_rows"] = tuple(
+        SideRow(**{**each, "role": RowRole(each["role"])}) for each in said["side_rows"]
+    )
+    said["hidden_rows"] = tuple(said["hidden_rows"])
+    said["hidden_columns"] = tuple(said["hidden_columns"])
+    return Table(document_id, ordinal, **said)
+
+
+def _column(said: dict[str, Any]) -> Column:
+    return Column(**{**said, "kind": ColumnKind(said["kind"]), "units": tuple(said["units"])})

@@ -18,8 +18,7 @@ from typing import Any
 
 from rag_app.errors import UnknownConversation
 from rag_app.scope import Scope
-from rag_app.storage.database import Database
-from rag_app.storage.scoping import seen
+from rag_app.storage.database import Database, seen
 from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
 from rag_app.types import (

@@ -1,7 +1,9 @@
-"""The files as they were handed in, kept as files/<content id><suffix>.
+"""The files as they were handed in, kept as files/<content id><suffix>, in a data directory that is
+its user's alone, whatever the system gives to new files.
 
 Those that the library does not know lie in files/set-aside: nothing but a removal deletes a file.
-A user's file name is only ever shown, never used as a path."""
+A user's file name is only ever shown, never used as a path. Where the system has no permissions
+(Windows) the folder of the user's account protects them."""
 
 from __future__ import annotations
 
@@ -24,7 +26,6 @@ from filelock import FileLock, Timeout
 
 from rag_app.errors import DiskFull, DocumentError, EmptyFile, LibraryInUse, LimitReached
 from rag_app.scope import HOME
-from rag_app.storage.permissions import close_to_others
 from rag_app.types import SetAside
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,59 @@ _INCOMING = "incoming-"
 ASIDE = "set-aside"  # in the folder of the originals, so that to move there is to rename
 _OURS = re.compile(r"([0-9a-f]{64})(\..+)")
 INSIDE = " › "  # between a document and what came out of it
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO  # what the group and everybody else may do
+# What a data directory may hold of ours: nothing else in the folder somebody chose is touched.
+_OWNED = (
+    *("library.sqlite3*", "preferences*.json*", "lock", "reserve", "cookie-secret", "api-key*"),
+    *("files", "vectors*", "models", "unpacking", "reading"),
+)
+
+
+def only_mine() -> None:
+    """From now on, what this process and its children make is the user's alone."""
+    os.umask(_OTHERS)
+
+
+@contextmanager
+def made_for_me() -> Iterator[None]:
+    """What is made inside the block is the user's alone."""
+    before = os.umask(_OTHERS)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def close_to_others(folder: Path) -> None:
+    """Take from others what they may do with a data directory that was made before, or elsewhere.
+
+    The folder comes first: behind it nobody reaches the rest any more."""
+    if os.name != "posix":
+        return
+    try:
+        _close(folder)
+        for pattern in _OWNED:
+            for path in folder.glob(pattern):
+                _close_all(path)
+    except OSError as error:
+        log.warning("others may be able to read %s: %s", folder, error)
+
+
+def _close_all(path: Path) -> None:
+    _close(path)
+    for inside, folders, files in os.walk(path):  # does not go where links lead
+        for name in (*folders, *files):
+            _close(Path(inside, name))
+
+
+def _close(path: Path) -> None:
+    try:
+        now = path.lstat()
+        # Changing a link's permissions would change what it leads to.
+        if now.st_mode & _OTHERS and now.st_uid == os.geteuid() and not stat.S_ISLNK(now.st_mode):
+            path.chmod(stat.S_IMODE(now.st_mode) & ~_OTHERS)
+    except FileNotFoundError:
+        return  # gone since it was listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +113,7 @@ class Originals:
         """Write the bytes down. Raises DocumentError or DiskFull; then nothing is left behind."""
         handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
         path = Path(temporary)
-        digest, size = begun_for(collection), 0
+        digest, size, kept = begun_for(collection), 0, False
         try:
             with os.fdopen(handle, "wb") as file:
                 for block in _blocks(name, data):
@@ -73,17 +127,17 @@ class Originals:
                 raise EmptyFile(
                     f"“{name}” is empty (0 bytes). Check that it was saved or copied completely."
                 )
+            kept = True
         except OSError as error:
-            path.unlink(missing_ok=True)
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise DiskFull.now() from error
             raise LimitReached(
                 f"“{name}” could not be kept: {error.strerror or error}. "
                 "Make room on the disk and add it again."
             ) from error
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+        finally:
+            if not kept:
+                path.unlink(missing_ok=True)
         return Incoming(path, digest.hexdigest(), size)
 
     def adopt(self, name: str, path: Path, collection: str) -> Incoming:

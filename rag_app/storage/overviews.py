@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_app.scope import Scope
-from rag_app.storage.database import Database
-from rag_app.storage.scoping import document_seen, seen
+from rag_app.storage.database import Database, document_seen, seen
 from rag_app.types import Heading, Status
 
 

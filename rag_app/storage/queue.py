@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from rag_app.scope import Scope
 from rag_app.storage import provenance
-from rag_app.storage.database import Database
-from rag_app.storage.scoping import seen
+from rag_app.storage.database import Database, seen
 from rag_app.types import Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"

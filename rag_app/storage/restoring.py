@@ -30,8 +30,8 @@ from rag_app.storage.backup import (
     KEPT,
     MANIFEST,
     PREFERENCES,
+    BackupMember,
     Manifest,
-    Member,
     Told,
     check_database,
     content_of,
@@ -40,8 +40,7 @@ from rag_app.storage.backup import (
     untold,
     workshop,
 )
-from rag_app.storage.originals import own
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import made_for_me, own
 from rag_app.text.page_names import size
 
 _LARGEST_MANIFEST = 256 << 20  # bytes: of a million documents
@@ -187,7 +186,7 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
 def _read(said: dict[str, Any]) -> Manifest:
     """Raises what reading something else than a backup's words raises, ValueError first of all."""
     members = {
-        str(name): Member(str(one["sha256"]), int(one["size"]))
+        str(name): BackupMember(str(one["sha256"]), int(one["size"]))
         for name, one in said["members"].items()
     }
     lost = {str(name): str(shown) for name, shown in said["lost"].items()}

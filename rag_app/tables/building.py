@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_app.storage.tables import StoredTable, TableBlock
+from rag_app.storage.contents import StoredTable, TableBlock
 from rag_app.tables.cells import Cells
 from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_values
 from rag_app.tables.headers import Layout, lay_out, unit_in_name, with_unit

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from rag_app.storage.tables import Tables
+from rag_app.storage.contents import Tables
 from rag_app.tables.querying import PageText, QueryLimits, Result, UsedRows, cells
 from rag_app.types import Cell, Column, Computation, Operation, RowsUsed, Table
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
-from rag_app.storage.tables import Tables
+from rag_app.storage.contents import Tables
 from rag_app.tables.building import ROW_ID
 from rag_app.tables.columnar import block_values, unpack_places, unpack_values
 from rag_app.tables.explaining import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _OLE = rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # four formats: which one, the name or the reader says
 _OPEN, _SUN = b"application/vnd.oasis.opendocument.", b"application/vnd.sun.xml."
-_IMAGE, _SHEETS = "images:read_image", "sheets:read_sheets"
+_IMAGE, _SHEETS = "ocr:read_image", "sheets:read_sheets"
 # Read as plain text.
 _SOURCES = (
     ".bat", ".c", ".cc", ".cfg", ".clj", ".conf", ".cpp", ".cs", ".css", ".cxx", ".dart", ".erl",
@@ -26,7 +26,8 @@ _SOURCES = (
 class Format:
     """What is known of a format. Where a file fits several, the first in the table is taken.
 
-    Texts that say in words what they are (HTML, mail …) are told apart in `reading/formats.py`."""
+    Texts that say in words what they are (HTML, mail …) are told apart in
+    `reading/detection.py`."""
 
     suffix: str
     reader: str  # "module:function" of the package `reading`, see FormatReader
@@ -66,11 +67,11 @@ _LIST = (
     Format(".bmp", _IMAGE, (), "picture", picture=True,
            start=rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c](?:\0{3}|\0{0,2}\Z)"),
     Format(".webp", _IMAGE, (), "picture", picture=True, start=rb"RIFF.{4}WEBP"),
-    Format(".docx", "docx:read_docx", (".docm", ".dotx", ".dotm"), torn=b"word/",
+    Format(".docx", "ooxml:read_docx", (".docm", ".dotx", ".dotm"), torn=b"word/",
            types=(b"wordprocessingml", b"ms-word"), parts=("word/document.xml",)),
     Format(".xlsx", _SHEETS, (".xlsm", ".xltx", ".xltm", ".xlsb"), table=True, torn=b"xl/",
            types=(b"spreadsheetml", b"ms-excel"), parts=("xl/workbook.xml", "xl/workbook.bin")),
-    Format(".pptx", "pptx:read_pptx", (".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), "slide",
+    Format(".pptx", "ooxml:read_pptx", (".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), "slide",
            types=(b"presentationml", b"ms-powerpoint"), parts=("ppt/presentation.xml",),
            torn=b"ppt/"),
     Format(".epub", "epub:read_epub", media=(b"application/epub+zip",),
@@ -116,3 +117,6 @@ def format_of(suffix: str) -> Format | None:
     """The format that a suffix stands for, its own or another."""
     also = (each for each in FORMATS.values() if suffix in each.aliases)
     return FORMATS.get(suffix) or next(also, None)
+
+
+PICTURES = all_that(lambda each: each.picture)

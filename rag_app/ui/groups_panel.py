@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
-from rag_app.storage.document_groups import GroupListing
+from rag_app.storage.documents import GroupListing
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document
 from rag_app.ui import texts_library as words

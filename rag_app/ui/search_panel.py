@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from rag_app.library import Library
-from rag_app.retrieval.plain_search import Hit, TextMatches
+from rag_app.retrieval.retriever import Hit, TextMatches
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, askable
 from rag_app.ui import listing, texts

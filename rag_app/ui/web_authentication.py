@@ -34,7 +34,7 @@ from rag_app.access.identity import Identity, IsActive, everybody
 from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.errors import SettingsError
 from rag_app.settings import Settings, knows_its_callers
-from rag_app.storage.permissions import made_for_me
+from rag_app.storage.originals import made_for_me
 from rag_app.ui import texts
 
 REFUSAL_HEADER = "X-Rag-App-Refusal"

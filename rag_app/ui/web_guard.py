@@ -23,7 +23,7 @@ from streamlit import net_util
 
 from rag_app.errors import SettingsError
 from rag_app.settings import Settings
-from rag_app.storage.permissions import only_mine
+from rag_app.storage.originals import only_mine
 from rag_app.ui import texts, uploads, web_authentication
 from rag_app.ui.app_settings import settings
 from rag_app.ui.uploads import UploadLimit

@@ -30,7 +30,7 @@ _HOW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class UploadedForm:
     """A file that has come, under a name that says nothing, and the other fields of its form."""
 
     name: str  # as the user calls it
@@ -39,7 +39,7 @@ class Upload:
 
 
 @contextlib.asynccontextmanager
-async def received(request: Request, folder: Path, most: int) -> AsyncIterator[Upload]:
+async def received(request: Request, folder: Path, most: int) -> AsyncIterator[UploadedForm]:
     """The file of a form, of at most so many bytes; it lies in the data directory until the block
     ends. Raises UnfitForm, BrokenOff, LimitReached or DiskFull."""
     try:
@@ -49,7 +49,7 @@ async def received(request: Request, folder: Path, most: int) -> AsyncIterator[U
                 form = _Form(request.headers.get("content-type", ""), most)
                 async for block in _blocks(request, form):
                     await to_thread.run_sync(file.write, block)
-            yield Upload(form.name, path, form.fields)
+            yield UploadedForm(form.name, path, form.fields)
         finally:
             path.unlink(missing_ok=True)
     except OSError as error:
