@@ -14,7 +14,7 @@ from rag_app.storage.database import Database
 from rag_app.storage.scans import expect
 from rag_app.storage.scoping import Reach
 from rag_app.storage.tables import StoredTable, Tables, save_tables
-from rag_app.storage.words import RankedWords, searched
+from rag_app.storage.words import Choice, RankedWords, searched
 from rag_app.types import Chunk, Heading, Page, Reading, Status
 
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
@@ -170,6 +170,18 @@ class Contents:
                 (json.dumps(list(ids)),),
             ).fetchall()
         return {row[0]: Chunk(*row[1:]) for row in rows}
+
+    def chunk_ids(self, scope: Scope, documents: Sequence[str] | None, most: int) -> list[str]:
+        """The ids of chunks that a scope sees, of these documents if they are given; `most` of them
+        at most."""
+        only, given = Choice.of(scope, documents).condition()
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT c.id FROM documents d JOIN chunks c ON c.document_id = d.id "
+                f"WHERE {only} LIMIT ?",
+                (*given, most),
+            ).fetchall()
+        return [row[0] for row in rows]
 
     def search_words(
         self,
