@@ -6,13 +6,20 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_app.scope import Scope
 from rag_app.storage.database import Database
 from rag_app.storage.scoping import Reach, document_seen
-from rag_app.storage.words import Choice, exactly, matching
+from rag_app.storage.words import (
+    Choice,
+    best_of_ones_own,
+    exactly,
+    is_ones_own,
+    matching,
+)
 from rag_app.types import Chunk
 
 _FORM = re.compile("\x01(.*?)\x02", re.DOTALL)
@@ -48,6 +55,10 @@ class WordSearch:
             return []
         choice = Choice.of(self._reach.widest(scope), documents)
         with self._read() as db:
+            if is_ones_own(db, choice):
+                parts = [one for term in terms if (one := _match([term], any_of_them=False))]
+                best = best_of_ones_own(db, parts, limit, choice, every=not any_of_them)
+                return _hits(db, [place for place, _, _ in best])
             which = matching(db, match, choice)
             rows = db.execute(
                 "SELECT c.id, c.document_id, c.words FROM (SELECT chunk_words.rowid AS place, "
@@ -94,6 +105,16 @@ class WordSearch:
                 which.given,
             ).fetchall()
         return [str(document) for (document,) in rows]
+
+
+def _hits(db: sqlite3.Connection, places: Sequence[int]) -> list[WordHit]:
+    """The chunks at these places, in this order."""
+    rows = db.execute(
+        "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
+        "JOIN chunks c ON c.rowid = j.value ORDER BY j.key",
+        (json.dumps(places),),
+    ).fetchall()
+    return [WordHit(*row) for row in rows]
 
 
 def _match(terms: Sequence[str], any_of_them: bool) -> str:
