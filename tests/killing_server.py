@@ -26,19 +26,21 @@ from rag_app.server.keys import KeyFile
 from rag_app.types import Status
 from tests import scans
 from tests.killing import KINDS, content
-from tests.pdfs import pdf
+from tests.pdfs import paragraph, pdf
 
 ROOT = Path(__file__).parent.parent
 SCAN = "pdf"
 SCANNED = "Lighthouse"  # on every scan
 _UP = 300.0  # seconds that a start may take on a busy machine
 _AT_WORK = 4.0  # seconds, at most, from the first request to the kill
-_STATES = {Status.RECEIVED, Status.READ, Status.SCANNED, Status.SEARCHABLE}
+_PATIENCE = 30.0  # seconds that are waited for something to be half done
+_HALF_DONE = {Status.READ, Status.SCANNED, Status.SEARCHABLE}
 
 
 def scan(serial: str) -> bytes:
-    """A picture of a page."""
-    return scans.saved([scans.picture(pdf(f"{SCANNED} number {serial}"))], "PDF")
+    """A picture of a page, with enough on it to be recognised."""
+    told = [f"{SCANNED} number {serial} stands on the cliff above the harbour." for _ in range(6)]
+    return scans.saved([scans.picture(pdf(paragraph(told)))], "PDF")
 
 
 @dataclass
@@ -61,6 +63,8 @@ class Victim:
             else:
                 self._until_up(server, line)
                 self._work(line, number, time.monotonic() + self.chance.uniform(0.05, _AT_WORK))
+                if number % 2:
+                    self._until_half_done(line)
             children = psutil.Process(server.pid).children(recursive=True)
             server.kill()
             server.wait()
@@ -100,6 +104,15 @@ class Victim:
                 pass
             time.sleep(0.1)
         raise AssertionError("the server did not come up")
+
+    def _until_half_done(self, line: httpx.Client) -> None:
+        """Until a document is between two stages, or the vectors of two models are there."""
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end and len([*self.folder.glob("vectors*")]) < 2:
+            listed = line.get("/api/v1/documents?limit=200").json()["documents"]
+            if _HALF_DONE & {document["status"] for document in listed}:
+                return
+            time.sleep(0.02)
 
     def _work(self, line: httpx.Client, number: int, until: float) -> None:
         """Hand in, replace and remove, as fast as answers come."""

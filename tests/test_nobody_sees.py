@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import httpx
 import pytest
 
 from rag_app.access.nouns import Grantee
@@ -231,6 +232,7 @@ def test_nobody_sees_what_is_not_shared_with_them(tmp_path: Path, monkeypatch):
             api_server(library, holder=api_entry.PeopleKeys()) as served,
             served.client(None) as line,
         ):
+            line.timeout = httpx.Timeout(300)  # a busy machine is no leak
             world = World.of(library, chance, line)
             for number in range(STEPS):
                 [step] = chance.choices([*WEIGHTS], [*WEIGHTS.values()])
