@@ -53,6 +53,16 @@ ROWS = (
     ("the same by meaning, p95", "scope_dense_p95", 1000.0, "{:,.0f} ms"),
     ("the same by words, p95", "scope_bm25_p95", 1000.0, "{:,.0f} ms"),
     ("in one collection, asked before, p95", "scope_again_p95", 1000.0, "{:,.0f} ms"),
+    ("CPU of a search in one of the collections, p95", "scope_hybrid_cpu", 1000.0, "{:,.1f} ms"),
+    ("CPU of the same by meaning, p95", "scope_dense_cpu", 1000.0, "{:,.1f} ms"),
+    ("CPU of the same by words, p95", "scope_bm25_cpu", 1000.0, "{:,.1f} ms"),
+    (
+        "CPU of one in a collection that was asked before, p95",
+        "scope_again_cpu",
+        1000.0,
+        "{:,.1f} ms",
+    ),
+    ("CPU of one in a hundred of the collections, p95", "scope_many_cpu", 1000.0, "{:,.1f} ms"),
     ("in a hundred of the collections, p95", "scope_many_p95", 1000.0, "{:,.0f} ms"),
     ("CPU of a whole search", "hybrid_cpu", 1000.0, "{:,.1f} ms"),
     ("CPU of one by meaning", "dense_cpu", 1000.0, "{:,.1f} ms"),
@@ -115,19 +125,26 @@ def _scoped(
     there = sorted({document.collection for document in documents})
     found = {}
 
-    def searched(size: int, kind: RetrieverKind) -> list[float]:
-        """Each question asked by somebody else."""
-        chosen = [chance.sample(there, min(size, len(there))) for _ in asked]
-        scopes = [Scope.of("somebody", dict.fromkeys(one, Role.READER)) for one in chosen]
-        views = [library.scoped(scope) for scope in scopes]
-        return [_timed(v.search, q, retriever=kind) for v, q in zip(views, asked, strict=True)]
+    def searched(name: str, views: list[Library], kind: RetrieverKind) -> None:
+        """A question of each; on a busy machine only what the processor worked tells anything."""
+        took, worked = [], []
+        for view, question in zip(views, asked, strict=True):
+            cpu = time.process_time()
+            took.append(_timed(view.search, question, retriever=kind))
+            worked.append(time.process_time() - cpu)
+        found[f"scope_{name}_p95"] = percentile(took, 0.95)
+        found[f"scope_{name}_cpu"] = percentile(worked, 0.95)
+
+    def somebody(size: int) -> Library:
+        seen = dict.fromkeys(chance.sample(there, min(size, len(there))), Role.READER)
+        return library.scoped(Scope.of("somebody", seen))
 
     for kind in RetrieverKind:
-        found[f"scope_{kind}_p95"] = percentile(searched(1, kind), 0.95)
-    one = library.scoped(Scope.of("somebody", {chance.choice(there): Role.READER}))
+        searched(kind, [somebody(1) for _ in asked], kind)
+    one = somebody(1)
     one.search(asked[0])
-    found["scope_again_p95"] = percentile([_timed(one.search, q) for q in asked], 0.95)
-    found["scope_many_p95"] = percentile(searched(100, RetrieverKind.HYBRID), 0.95)
+    searched("again", [one] * len(asked), RetrieverKind.HYBRID)
+    searched("many", [somebody(100) for _ in asked], RetrieverKind.HYBRID)
     return found
 
 

@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from rag_app.library import Library
 from rag_app.scope import OWN, Scope
+from rag_app.server.keys import KeyHolder
 from rag_app.server.mount import mounted
 from rag_app.settings import Settings
 
@@ -63,10 +64,11 @@ def api_server(
     library: Library | Any,
     keys: Mapping[str, Scope] | None = None,
     opening: Callable[[], Any] | None = None,
+    holder: KeyHolder | None = None,
 ) -> Iterator[Served]:
     """The API of a library until the block ends."""
     settings: Settings = library.settings
-    made = mounted(opening or (lambda: library), Keys(keys or {KEY: OWN}), settings)
+    made = mounted(opening or (lambda: library), holder or Keys(keys or {KEY: OWN}), settings)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,6 +24,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from rag_app.scope import HOME, OWN, readers_of
 from rag_app.server.completions import supported
 from rag_app.server.models import generator_of, offered
 from rag_app.server.problems import UnknownModel
@@ -40,7 +42,7 @@ SENTENCE = "The ferry to the island costs four euros."
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with (
         open_library(tmp_path_factory.mktemp("clients"), max_file_mb=1) as library,
-        api_server(library) as running,
+        api_server(library, {KEY: OWN, READER: readers_of(HOME)}) as running,
     ):
         added = [
             library.add("ferry.txt", FERRY),
@@ -70,7 +72,9 @@ OPERATIONS = (
     ("GET", "/health"),
 )
 UPLOAD = ("POST", "/documents")
-EXAMPLES = 25  # of each operation
+EXAMPLES = int(os.environ.get("API_EXAMPLES", "25"))  # of each operation
+READER = "ragapp_of-somebody-who-may-only-read"
+KEYS = {"owner": KEY, "reader": READER, "nobody": "", "stranger": "ragapp_opens-nothing"}
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +92,17 @@ def _operations(described: Any) -> list[Any]:
     return [each.ok() for each in described.get_all_operations()]
 
 
+@pytest.mark.timeout(60 + 10 * EXAMPLES)
+@pytest.mark.parametrize("who", KEYS)
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_whatever_is_sent_gets_what_the_description_promises(served, described, method, path):
+def test_whatever_is_sent_gets_what_the_description_promises(served, described, method, path, who):
     [operation] = [
         o for o in _operations(described) if (o.method.upper(), o.path) == (method, path)
     ]
     known = served.library.document("prices.pdf").id
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=EXAMPLES if who == "owner" else max(1, EXAMPLES // 5),
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
         deadline=None,
@@ -107,12 +113,14 @@ def test_whatever_is_sent_gets_what_the_description_promises(served, described, 
             case.path_parameters["document_id"] = known
             if "page" in case.path_parameters:
                 case.path_parameters["page"] = 1
-        case.call_and_validate(
+        said = case.call_and_validate(
             base_url=f"{served.url}/api/v1",
-            headers={"Authorization": f"Bearer {KEY}"},
+            headers={"Authorization": f"Bearer {KEYS[who]}"} if KEYS[who] else {},
             # no description can tell which bytes are a file that can be read
             excluded_checks=[positive_data_acceptance] if (method, path) == UPLOAD else [],
         )
+        if who in ("nobody", "stranger") and path != "/health":
+            assert said.status_code in (400, 401, 403, 405)
 
     hold()
 

@@ -463,20 +463,24 @@ def test_vectors_are_looked_for_in_the_collections_of_the_scope(library, monkeyp
         monkeypatch.setattr("rag_app.storage.vectors._WIDE", 1)
         monkeypatch.setattr("rag_app.storage.vectors._WIDER", 1)
     filters: list[object] = []
+    fetched: list[str] = []  # by id, as the store knows those of a small collection
     collection = type(chroma._collection)
     for name in ("query", "get"):
         real = getattr(collection, name)
 
         def noted(*given: Any, _real: Any = real, **named: Any) -> Any:
             filters.append(named.get("where"))
+            fetched.extend(given[1] if len(given) > 1 else ())
             return _real(*given, **named)
 
         monkeypatch.setattr(collection, name, noted)
     vector = WordEmbedder().embed_query("ferry")
     for scope, expected in ((ANNA, ids[:3]), (BEN, ids[3:]), (OWN, [home])):
+        fetched.clear()
         found = chroma.search(vector, 3, scope)
         assert {i[:16] for i, _ in found} == {i[:16] for i in expected}
-    assert any(filters) and not any(i in repr(filters) for i in [*ids, home])
+        assert {i[:16] for i in fetched} == ({i[:16] for i in expected} if small else set())
+    assert any(filters) != small and not any(i in repr(filters) for i in [*ids, home])
     filters.clear()
     assert len(chroma.search(vector, 20, WORKER)) > 6 and filters == [None]
 

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from rag_app.scope import HOME, OWN, WORKER
+from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.storage import vectors as vectors_module
 from rag_app.storage.chroma import ChromaVectors
-from rag_app.storage.vectors import FEW, LARGEST, ExactIndex, Loaded
+from rag_app.storage.vectors import FEW, LARGEST, LARGEST_COLLECTION, ExactIndex, Loaded
 from tests.fakes import ListVectors
 
 chance = random.Random(2)
@@ -37,6 +37,34 @@ def test_it_finds_what_an_exact_search_finds(chroma):
         found, expected = (one.search(asked, 5, WORKER, chosen) for one in (chroma, oracle))
         assert [i for i, _ in found] == [i for i, _ in expected]
         assert [s for _, s in found] == pytest.approx([s for _, s in expected], abs=1e-5)
+
+
+def test_what_is_known_is_fetched_by_its_ids_and_found_as_with_a_filter(tmp_path):
+    asked_for = []
+    held = {"red": ["a-0", "a-1", "b-0", "gone-0"], HOME: []}
+
+    def known(scope, documents, most):
+        asked_for.append((scope.collections, documents, most))
+        if documents is None:
+            return held[scope.collections[0]][:most]
+        return [i for i in held["red"] if i.partition("-")[0] in documents]
+
+    index, oracle = ChromaVectors(tmp_path / "vectors", "small", known), ListVectors()
+    for document, count, collection in (("a", 2, "red"), ("b", 1, "red"), ("c", 3, "blue")):
+        ids, made = [f"{document}-{n}" for n in range(count)], vectors(count)
+        for one in (index, oracle):
+            one.upsert(document, ids, made, collection)
+    reader, asked = Scope.of("x", {"red": Role.READER}), vectors(1)[0]
+    for documents in (None, ["a"], ["b", "a"]):
+        found, expected = (one.search(asked, 5, reader, documents) for one in (index, oracle))
+        assert [i for i, _ in found] == [i for i, _ in expected]
+    assert index.search(asked, 5, reader, ["c"]) == []  # of a collection that is not seen
+    assert index.search(asked, 5, OWN) == []  # nothing is known there: not all that there is
+    assert (("red",), None, LARGEST_COLLECTION + 1) in asked_for
+    index.upsert("a", ["a-2"], vectors(1), "red")
+    held["red"].append("a-2")
+    assert {i for i, _ in index.search(asked, 9, reader)} == {"a-0", "a-1", "a-2", "b-0"}
+    index.close()
 
 
 def test_what_is_written_and_deleted_shows_in_the_next_search(chroma):

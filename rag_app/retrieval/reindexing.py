@@ -28,7 +28,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.storage.database import AnsweringModel
-from rag_app.storage.vectors import VectorIndex
+from rag_app.storage.vectors import ChunkIds, VectorIndex
 from rag_app.supervision import surviving
 from rag_app.types import EMBEDDED, Document, Progress, Status
 
@@ -309,12 +309,12 @@ _FOLDER = "vectors"  # of the built-in model; others have their fingerprint behi
 class Indexes:
     """The folders of vectors under one folder."""
 
-    def __init__(self, folder: Path, built_in: Embedder) -> None:
-        self._folder, self._built_in = folder, built_in
+    def __init__(self, folder: Path, built_in: Embedder, known: ChunkIds) -> None:
+        self._folder, self._built_in, self._known = folder, built_in, known
 
     def pair(self, choice: str, embedder: Embedder) -> ModelIndex:
         """A model with its vectors."""
-        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint)
+        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint, self._known)
         return ModelIndex(choice, embedder, vectors)
 
     def keep_only(self, kept: Collection[Embedder]) -> None:
@@ -349,7 +349,7 @@ class Reindexing:
         self._store = store
         self._models = Models(settings, folder / "models", built_in)
         self._model = AnsweringModel(store.database)
-        self._indexes = Indexes(folder, built_in)
+        self._indexes = Indexes(folder, built_in, store.chunk_ids)
         self._stop, self._changed = threading.Event(), threading.Event()
         self._choosing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rag-app-reindex", daemon=True)

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.errors import DiskFull
-from rag_app.scope import Scope, readers_of
+from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage.vectors import (
     FEW,
     FEW_COLLECTIONS,
     LARGEST,
     LARGEST_COLLECTION,
+    ChunkIds,
     ExactIndex,
     Found,
     among,
@@ -27,7 +28,6 @@ from rag_app.storage.vectors import (
     metadata_of,
     nearest,
     vectors_of,
-    where,
 )
 
 if TYPE_CHECKING:
@@ -128,9 +128,11 @@ class ChromaVectors:
     """A `VectorIndex` in an embedded Chroma, in a folder of its own.
 
     The collection's name carries the embedder's fingerprint, so vectors of two models never mix.
-    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again."""
+    A folder that Chroma cannot open is set aside and begun anew: the store can fill it again.
+    `known` tells what there is of a collection or a document; without it Chroma is asked."""
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
+    def __init__(self, folder: Path, fingerprint: str, known: ChunkIds | None = None) -> None:
+        self._known = known
         self._folder = folder.resolve()
         self._lock = threading.Lock()  # guards opening; Chroma's client is thread-safe
         self._gate = threading.Condition()  # nobody is inside while the folder is exchanged
@@ -203,11 +205,13 @@ class ChromaVectors:
         if documents is None:
             return self._collections.search(
                 *(vector, k, scope, scope.collections),
-                lambda one: loaded(chroma, where(readers_of(one)), LARGEST_COLLECTION + 1),
+                lambda one: loaded(
+                    chroma, readers_of(one), None, LARGEST_COLLECTION + 1, self._known
+                ),
             )
         return self._documents.search(
             *(vector, k, scope, documents),
-            lambda one: loaded(chroma, {"document": one}, LARGEST + 1),
+            lambda one: loaded(chroma, WORKER, [one], LARGEST + 1, self._known),
         )
 
     def ids(self, document_id: str) -> set[str]:

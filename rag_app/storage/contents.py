@@ -16,7 +16,7 @@ from typing import Any
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
 from rag_app.storage.database import Database, Reach, seen
-from rag_app.storage.words import RankedWords, searched
+from rag_app.storage.words import Choice, RankedWords, searched
 from rag_app.types import (
     Box,
     Chunk,
@@ -191,6 +191,18 @@ class Contents:
                 (json.dumps(list(ids)),),
             ).fetchall()
         return {row[0]: Chunk(*row[1:]) for row in rows}
+
+    def chunk_ids(self, scope: Scope, documents: Sequence[str] | None, most: int) -> list[str]:
+        """The ids of chunks that a scope sees, of these documents if they are given; `most` of them
+        at most."""
+        only, given = Choice.of(scope, documents).condition()
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT c.id FROM documents d JOIN chunks c ON c.document_id = d.id "
+                f"WHERE {only} LIMIT ?",
+                (*given, most),
+            ).fetchall()
+        return [row[0] for row in rows]
 
     def search_words(
         self,

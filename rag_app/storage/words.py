@@ -7,9 +7,12 @@ the scores of these: the order is that of the whole query among them (benchmarks
 
 from __future__ import annotations
 
+import heapq
 import json
+import math
 import re
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -172,6 +175,49 @@ def matching(db: sqlite3.Connection, match: str, choice: Choice) -> Matching:
     )
 
 
+# FTS5 weighs a word by how many chunks of the whole library hold it. Who sees a part of that could
+# add two texts, compare their scores, and learn which words stand in texts of others. Of one word
+# alone it tells how much of a chunk is of it, up to a factor that is the same for all chunks. What
+# counts here is the share of the best, and how few of the chunks that may be seen hold the word.
+
+
+def is_ones_own(db: sqlite3.Connection, choice: Choice) -> bool:
+    """Whether a choice is a person's part of a library, and small enough to be weighed by itself.
+
+    Larger parts are scored as the whole is, which takes less (docs/security.md)."""
+    return not choice.scope.everything and _held(db, choice) <= _SMALL
+
+
+def best_of_ones_own(
+    db: sqlite3.Connection, parts: Sequence[str], limit: int, choice: Choice, *, every: bool
+) -> list[tuple[int, str, float]]:
+    """(place, chunk id, score) of the best chunks of a choice that hold any of the parts, or every
+    one; nothing in it depends on which words stand in chunks that are not of the choice."""
+    held, times = _held(db, choice), Counter[int]()
+    scores: dict[int, float] = defaultdict(float)
+    for part in parts:
+        which = matching(db, part, choice)
+        rows = db.execute(
+            f"SELECT chunk_words.rowid, -bm25(chunk_words, {_WEIGHTS}) "
+            f"FROM {which.source} WHERE {which.condition}",
+            which.given,
+        ).fetchall()
+        best = max((score for _, score in rows), default=0.0)
+        rarity = math.log(1 + (max(0, held - len(rows)) + 0.5) / (len(rows) + 0.5))
+        for place, score in rows:
+            scores[place] += rarity * score / best
+            times[place] += 1
+    wanted = [place for place in scores if not every or times[place] == len(parts)]
+    first = heapq.nsmallest(limit, wanted, key=lambda place: (-scores[place], place))
+    ids = dict(
+        db.execute(
+            "SELECT rowid, id FROM chunks WHERE rowid IN (SELECT value FROM json_each(?))",
+            (json.dumps(first),),
+        )
+    )
+    return [(place, ids[place], scores[place]) for place in first]
+
+
 class RankedWords:
     """Chunks that hold the words of a question, best first. Thread-safe."""
 
@@ -195,6 +241,9 @@ class RankedWords:
             return []
         choice = Choice.of(self._reach.widest(scope), documents)
         with self._read() as db:
+            if is_ones_own(db, choice):
+                found = best_of_ones_own(db, exact or parts, limit, choice, every=bool(exact))
+                return [(chunk, score) for _, chunk, score in found]
             if exact:
                 return _best(db, " AND ".join(exact), limit, choice)
             if _is_wide(db, choice):
@@ -364,6 +413,10 @@ class WordSearch:
             return []
         choice = Choice.of(self._reach.widest(scope), documents)
         with self._read() as db:
+            if is_ones_own(db, choice):
+                parts = [one for term in terms if (one := _match([term], any_of_them=False))]
+                best = best_of_ones_own(db, parts, limit, choice, every=not any_of_them)
+                return _hits(db, [place for place, _, _ in best])
             which = matching(db, match, choice)
             rows = db.execute(
                 "SELECT c.id, c.document_id, c.words FROM (SELECT chunk_words.rowid AS place, "
@@ -410,6 +463,16 @@ class WordSearch:
                 which.given,
             ).fetchall()
         return [str(document) for (document,) in rows]
+
+
+def _hits(db: sqlite3.Connection, places: Sequence[int]) -> list[WordHit]:
+    """The chunks at these places, in this order."""
+    rows = db.execute(
+        "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
+        "JOIN chunks c ON c.rowid = j.value ORDER BY j.key",
+        (json.dumps(places),),
+    ).fetchall()
+    return [WordHit(*row) for row in rows]
 
 
 def _match(terms: Sequence[str], any_of_them: bool) -> str:

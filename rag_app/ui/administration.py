@@ -368,7 +368,7 @@ def _log(visitor: Visitor) -> None:
         for form, label in words.LOG_FORMATS.items():
             st.download_button(
                 label, key=f"log_{form}", data=partial(_exported, visitor, every, form),
-                file_name=f"log.{form}", on_click="ignore",
+                file_name=f"log.{form}", on_click="ignore", mime=current().file_type,
             )  # fmt: skip
 
 

@@ -109,7 +109,7 @@ def _computed(exchange_id: str, answer: Answer, computed: Computation) -> None:
             texts_answers.RESULT_FILE,
             _csv(computed),
             f"{texts_answers.RESULT}.csv",
-            "text/csv",
+            current().file_type,
             key=f"result-{exchange_id}",
             type="tertiary",
             icon=":material/download:",

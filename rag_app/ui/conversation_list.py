@@ -30,6 +30,7 @@ def draw_export(library: Library, one: Conversation) -> None:
                     data=partial(export, library, one.id, form),
                     file_name=file_name(one.title, form),
                     on_click="ignore",
+                    mime=current().file_type,
                 )
             st.button(
                 texts_answers.EXPORT_CLOSE,

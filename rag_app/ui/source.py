@@ -167,6 +167,7 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
             file_name=safe_name(document.name),
             icon=":material/download:",
             on_click="ignore",
+            mime=current().file_type,
         )
         if opened.page == opened.place.page and opened.place.quote:
             tasks_menu.translate_button(opened.place)

@@ -183,6 +183,12 @@ class Session:
     refused_model: str = ""  # why a model cannot be used to find by meaning
     search: Search = field(default_factory=Search)
     asked: tuple[object, ...] | None = None  # how far the conversation was when it was last drawn
+    # Streamlit names a file to be downloaded by a hash of what it is, of large ones by parts of it,
+    # and gives out the one that it had first under a name. With a type of its own each session has
+    # names that nobody else can compute, and files that are never taken for those of others.
+    file_type: str = field(
+        default_factory=lambda: f"application/octet-stream; session={secrets.token_hex(16)}"
+    )
     redraw: bool = False  # what was clicked in a part of the page changes the rest of it
     shelving: str = ""  # the document whose folder and tags are being changed
     whole_folder: bool = False  # that can be dropped, instead of files
