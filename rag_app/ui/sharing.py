@@ -213,15 +213,18 @@ def _shared_with(visitor: Visitor, held: Sequence[tuple[Collection, Role]]) -> N
     if not held:
         return
     st.html(f"<h3>{words.YOURS_TO_READ}</h3>")
-    me = Grantee.person(visitor.subject)
+    me, given = Grantee.person(visitor.subject), visitor.access.given_to(visitor.subject)
     for collection, role in held:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.html(f"<p>{escape(collection.name)}: {words.ROLES[role].lower()}</p>")
-            st.button(
-                words.LEAVE_COLLECTION, key=widget_key("leave", collection.id), type="tertiary",
-                on_click=doing,
-                args=(visitor.access.revoke, visitor.subject, collection.id, me),
-            )  # fmt: skip
+            if collection.id in given:
+                st.button(
+                    words.LEAVE_COLLECTION, key=widget_key("leave", collection.id),
+                    type="tertiary", on_click=doing,
+                    args=(visitor.access.revoke, visitor.subject, collection.id, me),
+                )  # fmt: skip
+            else:
+                st.html(f"<p class='note'>{words.BY_GROUP}</p>")
 
 
 def _open() -> None:

@@ -117,6 +117,7 @@ GIVE_TO, GIVE = "Person or group", "Give"
 TAKE_BACK = "Take back"
 GROUP_MARK = "Group: "
 LEAVE_COLLECTION = "Leave"
+BY_GROUP = "by a group that you are in"
 YOURS_TO_READ = "Shared with you"
 
 # Keys
