@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import streamlit as st
@@ -16,7 +16,8 @@ from rag_app.access.quotas import Limited
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.scope import Role
-from rag_app.ui import texts, texts_access, texts_library
+from rag_app.types import Computation, RowsUsed
+from rag_app.ui import answers, texts, texts_access, texts_library
 from rag_app.ui.state import _LiveView
 from rag_app.ui.who import widget_key
 from tests.test_app import FERRY, MUSEUM, Page, opened  # noqa: F401 - a fixture
@@ -230,13 +231,36 @@ def test_what_is_taken_from_the_page_is_written_down(people, monkeypatch):
     page = people.page(BEN)
     page.click(f"name-{prices}")
     assert downloads.take("source_download").startswith(b"year,fee")
-    page.ask("What is the fee?")
-    [conversation] = people.view(BEN).conversations.listed()
-    page.at.session_state["session"].exporting = conversation.id
+    conversations = people.view(BEN).conversations
+    conversation = conversations.start("What is the fee?")
+    conversations.ask(conversation, "What is the fee?")
+    page.at.session_state["session"].exporting = conversation
+    page.at.session_state["conversations_list"] = True  # it is open
     page.run()
     assert b"What is the fee?" in downloads.take("export-md")
     assert people.logged(BEN, Action.ADD) == [(prices, "")]
-    assert people.logged(BEN, Action.EXPORT) == [(prices, "original"), (conversation.id, "md")]
+    assert people.logged(BEN, Action.EXPORT) == [(prices, "original"), (conversation, "md")]
+
+
+def test_a_result_is_written_down_and_gone_with_what_it_rests_on(people, monkeypatch):
+    downloads = Downloads(monkeypatch)
+    people.share(Role.READER)
+    fees = people.add(ANNA, "fees.csv", b"year,fee\n2019,10\n2020,20\n", people.team)
+    used = RowsUsed(fees, "fees.csv", "", ("fee",), 2, ())
+    rows = (("2019", "10"), ("2020", "20"))
+    computed = Computation(
+        "SELECT 1", ("year", "fee"), rows, (used,), numbers=((2019.0, 10.0),) * 2
+    )
+    held: Any = _LiveView(people.library, BEN.subject, "")
+    monkeypatch.setattr(answers, "_chart", lambda computed: None)
+    monkeypatch.setattr(answers, "_rows_behind", lambda *of: "rows")
+    answers._computed(held, "e1", cast(Any, None), computed)
+    assert b"2020,20" in downloads.take("result-e1")
+    assert people.logged(BEN, Action.EXPORT) == [("e1", "csv")]
+    people.take_back()
+    with pytest.raises(UnknownDocument):
+        downloads.take("result-e1")
+    assert people.logged(BEN, Action.EXPORT) == [("e1", "csv")]
 
 
 def test_on_ones_own_computer_nothing_is_written_down(opened, monkeypatch):

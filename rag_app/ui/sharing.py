@@ -54,6 +54,8 @@ def choose_collection(offered: Sequence[Collection], key: str) -> Collection | N
     by_id = {one.id: one for one in offered}
     if st.session_state.get(key) not in (None, *by_id):
         del st.session_state[key]  # has been deleted since, by whomever
+    if len(by_id) == 1:
+        st.session_state.setdefault(key, *by_id)
     picked = st.selectbox(
         words.CHOOSE_COLLECTION,
         list(by_id),

@@ -88,6 +88,7 @@ def share_with_bob(page) -> None:
 
 def take_back(page) -> None:
     page.get_by_role("button", name=texts_access.SHARE, exact=True).click()
+    page.get_by_label("Bob").first.wait_for()
     page.get_by_role("button", name=texts_access.TAKE_BACK).last.click()
     page.get_by_label("Bob").wait_for(state="detached")
     leave_dialog(page)
