@@ -172,7 +172,7 @@ def test_the_log_is_printed_for_people_and_for_programs(run, access):
         (("limits", "--set", "files", "many"), 2, "is no limit"),
         (("limits", "--set", "rows", "7"), 2, "Choose one of: bytes"),
         (("limits", "nobody", "--set", "files", "7"), 1, "Nobody is called"),
-        (("add", "x.txt", "--collection", "none"), 1, "No collection is called “none”"),
+        (("add", __file__, "--collection", "none"), 1, "No collection is called “none”"),
         (("audit", "--since", "yesterday"), 2, "is no time"),
         (("audit", "--json", "--csv"), 2, "Choose one"),
     ],

@@ -60,7 +60,7 @@ def choose_collection(offered: Sequence[Collection], key: str) -> Collection | N
         words.CHOOSE_COLLECTION,
         list(by_id),
         index=None,
-        format_func=lambda one: escape_markdown(by_id[one].name),
+        format_func=lambda one: by_id[one].name,
         key=key,
         placeholder=words.CHOOSE_ONE,
     )
@@ -153,7 +153,7 @@ def _give(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             words.GIVE_TO, left, index=None, key=to_key, placeholder=words.CHOOSE_ONE,
-            format_func=lambda one: escape_markdown(offered[one]),
+            format_func=lambda one: offered[one],
         )  # fmt: skip
         st.selectbox(words.ROLE, list(Role), format_func=words.ROLES.__getitem__, key=role_key)
         st.button(
