@@ -323,7 +323,7 @@ def test_a_full_quota_in_the_middle_of_an_upload_leaves_nothing_behind(shared):
         with ThreadPoolExecutor(4) as many:
             said = [*many.map(lambda n: hand_in(ben, f"{n}.txt", FERRY + b"%d" % n), range(4))]
         for one in said:
-            assert is_problem(one, 429, "quota_reached") and "are taken" in one.json()["detail"]
+            assert is_problem(one, 429, "quota") and "are taken" in one.json()["detail"]
         assert ben.get("/api/v1/documents").json()["total"] == 1
         assert not incoming(shared)
     assert len(access.log.entries(subject="ben", action=Action.ADD)) == 1
