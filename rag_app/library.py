@@ -111,7 +111,9 @@ class _View:
         self.preferences = PreferenceFile.of(opened.folder, scope.subject)
         self.plain = PlainSearch(opened.words, scope)
         self.overviews = SeenOverviews(opened.overviews, opened.store, scope)
-        self.web = WebDocuments(opened.store, opened.keeping, opened.settings, scope, self._into)
+        self.web = WebDocuments(
+            opened.store, opened.keeping, opened.settings, scope, self._into, self._take
+        )
 
     def _seen(self, document_id: str) -> Document:
         """A document that may be read. Raises UnknownDocument."""
@@ -141,6 +143,30 @@ class _View:
         if len(able) > 1:
             raise DocumentError(_WHERE)
         return able[0]
+
+    def _take(
+        self,
+        name: str,
+        data: bytes | Path,
+        into: str,
+        *,
+        password: str | None = None,
+        replace: bool = False,
+        added_by: str = "",
+    ) -> Added:
+        """Keep a file as that of who asks, which counts and is written down where people sign in.
+        Raises DocumentError or QuotaReached."""
+        if self.scope.subject:
+            self.access.quotas.check_upload(self.scope.subject, _size(data))
+        by = self.scope.subject or added_by
+        added = self._keeping.add(name, data, into, password=password, replace=replace, added_by=by)
+        self._log(Action.ADD, added.document.id)
+        return added
+
+    def taken_away(self, about: str, what: str) -> None:
+        """Something of the library leaves it as a file, which is written down where people sign in:
+        `about` is the id of a document or a conversation, `what` in which form."""
+        self._log(Action.EXPORT, about, what)
 
     def _log(self, action: Action, about: str = "", detail: str = "") -> None:
         """Who did what, where people sign in."""
@@ -172,17 +198,8 @@ class _Documents(_View):
         word that is never shown; of who signed in it is always theirs. Raises DocumentError for a
         file that is refused at once, or if it is not clear which collection is meant, NotAllowed,
         and QuotaReached; anything found out later stands in the document's `error`."""
-        into, subject = self._into(collection), self.scope.subject
-        if subject:
-            self.access.quotas.check_upload(subject, _size(data))
-        added = self._keeping.add(
-            *(name, data, into),
-            password=password,
-            replace=replace,
-            added_by=subject or added_by,
-        )
-        self._log(Action.ADD, added.document.id)
-        return added
+        into = self._into(collection)
+        return self._take(name, data, into, password=password, replace=replace, added_by=added_by)
 
     def replace(self, older_id: str, newer_id: str) -> Document:
         """Let a document take the name of an older one, which goes.

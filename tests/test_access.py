@@ -101,6 +101,61 @@ def test_a_new_name_is_taken_over_at_the_next_sign_in(access):
     assert access.arrive(Identity("dora")).shown == "dora"
 
 
+def sign_ins(access: Access, subject: str) -> int:
+    return len(access.log.entries(subject=subject, action=Action.SIGN_IN))
+
+
+def test_who_signed_in_is_let_in_and_it_is_noted_once(database):
+    access = Access(database, Settings.load())
+    dan = Identity("dan", expires=100.0)
+    with ThreadPoolExecutor(8) as many:
+        assert all(many.map(lambda _: access.admits(dan), range(32)))
+    assert sign_ins(access, "dan") == 1
+    assert access.admits(replace(dan, expires=200.0)) and sign_ins(access, "dan") == 2
+    assert access.admits(dan, "a window") and sign_ins(access, "dan") == 2
+    assert Access(database, Settings.load()).admits(dan)  # of another process, it is not known
+    assert sign_ins(access, "dan") == 3
+
+
+def test_who_was_removed_is_let_in_no_more_whatever_is_remembered(access):
+    assert access.admits(BEN)
+    access.remove_person("anna", "ben")
+    assert not access.admits(BEN) and not access.admits(BEN, "another window")
+
+
+def test_a_group_that_a_proxy_says_no_more_is_left_at_the_next_page(access):
+    plain, sales = Identity("ben"), Identity("ben", groups=frozenset({"sales"}))
+
+    def groups() -> list[str]:
+        return [one.name for one in access.groups() if "ben" in one.members]
+
+    for said, window in ((plain, "one"), (sales, "two")):
+        assert access.admits(said) and access.admits(said, window)
+    assert groups() == ["sales"]
+    assert access.admits(plain, "one")  # a page that was open all along
+    assert groups() == ["sales"]
+    assert access.admits(plain) and access.admits(plain, "three")
+    assert groups() == []
+    assert access.admits(sales, "two") and groups() == []
+    assert access.admits(sales, "four") and groups() == ["sales"]
+
+
+def test_what_is_remembered_of_sign_ins_does_not_grow_without_end(access, monkeypatch):
+    monkeypatch.setattr("rag_app.access.access._MOST_SAID", 5)
+    for number in range(20):
+        access.admits(ANNA, f"window {number}")
+    assert len(access._said) == 5
+    assert sign_ins(access, "anna") == 2  # when the fixture made her, and now
+
+
+def test_collections_that_were_given_to_a_person_themselves_are_told_apart(access):
+    access.arrive(replace(BEN, groups=frozenset({"sales"})))
+    one, other = (access.create_collection("anna", name).id for name in ("One", "Other"))
+    access.grant("anna", one, Grantee.person("ben"), Role.READER)
+    access.grant("anna", other, Grantee.group(group(access, "sales").id), Role.READER)
+    assert access.given_to("ben") == {one}
+
+
 def test_who_never_came_may_nothing(access):
     assert access.scope_of("stranger") == Scope("stranger")
     assert not access.is_active("stranger") and not access.is_administrator("stranger")

@@ -15,6 +15,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rag_app.access.audit import Action
+from rag_app.access.identity import Identity
+from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.quotas import Limited
 from rag_app.answering.generation import Cancelled, Piece, pieces
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
@@ -155,7 +159,7 @@ def test_pages_have_text_a_picture_and_boxes(served):
 def test_the_collections_of_a_key_are_listed(served):
     with served.client() as client:
         said = client.get("/api/v1/collections").json()
-        assert said == {"collections": [{"collection": HOME, "role": "owner"}]}
+        assert said == {"collections": [{"collection": HOME, "name": HOME, "role": "owner"}]}
 
 
 def test_health_and_description_need_no_key_and_say_nothing_of_the_library(served):
@@ -256,7 +260,91 @@ def test_a_document_of_somebody_else_cannot_be_told_from_one_that_is_not_there(t
         assert annas.document(document).status == "ready"
         assert ben.get("/api/v1/documents").json()["total"] == 0
         listed = ben.get("/api/v1/collections").json()["collections"]
-        assert listed == [{"collection": "ben", "role": "owner"}]
+        assert listed == [{"collection": "ben", "name": "ben", "role": "owner"}]
+
+
+# Where several people share one library
+
+
+@pytest.fixture
+def shared(tmp_path) -> Iterator[Served]:
+    """Anna's and Ben's keys on one library; Anna's Team is Ben's to read."""
+    with open_library(tmp_path / "shared") as library:
+        access = library.access
+        for name in ("anna", "ben"):
+            access.arrive(Identity(name, name.title()))
+        made = access.create_collection("anna", "Team")
+        access.grant("anna", made.id, Grantee.person("ben"), Role.READER)
+        views = {name: access.scope_of(name) for name in ("anna", "ben")}
+        with api_server(library, views) as running:
+            yield running
+
+
+def collections(client: httpx.Client) -> dict[str, tuple[str, str]]:
+    """By name: the id and the role."""
+    listed = client.get("/api/v1/collections").json()["collections"]
+    return {one["name"]: (one["collection"], one["role"]) for one in listed}
+
+
+def hand_in(client: httpx.Client, name: str, data: bytes, **fields: str) -> httpx.Response:
+    return client.post("/api/v1/documents", files={"file": (name, data)}, data=fields)
+
+
+def test_a_file_goes_to_the_collection_that_is_named_or_to_ones_own(shared):
+    with shared.client("anna") as anna, shared.client("ben") as ben:
+        (team, role), (_, bens) = collections(anna)["Team"], collections(ben)["Team"]
+        assert (role, bens) == ("owner", "reader")
+        assert hand_in(anna, "ferry.txt", FERRY, collection=team).status_code == 201
+        own = hand_in(anna, "ferry.txt", FERRY)
+        assert own.status_code == 201 and own.json()["name"] == "ferry.txt"  # another collection
+        [seen] = ben.get("/api/v1/documents").json()["documents"]
+        assert seen["name"] == "ferry.txt" and seen["document_id"] != own.json()["document_id"]
+        again = hand_in(anna, "ferry.txt", FERRY, collection=team)
+        assert again.status_code == 200 and again.json()["duplicate"]
+
+
+def test_where_one_may_not_add_it_is_not_told_what_there_is(shared):
+    with shared.client("anna") as anna, shared.client("ben") as ben:
+        team, own = collections(anna)["Team"][0], collections(anna)["My documents"][0]
+        refused = [
+            hand_in(ben, "ferry.txt", FERRY, collection=where).json()
+            for where in (team, own, HOME, "nowhere", "../home", "' OR 1=1")
+        ]
+        assert all(one == refused[0] and one["status"] == 403 for one in refused)
+        assert ben.get("/api/v1/documents").json()["total"] == 0
+        assert not incoming(shared)
+
+
+def test_a_full_quota_in_the_middle_of_an_upload_leaves_nothing_behind(shared):
+    access = shared.library.access
+    with shared.client("ben") as ben:
+        access.quotas.set_limit(MACHINE, Limited.BYTES, len(FERRY) + 10)
+        assert hand_in(ben, "ferry.txt", FERRY).status_code == 201
+        with ThreadPoolExecutor(4) as many:
+            said = [*many.map(lambda n: hand_in(ben, f"{n}.txt", FERRY + b"%d" % n), range(4))]
+        for one in said:
+            assert is_problem(one, 429, "quota") and "are taken" in one.json()["detail"]
+        assert ben.get("/api/v1/documents").json()["total"] == 1
+        assert not incoming(shared)
+    assert len(access.log.entries(subject="ben", action=Action.ADD)) == 1
+
+
+def test_a_file_that_is_taken_away_is_written_down(shared):
+    with shared.client("ben") as ben:
+        made = hand_in(ben, "ferry.txt", FERRY).json()["document_id"]
+        assert ben.get(f"/api/v1/documents/{made}/original").content == FERRY
+        assert ben.get(f"/api/v1/documents/{UNKNOWN}/original").status_code == 404
+    [entry] = shared.library.access.log.entries(subject="ben", action=Action.EXPORT)
+    assert (entry.about, entry.detail) == (made, "original")
+
+
+def test_a_persons_key_in_the_address_is_refused_wherever_it_stands(shared):
+    _, key = shared.library.access.api_keys.create_key("ben", "script")
+    with shared.client("ben") as ben:
+        for address in (f"documents?q={key}", f"documents?{key}", f"documents/{key}", f"{key}/x"):
+            answer = ben.get(f"/api/v1/{address}")
+            assert answer.status_code == 400 and "key_in_address" in answer.text
+            assert key not in answer.text
 
 
 # What may be wrong with an upload

@@ -368,7 +368,9 @@ def test_mcp_reads_pages_as_tools_and_as_resources(served):
     assert "pier" in resource.contents[0].text
     [template] = templates.resource_templates
     assert template.uri_template == "library://{document}/{page}"
-    assert held.structured_content["collections"] == [{"collection": "home", "role": "owner"}]
+    assert held.structured_content["collections"] == [
+        {"collection": "home", "name": "home", "role": "owner"}
+    ]
 
 
 def test_mcp_says_in_a_sentence_what_is_not_there(served):

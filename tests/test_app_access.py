@@ -164,6 +164,13 @@ def test_people_are_filtered(enter):
     assert "ben@example.org" in page.html() and "anna@example.org" not in page.html()
 
 
+def test_people_are_called_in_fields_as_they_are_called(enter):
+    page = show(enter(ANNA), "people")
+    assert page.at.selectbox(key="people_chosen").options == [
+        "Anna <b> (anna@example.org)", "Ben (ben@example.org)"
+    ]  # fmt: skip
+
+
 # Groups
 
 

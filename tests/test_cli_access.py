@@ -8,7 +8,9 @@ import json
 
 import pytest
 
+from rag_app import open_library
 from rag_app.access.access import Access
+from rag_app.access.audit import Action
 from rag_app.access.identity import Identity
 from rag_app.access.nouns import Grantee
 from rag_app.cli import entry
@@ -104,6 +106,43 @@ def test_a_key_is_printed_once(run, access):
     assert status == 2 and "PERSON" in said
 
 
+def test_limits_are_told_set_and_unset(run, access):
+    assert run("limits")[1].splitlines() == [
+        f"{what}  no limit" for what in ("bytes", "pages", "files", "questions", "sessions")
+    ]
+    said = run("limits", "--set", "files", "1,000", "--set", "questions", "30")[1]
+    assert "files  1,000\n" in said and "questions  30\n" in said
+    assert "files  5  (their own)" in run("limits", "ben", "--set", "files", "5")[1]
+    run("limits", "BEN@example.org", "--set", "questions", "none")
+    known = json.loads(run("limits", "ben", "--json")[1])
+    assert (known["files"], known["questions"], known["person"]) == (5, None, "ben")
+    assert known["own"] == ["files", "questions"]
+    assert "files  1,000\n" in run("limits", "ben", "--unset", "files")[1]
+    run("limits", "--unset", "files", "--unset", "questions")
+    assert "files  no limit" in run("limits")[1]
+    assert [e.subject for e in access.log.entries(action=Action.LIMIT)] == [""] * 7
+
+
+def test_files_are_added_to_the_collection_that_is_named(run, access, tmp_path, monkeypatch):
+    monkeypatch.setattr(open_library, "MiniLmEmbedder", lambda threads: WordEmbedder())
+    run("collections", "--make", "Team")
+    access.grant("anna", team := collection(access, "Team"), Grantee.person("ben"), Role.READER)
+    file = tmp_path / "ferry.txt"
+    file.write_text("The ferry to the island costs four euros.\n")
+    assert run("add", str(file), "--collection", "team")[0] == 0
+    assert run("add", str(file))[0] == 0
+    with Library(Settings.load(), embedder=WordEmbedder()) as library:
+        [shared] = library.scoped(access.scope_of("ben")).documents()
+        assert shared.collection == team
+        assert [d.collection for d in library.documents()] == ["home"]
+    status, _, said = run("add", str(tmp_path), "--watch", "--collection", "team")
+    assert status == 2 and "--watch" in said
+
+
+def collection(access: Access, name: str) -> str:
+    return next(one.id for one in access.collections("anna") if one.name == name)
+
+
 def test_the_log_is_printed_for_people_and_for_programs(run, access):
     for _ in range(60):
         access.grant("anna", "home", Grantee.person("ben"), Role.READER)
@@ -130,6 +169,10 @@ def test_the_log_is_printed_for_people_and_for_programs(run, access):
         (("grant", "reader", "My documents", "ben"), 1, "Use the id instead"),
         (("grant", "reader", "home", "group:none"), 1, "No group is called"),
         (("keys", "--revoke", "none"), 1, "no such key"),
+        (("limits", "--set", "files", "many"), 2, "is no limit"),
+        (("limits", "--set", "rows", "7"), 2, "Choose one of: bytes"),
+        (("limits", "nobody", "--set", "files", "7"), 1, "Nobody is called"),
+        (("add", __file__, "--collection", "none"), 1, "No collection is called “none”"),
         (("audit", "--since", "yesterday"), 2, "is no time"),
         (("audit", "--json", "--csv"), 2, "Choose one"),
     ],

@@ -285,7 +285,7 @@ def test_people_and_what_they_may(run, own_house):
     run("groups", "--make", "Board", "--json")
     made = run("keys", "anna@example.org", "--make", "other", "--json")
     hold(made, FIELDS["rag-app keys --make --json"])
-    for command in ("people", "groups", "collections", "keys", "audit"):
+    for command in ("people", "groups", "collections", "keys", "limits", "audit"):
         hold(run(command, "--json"), FIELDS[f"rag-app {command} --json"])
 
 

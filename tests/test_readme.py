@@ -95,6 +95,17 @@ def test_commands_that_are_named_are_there(page):
             assert name in there, line
 
 
+@named
+def test_tests_that_are_named_are_there(page):
+    there = {name for file in (ROOT / "tests").rglob("test_*.py") for name in _tests_of(file)}
+    said = {word for word in code_of(page) if re.fullmatch(r"test_\w+", word)}
+    assert said <= there, said - there
+
+
+def _tests_of(file: Path) -> list[str]:
+    return re.findall(r"^def (test_\w+)", file.read_text("utf-8"), re.MULTILINE)
+
+
 def of_cli() -> list[str]:
     """What docs/cli.md says of commands: every "rag-app …" with the lines that go on with it."""
     page = text_of(ROOT / "docs" / "cli.md")

@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
+from rag_app.access.audit import Action
+from rag_app.access.identity import Identity
+from rag_app.access.nouns import MACHINE
+from rag_app.access.quotas import Limited
 from rag_app.errors import (
     DocumentError,
     NotAllowed,
+    QuotaReached,
     RagAppError,
     UnknownConversation,
     UnknownDocument,
@@ -101,7 +106,7 @@ CALLS: dict[str, Callable[[Library, str], object]] = {
 WITHOUT = set(
     """
     add add_set_aside cancel_waiting clear close delete_set_aside documents empty_deleted entitle
-    pause paused work_of_everybody
+    pause paused work_of_everybody taken_away
     progress reindexing resume scoped set_aside size_on_disk trouble unwatch vectors
     wait_until_clean warm warm_state watch watched
     checks.clear checks.get shelves.all shelves.drop preferences.change preferences.clear
@@ -285,6 +290,42 @@ def test_a_page_of_the_web_goes_where_it_is_told_and_replaces_nothing_of_others(
     assert library.scoped(BEN).document(theirs.id)
     assert library.scoped(BEN).web.origins([mine.id]) == {}
     assert library.scoped(ANNA).report(mine.id).address.endswith("/p")
+
+
+def test_a_page_of_the_web_counts_as_a_file_does_and_is_written_down(library):
+    library.access.arrive(Identity("anna"))
+    quotas = library.access.quotas
+    view = library.scoped(library.access.scope_of("anna"))
+    with web_site() as site:
+        address = site.page("/p", "<!doctype html><title>Fares</title><p>Four euros a day.")
+        other = site.page("/q", "<!doctype html><title>Boats</title><p>Two boats a day.")
+        quotas.set_limit(MACHINE, Limited.BYTES, 10)
+        with pytest.raises(QuotaReached, match="You may keep 10 bytes"):
+            view.web.add(address)
+        quotas.unset_limit(MACHINE, Limited.BYTES)
+        quotas.set_limit(MACHINE, Limited.FILES, 1)
+        added = view.web.add(address).document
+        for again in (lambda: view.web.add(other), lambda: view.add("a.txt", FERRY)):
+            with pytest.raises(QuotaReached, match="1 file a day"):
+                again()
+        assert [d.id for d in view.documents()] == [added.id]
+        assert library.web.add(other).document.collection == HOME  # the computer's own counts not
+        view.wait([added.id], timeout=60)
+        quotas.unset_limit(MACHINE, Limited.FILES)
+        quotas.set_limit(MACHINE, Limited.PAGES, 1)
+        with pytest.raises(QuotaReached, match="You may keep 1 pages"):
+            view.web.add(other)
+    noted = library.access.log.entries(subject="anna", action=Action.ADD)
+    assert [one.about for one in noted] == [added.id]
+
+
+def test_what_is_taken_away_is_written_down_of_who_signed_in(library):
+    library.access.arrive(Identity("anna"))
+    view = library.scoped(library.access.scope_of("anna"))
+    view.taken_away("an id", "original")
+    library.taken_away("an id", "original")
+    [entry] = library.access.log.entries(action=Action.EXPORT)
+    assert (entry.subject, entry.about, entry.detail) == ("anna", "an id", "original")
 
 
 def test_answers_are_made_of_what_is_seen(library):

@@ -31,6 +31,21 @@ def test_the_log_names_people_groups_and_collections(detail, said):
     assert words.log_row(entry, NAMES)[1:] == (words.THE_MACHINE, "grant", "Team", said)
 
 
+@pytest.mark.parametrize(
+    ("by", "action", "detail", "said"),
+    [
+        ("https://id|ben: x", Action.KEY_MADE, "https://id|ben: x: script: 2", "script: 2"),
+        ("", Action.KEY_MADE, "https://id|ben: x: script", "Ben: script"),
+        ("https://id|ben: x", Action.KEY_REVOKED, "https://id|ben: x", ""),
+        ("boss", Action.KEY_REVOKED, "https://id|ben: x", "Ben"),
+        ("boss", Action.KEY_REVOKED, "nobody known", "nobody known"),
+    ],
+)
+def test_the_log_says_whose_a_key_was_by_name(by, action, detail, said):
+    entry = AuditEntry(1, AT, by, action.value, "k1", detail)
+    assert words.log_row(entry, NAMES)[3:] == ("k1", said)
+
+
 def test_a_person_who_was_removed_says_so_even_if_they_managed():
     person = Person("s", "Anna", "a@x", True, True, AT, AT)
     assert words.person_row(person)[3] == "administrator"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog, moment
+from rag_app.access.identity import Identity
 from rag_app.access.keys import ApiKeys
 from rag_app.access.nouns import Actor, Collection, Emptying, Grant, Grantee, Machine, written
 from rag_app.access.people import People, named
@@ -16,6 +19,8 @@ from rag_app.errors import NotAllowed, UnknownGrantee
 from rag_app.scope import HOME, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage.database import Connection, Database
+
+_MOST_SAID = 10_000  # sign-ins that are remembered as noted
 
 
 class Access(People):
@@ -34,6 +39,34 @@ class Access(People):
         super().__init__(database, log, settings.named_administrators, clock)
         self.api_keys = ApiKeys(database, log, clock)
         self.quotas = Quotas(database, log, clock=clock)
+        self._arriving = threading.Lock()
+        self._arrived: dict[Identity, None] = {}
+        self._newest: dict[str, Identity] = {}  # by subject
+        self._said: dict[str, Identity] = {}  # by session
+
+    # Who comes in
+
+    def admits(self, identity: Identity, session: str = "") -> bool:
+        """Whether somebody who signed in may (still) come in; each sign-in is noted once.
+
+        What a proxy says has no time. Where a `session` of a browser says something else than it
+        did before, that counts from now on; what a page says that was open all along does not.
+        Raises AccessError for a sign-in that does not say who it is."""
+        with self._arriving:
+            if not self._is_noted(identity, session):
+                self.arrive(identity)
+                self._newest[identity.subject] = identity
+            self._arrived[identity] = None
+            if session:
+                self._said[session] = identity
+            _forget_oldest(self._arrived)
+            _forget_oldest(self._said)
+        return self.is_active(identity.subject)
+
+    def _is_noted(self, identity: Identity, session: str) -> bool:
+        if identity.expires is None and session:
+            return identity in (self._newest.get(identity.subject), self._said.get(session))
+        return identity in self._arrived
 
     # What somebody may
 
@@ -47,6 +80,12 @@ class Access(People):
         """The collections that somebody may see, in order of name, with their role."""
         with self._read() as db:
             return records.held_collections(db, subject)
+
+    def given_to(self, subject: str) -> frozenset[str]:
+        """The collections in which somebody was given a role themselves, and not by a group: those
+        that they can leave."""
+        with self._read() as db:
+            return frozenset(records.granted_to(db, Grantee.person(subject)))
 
     def own_collection(self, subject: str) -> str:
         """The id of somebody's own collection; empty for who never signed in."""
@@ -200,6 +239,11 @@ class Access(People):
                 if not gone.rowcount:
                     raise UnknownGrantee("They were given no role in this collection.")
             self.log.note(db, written(by), Action.REVOKE, collection, f"{to.kind.value} {to.id}")
+
+
+def _forget_oldest(said: dict[Any, Any]) -> None:
+    while len(said) > _MOST_SAID:
+        del said[next(iter(said))]
 
 
 def _give(db: Connection, grant: Grant) -> None:

@@ -23,6 +23,7 @@ from rag_app.errors import AccessError, NotAllowed
 from rag_app.storage.database import Connection, Database
 
 _SECRET_BYTES = 32
+_BEGINS = re.compile(r"rag_[0-9a-f]{16}_", re.ASCII)
 _KEY = re.compile(r"rag_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 _MOST = 50  # keys of one person
 _USED_EVERY = 60.0  # seconds between two times that the use of a key is written down
@@ -39,6 +40,11 @@ class KeyInfo:
     created: str
     expires: str | None  # None: never
     used: str | None  # when it was last used, to the minute; None: never
+
+
+def holds_key(text: str) -> bool:
+    """Whether a key stands in a text, where it has no business."""
+    return _BEGINS.search(text) is not None
 
 
 class ApiKeys:

@@ -17,6 +17,7 @@ from rag_app.access.access import Access
 from rag_app.access.audit import Action, as_csv, as_json_lines, moment
 from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import MACHINE, Collection, Grantee, PeopleGroup, Person
+from rag_app.access.quotas import Limited
 from rag_app.cli.serve import settings_of
 from rag_app.errors import AccessError, UnknownCollection, UnknownGrantee
 from rag_app.export.json_contract import (
@@ -25,6 +26,7 @@ from rag_app.export.json_contract import (
     collection_json,
     group_json,
     key_json,
+    limits_json,
     person_json,
     print_json,
 )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from rag_app.storage.backup import Manifest, Told
 _GROUP = "group:"  # before the name of a group, where a person may stand as well
 _WHO = "a subject, an e-mail address, or group:NAME"
+_NO_LIMIT = "none"
 _SHOWN = 50  # entries of the log, for people
 _DAY = 86_400.0  # seconds
 
@@ -59,6 +62,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
         each.add_argument("collection", metavar="COLLECTION", help="an id or a name")
         each.add_argument("who", metavar="WHO", help=_WHO)
     _keys_parser(_command(commands, shared, "keys", "keys of people's programs"))
+    _limits_parser(_command(commands, shared, "limits", "how much everybody, or one person, may"))
     _audit_parser(_command(commands, shared, "audit", "the log of who did what"))
 
 
@@ -176,13 +180,13 @@ def _collections(arguments: argparse.Namespace) -> int:
             access.create_collection(MACHINE, arguments.make)
         elif arguments.rename:
             collection, name = arguments.rename
-            access.rename(MACHINE, _collection(access, collection).id, name)
+            access.rename(MACHINE, named_collection(access, collection).id, name)
         elif arguments.delete:
-            access.delete_collection(MACHINE, _collection(access, arguments.delete).id)
+            access.delete_collection(MACHINE, named_collection(access, arguments.delete).id)
         elif arguments.hand_over:
             collection, to = arguments.hand_over
             access.hand_over(
-                MACHINE, _collection(access, collection).id, _person(access, to).subject
+                MACHINE, named_collection(access, collection).id, _person(access, to).subject
             )
         listed = [(one, access.grants(MACHINE, one.id)) for one in access.collections(MACHINE)]
         names = {one.id: one.name for one in access.groups()}
@@ -202,7 +206,7 @@ def _collections(arguments: argparse.Namespace) -> int:
 
 def _grant(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as access:
-        collection = _collection(access, arguments.collection)
+        collection = named_collection(access, arguments.collection)
         role = Role[arguments.role.upper()]
         access.grant(MACHINE, collection.id, _grantee(access, arguments.who), role)
     _say(f"{arguments.who} is {arguments.role} of {collection.name}")
@@ -211,7 +215,7 @@ def _grant(arguments: argparse.Namespace) -> int:
 
 def _revoke(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as access:
-        collection = _collection(access, arguments.collection)
+        collection = named_collection(access, arguments.collection)
         access.revoke(MACHINE, collection.id, _grantee(access, arguments.who))
     _say(f"{arguments.who} has no role of their own in {collection.name} any more")
     return 0
@@ -255,6 +259,68 @@ def _key_line(key: KeyInfo) -> str:
     until = f"until {key.expires}" if key.expires else "without an end"
     used = f"used {key.used}" if key.used else "never used"
     return f"{key.id}  {key.subject}  {key.name}  {until}, {used}"
+
+
+# Limits
+
+
+def _limits_parser(parser: argparse.ArgumentParser) -> None:
+    whats = [what.value for what in Limited]
+    parser.add_argument("person", nargs="?", metavar="PERSON", help="whose; none: everybody's")
+    parser.add_argument(
+        "--set",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("WHAT", "NUMBER"),
+        help=f"{', '.join(whats)}; a whole number, or {_NO_LIMIT}",
+    )
+    parser.add_argument(
+        "--unset",
+        action="append",
+        default=[],
+        choices=whats,
+        help="no limit; of a person, what everybody has",
+    )
+    parser.set_defaults(run=_limits)
+
+
+def _limits(arguments: argparse.Namespace) -> int:
+    wanted = [(_limited(what), _most(most)) for what, most in arguments.set]
+    with _opened(arguments) as access:
+        named, quotas = arguments.person, access.quotas
+        subject = None if named is None else _person(access, named).subject
+        for what, most in wanted:
+            quotas.set_limit(MACHINE, what, most, subject)
+        for what in map(Limited, arguments.unset):
+            quotas.unset_limit(MACHINE, what, subject)
+        quota = quotas.for_everybody() if subject is None else quotas.quota_of(subject)
+        own = {} if subject is None else quotas.own_limits(subject)
+    if arguments.json:
+        print_json(limits_json(subject, quota, own))
+        return 0
+    for what in Limited:
+        most = getattr(quota, what.value)
+        said = "no limit" if most is None else f"{most:,}"
+        _say(f"{what.value}  {said}{'  (their own)' if what in own else ''}")
+    return 0
+
+
+def _limited(said: str) -> Limited:
+    """What is limited. Raises BadUse."""
+    if said not in list(Limited):
+        raise BadUse(f"“{said}” has no limit. Choose one of: {', '.join(Limited)}.")
+    return Limited(said)
+
+
+def _most(said: str) -> int | None:
+    """A limit as it is typed. Raises BadUse."""
+    if said == _NO_LIMIT:
+        return None
+    number = said.replace(",", "")
+    if not (number.isascii() and number.isdigit()):
+        raise BadUse(f"“{said}” is no limit. Write a whole number, or {_NO_LIMIT}.")
+    return int(number)
 
 
 # The log
@@ -330,7 +396,7 @@ def _grantee(access: Access, said: str) -> Grantee:
     return Grantee.person(_person(access, said).subject)
 
 
-def _collection(access: Access, said: str) -> Collection:
+def named_collection(access: Access, said: str) -> Collection:
     """By id, or by a name that one collection has. Raises UnknownCollection."""
     listed = access.collections(MACHINE)
     found = [one for one in listed if one.id == said] or [

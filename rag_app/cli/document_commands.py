@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.cli.access_commands import named_collection
 from rag_app.cli.serve import opened
 from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.export.json_contract import (
@@ -21,6 +22,7 @@ from rag_app.export.json_contract import (
     set_aside_json,
     watched_json,
 )
+from rag_app.scope import Role, Scope
 from rag_app.storage.documents import cleaned
 from rag_app.text.page_names import count
 from rag_app.types import Added, Document, Status
@@ -45,6 +47,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     add.add_argument(
         "--watch", action="store_true", help="keep folders in step: also what changes later"
     )
+    add.add_argument("--collection", help="where several people share: its id or name; none: Home")
     add.add_argument("--json", action="store_true", help="one JSON object per file")
     add.set_defaults(run=_add)
     documents = commands.add_parser("documents", parents=[shared], help="list what is there")
@@ -65,10 +68,11 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def _add(arguments: argparse.Namespace) -> int:
     if arguments.watch:
-        return watch(arguments)
+        return _watch(arguments)
     files = list(_files(arguments.paths))
     failed = False
-    with opened(arguments) as library:
+    with opened(arguments) as whole:
+        library = _seen(whole, arguments.collection)
         waiting: list[_Accepted] = []
         for path in files:
             began = time.perf_counter()
@@ -85,6 +89,20 @@ def _add(arguments: argparse.Namespace) -> int:
             failed |= became["status"] == "failed"
             _print_added(arguments, became)
     return 1 if failed else 0
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    if arguments.collection is not None:
+        raise BadUse("Watched folders go to Home. Leave out one of --watch and --collection.")
+    return watch(arguments)
+
+
+def _seen(library: Library, collection: str | None) -> Library:
+    """The view that documents are added to. Raises UnknownCollection."""
+    if collection is None:
+        return library
+    found = named_collection(library.access, collection)
+    return library.scoped(Scope.of("", {found.id: Role.EDITOR}))
 
 
 def _as_they_are_done(library: Library, accepted: list[_Accepted]) -> Iterator[_Accepted]:

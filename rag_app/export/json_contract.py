@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import Collection, Grant, PeopleGroup, Person
+from rag_app.access.quotas import Limited, Quota
 from rag_app.answering.span_model import PassageSpans
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
@@ -283,6 +284,13 @@ def collection_json(collection: Collection, grants: Sequence[Grant]) -> dict[str
         for grant in grants
     ]
     return asdict(collection) | {"grants": given}
+
+
+def limits_json(
+    subject: str | None, quota: Quota, own: Mapping[Limited, int | None]
+) -> dict[str, Any]:
+    """The most that everybody or one person may; `own`: what of it was set for that person."""
+    return {"person": subject, **asdict(quota), "own": sorted(own)}
 
 
 def key_json(key: KeyInfo) -> dict[str, Any]:

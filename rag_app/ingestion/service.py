@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from rag_app.errors import DiskFull, DocumentError, RagAppError, UnknownDocument
 from rag_app.ingestion.attachments import Intake, Parts
@@ -429,9 +430,18 @@ class DocumentService:
 _CHANGED = "This page has changed since you added it last; the version of then is still here."
 
 
+class TakesIn(Protocol):
+    """Keeps what is handed in, as far as whoever hands it in may."""
+
+    def __call__(self, name: str, data: bytes, into: str, *, added_by: str = "") -> Added:
+        """What became of it. Raises DocumentError or QuotaReached."""
+        ...
+
+
 class WebDocuments:
     """Fetches pages and hands them in. Who is given this may add to the collection; `collection`
-    names it, and raises what is said of somebody who may not."""
+    names it, and raises what is said of somebody who may not; `take` counts a page as it does a
+    file."""
 
     def __init__(
         self,
@@ -440,9 +450,10 @@ class WebDocuments:
         settings: Settings,
         scope: Scope,
         collection: Callable[[str], str],
+        take: TakesIn,
     ) -> None:
         self._store, self._keeping, self._settings = store, keeping, settings
-        self._scope, self._collection = scope, collection
+        self._scope, self._collection, self._take = scope, collection, take
 
     def add(
         self,
@@ -457,13 +468,12 @@ class WebDocuments:
         """Fetch the page or file at an address, keep it, and begin to work on it.
 
         With `replace`, the version that was fetched earlier gives way. `told` hears of bytes that
-        came, of how many (0: not known). `added_by`: see `Library.add`. Raises DocumentError, or
-        NotAllowed, see `Library.add`."""
+        came, of how many (0: not known). `added_by`: see `Library.add`. Raises DocumentError,
+        NotAllowed or QuotaReached, see `Library.add`."""
         into = self._collection(collection)
         page = fetch(address, FetchRequest.from_settings(self._settings, told, cancelled))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        by = self._scope.subject or added_by
-        added = self._keeping.add(page.name, page.data, into, added_by=by)
+        added = self._take(page.name, page.data, into, added_by=added_by)
         self._store.fetched.note(added.document.id, Origin(page.asked, page.address, now))
         earlier = self.earlier(added.document.id)
         if added.duplicate or earlier is None:

@@ -8,6 +8,7 @@ import dataclasses
 import io
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.export.json_contract import answer_json, document_json, event_json, passage_json
 from rag_app.library import Library
+from rag_app.scope import Scope
 from rag_app.server import problems, schemas
 from rag_app.server.desk import Ask, Desk
 from rag_app.server.gate import view_of
@@ -81,6 +83,12 @@ _UPLOAD = {
                             "type": "string",
                             "enum": ["true", "false"],
                             "description": "whether a document of the same name gives way",
+                        },
+                        "collection": {
+                            "type": "string",
+                            "maxLength": 200,
+                            "description": "the id of the collection that it is for; without it, "
+                            "that of whoever holds the key",
                         },
                     },
                 }
@@ -290,6 +298,7 @@ def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
             path = library.original(document_id)
             if not path.is_file():
                 raise UnknownDocument("That document is not in the library any more.")
+            library.taken_away(document_id, "original")
             return FileResponse(path, filename=document.name, media_type="application/octet-stream")
 
         return await desk.call(view_of(request.scope), found)
@@ -309,7 +318,13 @@ def _added(library: Library, upload: UploadedForm) -> dict[str, Any]:
     password, replace = upload.fields.get("password") or None, upload.fields.get("replace", "false")
     if replace not in ("true", "false"):
         raise problems.UnfitForm("The field “replace” is either true or false.")
-    added = library.add(upload.name, upload.path, password=password, replace=replace == "true")
+    added = library.add(
+        upload.name,
+        upload.path,
+        password=password,
+        replace=replace == "true",
+        collection=upload.fields.get("collection", ""),
+    )
     said = document_json(library.report(added.document.id))
     said["warnings"] = [*added.warnings, *said["warnings"]]
     return said | {"duplicate": added.duplicate}
@@ -510,7 +525,8 @@ def _add_surroundings(app: FastAPI, desk: Desk) -> None:
     @app.get("/collections", response_model=schemas.Collections, responses=_problems())
     async def list_collections(request: Request) -> Any:
         """The collections that the key opens."""
-        return {"collections": collections_json(request.scope)}
+        view = view_of(request.scope)
+        return {"collections": await desk.call(view, partial(collections_json, view))}
 
     @app.get("/health", response_model=schemas.Health)
     async def health() -> Any:
@@ -518,8 +534,12 @@ def _add_surroundings(app: FastAPI, desk: Desk) -> None:
         return {"status": "ok" if desk.opened else "starting"}
 
 
-def collections_json(scope: Any) -> list[dict[str, str]]:
-    """The collections of the view that a request is of."""
-    view = view_of(scope)
+def collections_json(view: Scope, library: Library) -> list[dict[str, str]]:
+    """The collections of a view, and what they are called by who may see them."""
+    called = {one.id: one.name for one, _ in library.access.collections_of(view.subject)}
     held = [(one, view.role(one)) for one in view.collections]
-    return [{"collection": one, "role": role.name.lower()} for one, role in held if role]
+    return [
+        {"collection": one, "name": called.get(one, one), "role": role.name.lower()}
+        for one, role in held
+        if role
+    ]

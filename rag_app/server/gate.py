@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from itertools import chain
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_app import scope as scopes
+from rag_app.access.keys import holds_key
 from rag_app.errors import RagAppError
 from rag_app.server.key_holders import PREFIX, KeyHolder
 from rag_app.server.problems import (
@@ -72,7 +74,7 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008})
             return
         try:
-            _check_address(scope["query_string"])
+            _check_address(scope["path"], scope["query_string"])
             headers = Headers(scope=scope)
             _check_origin(headers)
             if scope["path"] not in self._open_paths:
@@ -89,25 +91,29 @@ class Gate:
         kind, _, secret = authorization.partition(" ")
         if kind.lower() != "bearer" or not secret.strip():
             raise KeyNeeded(
-                "This needs a key, in the header “Authorization: Bearer KEY”. "
-                "The command rag-app api-key shows it."
+                "This needs a key, in the header “Authorization: Bearer KEY”. The command "
+                "rag-app api-key shows it; where people sign in, they make theirs under “Keys”."
             )
         found = await anyio.to_thread.run_sync(
             self._holder.scope_of_key, secret.strip(), limiter=self._threads
         )
         if found is None:
-            raise KeyNeeded("This key opens nothing. The command rag-app api-key shows the one.")
+            raise KeyNeeded(
+                "This key opens nothing. The command rag-app api-key shows the one that does; "
+                "where people sign in, they make theirs under “Keys”."
+            )
         return found
 
 
-def _check_address(query: bytes) -> None:
+def _check_address(path: str, query: bytes) -> None:
     """Addresses are written down everywhere. Raises KeyInAddress."""
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-        if name.lower() in _KEY_NAMES or PREFIX in value:
-            raise KeyInAddress(
-                "A key never stands in the address, which programs write down. Send it in the "
-                "header “Authorization: Bearer KEY”, and make a new one: rag-app api-key --new."
-            )
+    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    named = any(name.lower() in _KEY_NAMES for name, _ in given)
+    if named or any(PREFIX in text or holds_key(text) for text in (path, *chain(*given))):
+        raise KeyInAddress(
+            "A key never stands in the address, which programs write down. Send it in the header "
+            "“Authorization: Bearer KEY”. End this one where it was made, and make a new one."
+        )
 
 
 def _check_origin(headers: Headers) -> None:

@@ -209,6 +209,7 @@ class CollectionJson(Given):
     """A collection that may be read, and what one may do in it."""
 
     collection: str
+    name: str
     role: Literal["reader", "editor", "owner"]
 
 

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -93,6 +94,7 @@ class CollectionOf(BaseModel):
     """A collection that may be read."""
 
     collection: str
+    name: str
     role: str
 
 
@@ -167,7 +169,8 @@ def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
     @made.tool(title="List collections", annotations=_READS)
     async def list_collections(ctx: Context[Any, Any]) -> CollectionList:
         """The collections of documents that may be read here."""
-        held = collections_json(_request(ctx).scope)
+        view = view_of(_request(ctx).scope)
+        held = await _called(desk, ctx, partial(collections_json, view))
         return CollectionList(collections=[CollectionOf(**one) for one in held])
 
 

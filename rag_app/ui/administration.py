@@ -17,7 +17,6 @@ from rag_app.access.nouns import Collection, Grantee, PeopleGroup, Person
 from rag_app.access.quotas import Limited
 from rag_app.errors import AccessError
 from rag_app.settings import Settings
-from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import sharing, texts_library
 from rag_app.ui import texts_access as words
 from rag_app.ui.state import current
@@ -51,7 +50,7 @@ def administration(access: Access, identity: Identity, settings: Settings, work:
         st.html(f"<h2 class='about'>{words.ADMINISTRATION}</h2>")
         picked = st.segmented_control(
             words.PART, list(words.TABS), default="people", key="administration_tab",
-            format_func=words.TABS.__getitem__, label_visibility="collapsed",
+            required=True, format_func=words.TABS.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
         trouble()
         tabs: dict[str | None, Callable[[], None]] = {
@@ -98,7 +97,7 @@ def _choose_person(people: Sequence[Person], label: str, key: str) -> Person | N
         del st.session_state[key]
     picked = st.selectbox(
         label, list(by_subject), index=None, key=key, placeholder=words.CHOOSE_ONE,
-        format_func=lambda one: escape_markdown(words.person_label(by_subject[one])),
+        format_func=lambda one: words.person_label(by_subject[one]),
     )  # fmt: skip
     return by_subject[picked] if picked else None
 
@@ -176,7 +175,7 @@ def _groups(visitor: Visitor) -> None:
         del st.session_state["group_chosen"]
     picked = st.selectbox(
         words.CHOOSE_GROUP, list(by_id), index=None, key="group_chosen",
-        placeholder=words.CHOOSE_ONE, format_func=lambda one: escape_markdown(by_id[one].name),
+        placeholder=words.CHOOSE_ONE, format_func=lambda one: by_id[one].name,
     )  # fmt: skip
     if picked:
         _change_group(visitor, by_id[picked])

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 import altair as alt
@@ -89,7 +90,7 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     )
     _how(answer)
     if answer.computation:
-        _computed(exchange.id, answer, answer.computation)
+        _computed(library, exchange.id, answer, answer.computation)
     elif answer.citations:
         with st.expander(texts.sources(len(answer.citations))):
             st.html("".join(_source(exchange.id, answer, c, where(c)) for c in answer.citations))
@@ -101,13 +102,13 @@ _LINE_HEIGHT, _BAR_HEIGHT = 240, 34  # of a chart, of one bar of it; pixels
 _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
 
 
-def _computed(exchange_id: str, answer: Answer, computed: Computation) -> None:
+def _computed(library: Library, exchange_id: str, answer: Answer, computed: Computation) -> None:
     if len(computed.rows) > 1:
         _chart(computed)
         st.html(_table(computed.columns, [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]))
         st.download_button(
             texts_answers.RESULT_FILE,
-            _csv(computed),
+            partial(_result_file, library, exchange_id, computed),
             f"{texts_answers.RESULT}.csv",
             current().file_type,
             key=f"result-{exchange_id}",
@@ -123,6 +124,14 @@ def _computed(exchange_id: str, answer: Answer, computed: Computation) -> None:
             st.html(_rows_behind(exchange_id, answer, computed))
     with st.expander(texts_answers.HOW_COMPUTED):
         st.code(computed.sql, language="sql", wrap_lines=True)
+
+
+def _result_file(library: Library, exchange_id: str, computed: Computation) -> bytes:
+    """A result, to be taken away. Raises UnknownDocument for what is not shared any more."""
+    for used in computed.used:
+        library.document(used.document_id)
+    library.taken_away(exchange_id, "csv")
+    return _csv(computed)
 
 
 def _chart(computed: Computation) -> None:

@@ -11,7 +11,7 @@ from rag_app.settings import Settings
 from rag_app.ui import page, sign_in, texts
 from rag_app.ui.app_settings import settings
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import admitted, library_of_session
+from rag_app.ui.state import library_of_session
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
 
@@ -24,7 +24,7 @@ def run(is_active: IsActive | None = None) -> None:
     page.prepare()
     with caught(page.show_error):
         chosen = settings()
-        if sign_in.enter(chosen, is_active or (lambda who: admitted(_access(chosen), who))):
+        if sign_in.enter(chosen, is_active or (lambda who: _access(chosen).admits(who))):
             page.draw(library_of_session(open_library(chosen)))
             sign_in.draw_person(chosen)
 

@@ -85,7 +85,7 @@ def _replaceable(library: Library, added: Added, offered: str) -> list[Replaceab
     return [
         Replaceable(new.id, older.name, older.id)
         for older in library.documents()
-        if older.name == offered and older.id != new.id
+        if (older.name, older.collection) == (offered, new.collection) and older.id != new.id
     ][:1]
 
 

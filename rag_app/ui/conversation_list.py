@@ -27,7 +27,7 @@ def draw_export(library: Library, one: Conversation) -> None:
                 st.download_button(
                     label,
                     key=f"export-{form}-{one.id}",
-                    data=partial(export, library, one.id, form),
+                    data=partial(_exported, library, one.id, form),
                     file_name=file_name(one.title, form),
                     on_click="ignore",
                     mime=current().file_type,
@@ -38,6 +38,13 @@ def draw_export(library: Library, one: Conversation) -> None:
                 type="tertiary",
                 on_click=_close,
             )
+
+
+def _exported(library: Library, conversation_id: str, form: str) -> bytes:
+    """A conversation as a file. Raises UnknownConversation."""
+    made = export(library, conversation_id, form)
+    library.taken_away(conversation_id, form)
+    return made
 
 
 def _close() -> None:

@@ -79,25 +79,26 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
             st.progress(texts.share(work.done, work.total))
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
-    if failed and document.error_code in _LOCKED:
+    if failed and document.error_code in _LOCKED and queue_panel.may_change(library, document):
         _password(library, document, session)
     if session.removing == document.id:
         _confirm(library, document)
 
 
 def _menu(library: Library, document: Document, work: Progress | None) -> None:
-    remove = texts.CANCEL if work else texts.REMOVE
-    options = [remove]
+    may_change = queue_panel.may_change(library, document)
+    remove = [texts.CANCEL if work else texts.REMOVE] if may_change else []
+    options = remove
     if document.status is Status.FAILED:
-        options = [texts.RETRY, words.ABOUT, remove]
+        options = [*([texts.RETRY] if may_change else []), words.ABOUT, *remove]
     elif queue_panel.can_cancel(document):
-        options.insert(0, words.CANCEL_READING)
+        options = [*([words.CANCEL_READING] if may_change else []), *remove]
     elif document.pages:
         options = [words.ABOUT, texts.OPEN, texts.SUMMARISE, texts.ONLY_THIS]
-        options += [words.FOLDER_AND_TAGS, remove]
+        options += [words.FOLDER_AND_TAGS, *remove]
     st.menu_button(
         escape_markdown(texts.menu(document.name)),
-        options,
+        options or [words.ABOUT],
         key=f"menu-{document.id}",
         icon=":material/more_vert:",
         type="tertiary",
@@ -324,7 +325,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
         session, documents = current(), library.documents()
         progress = library.progress(documents)
         only = groups_panel.chosen(library)
-        _heading([d for d in documents if only is None or d.id in only], session)
+        _heading(library, [d for d in documents if only is None or d.id in only], session)
         if documents:
             groups_panel.draw(library, documents)
         else:
@@ -364,7 +365,7 @@ def _state(library: Library, session: Session) -> tuple[object, ...]:
     )
 
 
-def _heading(documents: list[Document], session: Session) -> None:
+def _heading(library: Library, documents: list[Document], session: Session) -> None:
     with st.container(key="documents_head", horizontal=True, vertical_alignment="center"):
         st.html(f"<h2>{texts.DOCUMENTS} <span>{len(documents) or ''}</span></h2>")
         if len(documents) > 1:
@@ -383,7 +384,7 @@ def _heading(documents: list[Document], session: Session) -> None:
             )
         st.menu_button(
             texts_library.MORE,
-            [texts_library.CHECK_MENU, *_watchable()],
+            [texts_library.CHECK_MENU, *_watchable(library)],
             key="menu-documents",
             icon=":material/more_vert:",
             type="tertiary",
@@ -391,8 +392,9 @@ def _heading(documents: list[Document], session: Session) -> None:
         )
 
 
-def _watchable() -> list[str]:
-    return [texts_library.FOLDERS_MENU] if folder_panel.same_computer() else []
+def _watchable(library: Library) -> list[str]:
+    may = library.scope.runs_the_app and folder_panel.same_computer()
+    return [texts_library.FOLDERS_MENU] if may else []
 
 
 def _shown(

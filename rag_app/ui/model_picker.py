@@ -12,7 +12,7 @@ from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
 from rag_app.settings import Settings, checked_url
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import folder_panel, texts
+from rag_app.ui import folder_panel, texts, who
 from rag_app.ui.state import Session, current
 
 # What a person chose: taken up when a session begins, kept when it changes.
@@ -169,14 +169,17 @@ def _download(library: Library, now: str, was_running: bool) -> None:
     if fetch is not None and fetch.running:
         said = texts.downloading(fetch.done, fetch.total)
         st.progress(texts.share(fetch.done, fetch.total), said)
-        st.button(texts.STOP_FETCHING, key="who_stop", on_click=fetch.stop)
+        if who.manages(library):
+            st.button(texts.STOP_FETCHING, key="who_stop", on_click=_stop, args=(library,))
         return
     if was_running:
         st.rerun()
     model = library.models.missing(now)
     if fetch is not None and fetch.error and fetch.model == model:
         st.html(f"<p class='note' role='alert'>{texts.escaped(fetch.error)}</p>")
-    if model:
+    if model and not who.manages(library):
+        st.html(f"<p class='note'>{texts.NOT_FETCHED}</p>")
+    elif model:
         st.button(
             texts.FETCH_MODEL,
             key="who_download",
@@ -193,7 +196,7 @@ def _try_out(library: Library, session: Session, now: str) -> None:
     if session.tried:
         st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
     model = library.models.fetched(now)
-    if model and st.session_state.get(_FAILED) == now:
+    if model and st.session_state.get(_FAILED) == now and who.manages(library):
         st.button(
             texts.FETCH_AGAIN, key="who_again", icon=":material/download:",
             on_click=_fetch_again, args=(library, model),
@@ -215,10 +218,20 @@ def _tried(library: Library, generator: str) -> None:
         session.tried, st.session_state[_FAILED] = str(error), generator
 
 
+# Models are kept for everybody: the buttons may have been there before.
+
+
 def _fetch(library: Library, model: str) -> None:
-    library.models.fetch(model)
+    if who.manages(library):
+        library.models.fetch(model)
+
+
+def _stop(library: Library) -> None:
+    if who.manages(library) and library.models.fetching is not None:
+        library.models.fetching.stop()
 
 
 def _fetch_again(library: Library, model: str) -> None:
     current().tried, st.session_state[_FAILED] = None, ""
-    library.models.fetch_again(model)
+    if who.manages(library):
+        library.models.fetch_again(model)

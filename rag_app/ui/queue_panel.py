@@ -7,6 +7,7 @@ from html import escape
 import streamlit as st
 
 from rag_app.library import Library
+from rag_app.scope import Role
 from rag_app.types import Document, Progress, Status
 from rag_app.ui import texts
 from rag_app.ui import texts_library as words
@@ -20,8 +21,9 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
     """One line of buttons while there is work, and what holds it up."""
     if library.trouble:
         st.html(f"<p class='failed' role='alert'>{escape(library.trouble)}</p>")
-    waiting = [d for d in documents if d.id in progress and d.status is Status.RECEIVED]
-    failed = [d for d in documents if d.status is Status.FAILED and not locked(d)]
+    mine = [d for d in documents if may_change(library, d)]
+    waiting = [d for d in mine if d.id in progress and d.status is Status.RECEIVED]
+    failed = [d for d in mine if d.status is Status.FAILED and not locked(d)]
     if len(progress) > _MANY:
         done = len(documents) - len(progress)
         st.progress(texts.share(done, len(documents)), texts.overall(done, len(documents)))
@@ -30,15 +32,8 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
     with st.container(key="queue", horizontal=True, vertical_alignment="center"):
         if library.paused:
             st.html(f"<p class='facts' role='status'>{words.PAUSED}</p>")
-            st.button(
-                words.RESUME, key="queue_resume", icon=":material/play_arrow:", type="tertiary",
-                on_click=_resume, args=(library,),
-            )  # fmt: skip
-        elif progress:
-            st.button(
-                words.PAUSE, key="queue_pause", icon=":material/pause:", type="tertiary",
-                on_click=_pause, args=(library,),
-            )  # fmt: skip
+        if library.scope.runs_the_app:
+            _pausing(library, bool(progress))
         if len(waiting) > 1:
             st.button(
                 words.CANCEL_WAITING, key="queue_cancel", icon=":material/close:", type="tertiary",
@@ -49,6 +44,25 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
                 words.RETRY_ALL, key="queue_retry", icon=":material/refresh:", type="tertiary",
                 on_click=_retry, args=(library, [d.id for d in failed]),
             )  # fmt: skip
+
+
+def _pausing(library: Library, working: bool) -> None:
+    """Concerns everybody's work, and so is for whoever runs the app."""
+    if library.paused:
+        st.button(
+            words.RESUME, key="queue_resume", icon=":material/play_arrow:", type="tertiary",
+            on_click=_resume, args=(library,),
+        )  # fmt: skip
+    elif working:
+        st.button(
+            words.PAUSE, key="queue_pause", icon=":material/pause:", type="tertiary",
+            on_click=_pause, args=(library,),
+        )  # fmt: skip
+
+
+def may_change(library: Library, document: Document) -> bool:
+    """Whether who looks may also remove it, read it again and so on."""
+    return library.scope.may(Role.EDITOR, document.collection)
 
 
 def locked(document: Document) -> bool:

@@ -46,14 +46,16 @@ def draw(library: Library) -> None:
         )
         if picked != session.language:
             model_picker.change(library, language=picked)
-        language_panel.choose(library)
+        if library.scope.runs_the_app:  # there is one index for all
+            language_panel.choose(library)
         if st.button(words.CHECK, key="settings_check", icon=":material/fact_check:"):
             _close()
             check_panel.open_page()
             st.rerun()
         st.html(words.limits_set(library.settings))
         held = library.size_on_disk()
-        st.html(words.kept_where(str(library.folder), len(library.documents()), held))
+        folder = str(library.folder) if library.scope.runs_the_app else ""
+        st.html(words.kept_where(folder, len(library.documents()), held))
         _everything(library, session)
 
     show()
@@ -91,7 +93,8 @@ def _everything(library: Library, session: Session) -> None:
             on_click=_ask_to_clear,
         )
         return
-    st.html(f"<p class='failed' role='alert'>{escape(words.DELETE_SURE)}</p>")
+    sure = words.DELETE_SURE if library.scope.runs_the_app else words.DELETE_MINE_SURE
+    st.html(f"<p class='failed' role='alert'>{escape(sure)}</p>")
     with st.container(key="confirm-clear", horizontal=True):
         if st.button(words.DELETE_NOW, key="clear_now", type="primary"):
             _clear(library)
@@ -101,10 +104,10 @@ def _everything(library: Library, session: Session) -> None:
 
 @caught(say)
 def _clear(library: Library) -> None:
-    drops = current().drops
+    before = current()
     library.clear()
     source.forget_pictures()
-    st.session_state["session"] = Session(drops=drops + 1)
+    st.session_state["session"] = Session(id=before.id, drops=before.drops + 1)
     st.query_params.clear()
 
 

@@ -54,11 +54,13 @@ def choose_collection(offered: Sequence[Collection], key: str) -> Collection | N
     by_id = {one.id: one for one in offered}
     if st.session_state.get(key) not in (None, *by_id):
         del st.session_state[key]  # has been deleted since, by whomever
+    if len(by_id) == 1:
+        st.session_state.setdefault(key, *by_id)
     picked = st.selectbox(
         words.CHOOSE_COLLECTION,
         list(by_id),
         index=None,
-        format_func=lambda one: escape_markdown(by_id[one].name),
+        format_func=lambda one: by_id[one].name,
         key=key,
         placeholder=words.CHOOSE_ONE,
     )
@@ -151,7 +153,7 @@ def _give(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             words.GIVE_TO, left, index=None, key=to_key, placeholder=words.CHOOSE_ONE,
-            format_func=lambda one: escape_markdown(offered[one]),
+            format_func=lambda one: offered[one],
         )  # fmt: skip
         st.selectbox(words.ROLE, list(Role), format_func=words.ROLES.__getitem__, key=role_key)
         st.button(
@@ -213,15 +215,18 @@ def _shared_with(visitor: Visitor, held: Sequence[tuple[Collection, Role]]) -> N
     if not held:
         return
     st.html(f"<h3>{words.YOURS_TO_READ}</h3>")
-    me = Grantee.person(visitor.subject)
+    me, given = Grantee.person(visitor.subject), visitor.access.given_to(visitor.subject)
     for collection, role in held:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.html(f"<p>{escape(collection.name)}: {words.ROLES[role].lower()}</p>")
-            st.button(
-                words.LEAVE_COLLECTION, key=widget_key("leave", collection.id), type="tertiary",
-                on_click=doing,
-                args=(visitor.access.revoke, visitor.subject, collection.id, me),
-            )  # fmt: skip
+            if collection.id in given:
+                st.button(
+                    words.LEAVE_COLLECTION, key=widget_key("leave", collection.id),
+                    type="tertiary", on_click=doing,
+                    args=(visitor.access.revoke, visitor.subject, collection.id, me),
+                )  # fmt: skip
+            else:
+                st.html(f"<p class='note'>{words.BY_GROUP}</p>")
 
 
 def _open() -> None:

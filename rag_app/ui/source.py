@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from html import escape
 
 import streamlit as st
@@ -163,7 +164,7 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
         st.download_button(
             texts.DOWNLOAD,
             key="source_download",
-            data=lambda: library.original(document.id).read_bytes(),
+            data=partial(_file, library, document.id),
             file_name=safe_name(document.name),
             icon=":material/download:",
             on_click="ignore",
@@ -173,6 +174,13 @@ def _tools(library: Library, document: Document, opened: Opened) -> None:
             tasks_menu.translate_button(opened.place)
             if st.session_state.get("source_translate"):
                 st.rerun()  # its dialog is drawn by the page, not by this part of it
+
+
+def _file(library: Library, document_id: str) -> bytes:
+    """A document as it was handed in, to be taken away. Raises UnknownDocument."""
+    data = library.original(document_id).read_bytes()
+    library.taken_away(document_id, "original")
+    return data
 
 
 def _quotes(opened: Opened) -> None:

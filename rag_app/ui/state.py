@@ -8,12 +8,11 @@ import dataclasses
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
 from rag_app.answering.chat_models import Server
 from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
@@ -269,25 +268,28 @@ def library_of_session(opened: Library) -> Library:
     if opened.settings.sign_in == "none":
         return opened.scoped(OWN)
     who, access = sign_in.current(), opened.access
-    if who is None or not admitted(access, who):
+    if who is None or not access.admits(who, current().id):
         return opened.scoped(Scope(""))
     access.quotas.check_session(who.subject, current().id)
     opened.empty_deleted()
-    return opened.scoped(access.scope_of(who.subject), adds_to(access, who.subject))
+    return cast(Library, _LiveView(opened, who.subject, adds_to(access, who.subject)))
 
 
-def admitted(access: Access, who: Identity) -> bool:
-    """Whether somebody who signed in may (still) come in; each sign-in is noted once."""
-    if (access, who) not in _ARRIVED:
-        access.arrive(who)
-        _ARRIVED[access, who] = None
-        while len(_ARRIVED) > _MOST_ARRIVED:
-            del _ARRIVED[next(iter(_ARRIVED))]
-    return access.is_active(who.subject)
+class _LiveView:
+    """Somebody's view of the library, with the roles that they have when something is asked of it:
+    callbacks and parts of the page hold it longer than roles may last."""
+
+    def __init__(self, opened: Library, subject: str, adds_to: str) -> None:
+        self._opened, self._subject, self._adds_to = opened, subject, adds_to
+        self._view = opened
+
+    def __getattr__(self, name: str) -> Any:
+        scope = self._opened.access.scope_of(self._subject)
+        if self._view.scope != scope:
+            self._view = self._opened.scoped(scope, self._adds_to)
+        return getattr(self._view, name)
 
 
-_MOST_ARRIVED = 10_000
-_ARRIVED: dict[tuple[Access, Identity], None] = {}
 ADDS_TO = "adds_to"  # key of the field that says to which collection documents are added
 
 

@@ -138,6 +138,7 @@ ADDRESS = "Address of the server"
 MODEL = "Name of the model"
 FOLDER = "Folder of the model, or its name at the hub (owner/name)"
 FETCH_MODEL = "Download it (needs the internet)"
+NOT_FETCHED = "This model is not on the computer that runs this app. An administrator can fetch it."
 FETCH_AGAIN = "Download it again (needs the internet)"
 STOP_FETCHING = "Stop the download"
 KEYS = (
@@ -470,6 +471,10 @@ DELETE_SURE = (
     "All documents, conversations and choices will be deleted, for everybody who uses this app. "
     "This cannot be undone."
 )
+DELETE_MINE_SURE = (
+    "All documents of the collections that you own will be deleted, for everybody who sees them, "
+    "and your conversations and choices. This cannot be undone."
+)
 DELETE_NOW, SETTINGS_KEEP = "Delete everything", "Keep everything"
 
 
@@ -494,11 +499,12 @@ def limits_set(settings: Settings) -> str:
 
 
 def kept_where(folder: str, documents: int, held: int) -> str:
-    """Where everything is and how much it takes, as HTML."""
+    """Where everything is and how much it takes, as HTML; no folder: that is not theirs to know."""
+    where = f"in <code>{escape(folder)}</code> " if folder else ""
     return (
         "<div class='set'><h3>Your data</h3><p class='note'>"
-        f"{count(documents, 'document')}, {size(held)}, in "
-        f"<code>{escape(folder)}</code> on the computer that runs this app.</p></div>"
+        f"{count(documents, 'document')}, {size(held)}, {where}"
+        "on the computer that runs this app.</p></div>"
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
 
-from rag_app.access.audit import AuditEntry
+from rag_app.access.audit import Action, AuditEntry
 from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import Collection, Grantee, GranteeKind, PeopleGroup, Person
 from rag_app.access.quotas import Limited
@@ -117,6 +117,7 @@ GIVE_TO, GIVE = "Person or group", "Give"
 TAKE_BACK = "Take back"
 GROUP_MARK = "Group: "
 LEAVE_COLLECTION = "Leave"
+BY_GROUP = "by a group that you are in"
 YOURS_TO_READ = "Shared with you"
 
 # Keys
@@ -205,7 +206,19 @@ def log_row(entry: AuditEntry, names: Mapping[str, str]) -> tuple[str, ...]:
     who = names.get(entry.subject, entry.subject) or THE_MACHINE
     told = _TOLD.fullmatch(entry.detail)
     detail = f"{told[1]}{names.get(told[2], told[2])}{told[3]}" if told else entry.detail
+    if entry.action in (Action.KEY_MADE, Action.KEY_REVOKED):
+        detail = _of_key(entry, names)
     return day(entry.at), who, entry.action, names.get(entry.about, entry.about), detail
+
+
+def _of_key(entry: AuditEntry, names: Mapping[str, str]) -> str:
+    """Whose key it was, if it was not their own, and what it was for."""
+    known = (
+        one for one in (entry.subject, *names) if one and f"{entry.detail}: ".startswith(f"{one}: ")
+    )
+    whose = next(known, "")
+    rest = entry.detail.removeprefix(whose).removeprefix(": ")
+    return ": ".join(filter(None, ["" if whose == entry.subject else names.get(whose, ""), rest]))
 
 
 def models_set(settings: Settings) -> str:

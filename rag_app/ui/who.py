@@ -46,6 +46,12 @@ def visitor(library: Library) -> Visitor | None:
     return Visitor(library.access, identity) if identity and identity.subject else None
 
 
+def manages(library: Library) -> bool:
+    """Whether somebody may fetch what is for everybody: who runs the app, or an administrator."""
+    scope = library.scope
+    return scope.runs_the_app or library.access.is_administrator(scope.subject)
+
+
 def choose_collection(visitor: Visitor) -> None:
     """Where documents are added, for who may add them to more than one collection."""
     held = visitor.access.collections_of(visitor.subject)
