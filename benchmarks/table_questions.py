@@ -118,6 +118,7 @@ class Asker:
 def of_sheets(folder: Path, part: str, kept: Path, done: set[str]) -> Iterator[Row]:
     """The rows of our own questions."""
     asked = [json.loads(line) for line in (SHEETS / "questions.jsonl").read_text().splitlines()]
+    random.Random(5).shuffle(asked)  # so that a part of them is a fair sample
     with (
         tempfile.TemporaryDirectory() as place,
         Library(Settings.load(data_dir=Path(place))) as library,
