@@ -3,10 +3,11 @@
     python -m benchmarks.pdf_tables FOLDER [--show]
 
 FOLDER holds the filings of FinanceBench as PDFs. What is right was read off pictures of the pages
-(tables.jsonl): pages drawn by lot from those that hold an answer, at most two of a filing, about every
-third row of a table, and never the text that the app reads. A cell is right if its row is called by
-its label and it stands where most cells of its column do; named, if that column's name says its head,
-too. An empty cell is right where it is empty."""
+(tables.jsonl): pages drawn by lot from those that hold an answer, at most two of a filing, about
+every third row of a table, and never the text that the app reads. A cell is right if its row is
+called by its label and it stands where most cells of its column do; named, if that column's name
+says its head, too. An empty cell is right where it is empty. Those that are `held` were written after the last
+change, and drawn from all pages with tables."""
 
 from __future__ import annotations
 
@@ -17,7 +18,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,9 @@ import pypdfium2 as pdfium
 
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
-from rag_app.scope import WORKER
-from rag_app.storage import Store
-from rag_app.tables.building import typed_tables
-from rag_app.tables.querying import cells
-from rag_app.types import Document, Status, Table
+from rag_app.tables.cells import Cells
+from rag_app.tables.headers import lay_out
+from rag_app.tables.regions import Region, regions
 
 TRUTH = Path(__file__).with_name("tables.jsonl")
 
@@ -38,31 +36,26 @@ Read = tuple[list[str], list[list[str]]]  # names of columns, rows of texts
 
 
 def read(folder: Path, one: Row) -> list[Read]:
-    """The tables of a page as the app types them."""
+    """The tables of a page as the app finds them, totals and notes among their rows."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "page.pdf"
         whole = pdfium.PdfDocument(folder / one["document"])
         alone = pdfium.PdfDocument.new()
         alone.import_pages(whole, [one["page"] - 1])
         alone.save(path)
-        key = "f" * 64
-        with closing(Store(Path(place) / "library.sqlite3")) as store:
-            reading = read_pdf(path, limits=Limits())
-            store.add_document(Document(key, path.name, ".pdf", 1, Status.RECEIVED, "2026"))
-            store.save_reading(key, reading, typed_tables(key, reading))
-            texts = {page.number: page.text for page in reading.pages}
-            return [_texts(store, table, texts) for table in store.tables.of(WORKER)]
+        reading = read_pdf(path, limits=Limits())
+    texts = {page.number: page.text for page in reading.pages}
+    return [
+        _texts(held, region)
+        for held in (Cells(grid, texts) for grid in reading.grids)
+        for region in regions(held)
+    ]
 
 
-def _texts(store: Store, table: Table, pages: dict[int, str]) -> Read:
-    places = range(len(table.columns))
-    rows = [["" for _ in places] for _ in range(table.rows)]
-    for cell in cells(store.tables, table, range(table.rows), places, lambda n: pages[n]):
-        rows[cell.row][cell.column] = cell.text
-    for aside in table.side_rows:  # totals and notes are told from data; they are rows, too
-        said = pages[aside.page][aside.start : aside.end]
-        rows.append(re.split(r"\s{2,}|\t|\n", said))
-    return [column.name for column in table.columns], rows
+def _texts(held: Cells, region: Region) -> Read:
+    columns = list(region.columns)
+    rows = [[held.text(row, column) for column in columns] for row in region.rows]
+    return list(lay_out(held, region).names), rows
 
 
 def plain(text: str) -> str:
@@ -115,21 +108,23 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args(argv)
-    total: Counter[str] = Counter()
+    totals: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
     for line in TRUTH.read_text(encoding="utf-8").splitlines():
         one = json.loads(line)
         tables = read(options.folder, one)
         verdicts = list(judged(one, tables))
         counts = Counter(verdict for verdict, _, _ in verdicts)
-        total += counts
+        totals[one.get("held", False)] += counts
         print(one["document"], one["page"], dict(counts), flush=True)
         if options.show:
             for names, rows in tables:
                 print("   ", names, len(rows))
             print("   ", [v for v in verdicts if v[0] in ("wrong", "missing")][:12])
-    cells_ = sum(total.values())
-    right = total["named"] + total["right"]
-    print(f"{cells_} cells: right {right / cells_:.3f}, named {total['named'] / cells_:.3f}")
+    for held, total in totals.items():
+        said, named = sum(total.values()), total["named"]
+        right = named + total["right"]
+        part = "looked at only afterwards" if held else "worked with"
+        print(f"{part}: {said} cells, right {right / said:.3f}, named {named / said:.3f}")
     return 0
 
 
