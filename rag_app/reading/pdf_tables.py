@@ -25,6 +25,8 @@ _LONG = 7  # words that a cell of running text has
 _WORDY = 0.3  # of the cells that may be so long
 _DIGITS = 0.35  # of the cells behind the first column that hold a digit, in a table of two columns
 _TORN = 0.05  # of the cells whose words do not follow each other in the text: notes set in small
+_INDENT = 0.45  # of a table's width, from where on a line stands over its figures
+_SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
 _MOST_HEADS = 6  # lines that name the columns
 _VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
@@ -75,7 +77,8 @@ class _Line:
 def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
     """The tables of a page, from the top."""
     lines = [_line(row) for row in _rows(words)]
-    return [grid for block in _joined(_blocks(lines)) if (grid := _grid(block, page)) is not None]
+    blocks = (part for block in _joined(_blocks(lines)) for part in _parted(block))
+    return [grid for block in blocks if (grid := _grid(block, page)) is not None]
 
 
 def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
@@ -108,7 +111,7 @@ def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
     """Cells with the signs that are set apart from their figures: "$   1,234", "(56   )"."""
     waiting: _Cell | None = None
     made: list[_Cell] = []
-    for cell in cells:
+    for cell in (part for whole in cells for part in _sign_apart(whole)):
         if waiting is not None:
             cell, waiting = waiting.joined(cell), None
         if _SIGN_BEFORE.fullmatch(cell.text):
@@ -120,6 +123,16 @@ def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
     yield from made
     if waiting is not None:
         yield waiting
+
+
+def _sign_apart(cell: _Cell) -> Iterator[_Cell]:
+    """A cell, and by itself the sign at its end that belongs to the next one: "18 % $"."""
+    *words, last = cell.words
+    if words and _SIGN_BEFORE.fullmatch(last.text) and any(c.isdigit() for c in cell.text):
+        yield _Cell(tuple(words))
+        yield _Cell((last,))
+    else:
+        yield cell
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
@@ -164,6 +177,23 @@ def _goes_on(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
         return False
     heads = zip(upper[1:], lower[1:], strict=True)
     return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in heads)
+
+
+def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """The tables of a block: names that stand over columns of figures begin another one."""
+    left = min(line.cells[0].x0 for line in block)
+    part: list[_Line] = []
+    figures = False
+    for line in block:
+        texts = [cell.text for cell in line.cells]
+        names = not any(map(_VALUE.fullmatch, texts)) and max(map(len, texts)) >= _SHORTEST_NAME
+        aside = line.cells[0].x0 > left + _INDENT * (max(o.cells[-1].x1 for o in block) - left)
+        if figures and names and aside:
+            yield part
+            part, figures = [], False
+        part.append(line)
+        figures = figures or any(map(_VALUE.fullmatch, texts))
+    yield part
 
 
 def _grid(block: Sequence[_Line], page: int) -> Grid | None:
