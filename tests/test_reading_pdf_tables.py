@@ -128,7 +128,7 @@ def test_names_over_figures_begin_another_table(tmp_path):
 
 def test_a_sign_of_money_belongs_to_the_figure_behind_it(tmp_path):
     rows = [
-        ["Line", "Change", "2024"],
+        ["Line", "Up", "2024"],
         *([each, "18 % $", "1,234"] for each in ("A", "B", "C", "D")),
     ]
     found = cells(drawn(tmp_path / "a.pdf", rows, at=(60, 260, 320)))

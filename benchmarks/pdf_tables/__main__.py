@@ -6,8 +6,8 @@ FOLDER holds the filings of FinanceBench as PDFs. What is right was read off pic
 (tables.jsonl): pages drawn by lot from those that hold an answer, at most two of a filing, about
 every third row of a table, and never the text that the app reads. A cell is right if its row is
 called by its label and it stands where most cells of its column do; named, if that column's name
-says its head, too. An empty cell is right where it is empty. Those that are `held` were written after the last
-change, and drawn from all pages with tables."""
+says its head, too. An empty cell is right where it is empty. Those
+that are `held` were drawn later, from all pages with tables."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def main(argv: Sequence[str]) -> int:
     for held, total in totals.items():
         said, named = sum(total.values()), total["named"]
         right = named + total["right"]
-        part = "looked at only afterwards" if held else "worked with"
+        part = "drawn later" if held else "worked with"
         print(f"{part}: {said} cells, right {right / said:.3f}, named {named / said:.3f}")
     return 0
 
