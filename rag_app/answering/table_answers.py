@@ -5,6 +5,7 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,9 @@ _HOLDS = 0.5  # of what the document holds that holds most of a question's words
 _FIRST = 3  # passages
 _SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
+_AGAIN = "Write another query, or say None."
+TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
+_LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
 
 
@@ -158,25 +162,29 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
     ) -> TriedQuery | None:
-        messages = query_messages(
+        """What the writer's query gives; one that gives nothing is handed back to it, once."""
+        messages: Sequence[Message] = query_messages(
             question, described.text, described.named(question), language, self._taught
         )
-        heard: list[float] = []
-        understood = understood_query(self._reply(messages, heard.append, cancelled))
-        if understood is None or cancelled():
-            return None
-        sql, say = understood
-        try:
-            result = database.run(sql)
-            mended = _with_known_texts(sql, result, described)
-            if mended != sql:
-                sql, result = mended, database.run(mended)
-        except QueryError:
-            return None
-        if not _says_something(result) or _unknown_texts(result, described):
-            return None
-        asked = tuple(opened.table for opened in database.tables)
-        return TriedQuery(sql, say, result, heard[0] if heard else _UNKNOWN, asked)
+        sure, before = 1.0, ""
+        for _ in range(TRIES):
+            heard: list[float] = []
+            reply = self._reply(messages, heard.append, cancelled)
+            understood = understood_query(reply)
+            if understood is None or cancelled() or _asks_less(understood[0], before):
+                return None
+            sure = min(sure, heard[0] if heard else _UNKNOWN)
+            try:
+                sql, result = _ran(understood[0], database, described)
+            except _Unknown:
+                return None
+            except QueryError as error:
+                before = understood[0]
+                messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
+                continue
+            asked = tuple(opened.table for opened in database.tables)
+            return TriedQuery(sql, understood[1], result, sure, asked)
+        return None
 
     def _reply(
         self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
@@ -259,9 +267,29 @@ def _with_known_texts(sql: str, result: Result, described: Described) -> str:
     return sql
 
 
-def _unknown_texts(result: Result, described: Described) -> bool:
-    """Whether rows were chosen by a text that no row has."""
-    return any(described.nearest(condition) is None for condition in result.conditions)
+def _asks_less(sql: str, before: str) -> bool:
+    """Whether a query leaves out what the one before it held rows against: what is in no row is
+    not to be answered from others."""
+    return len(_LITERAL.findall(sql)) < len(_LITERAL.findall(before))
+
+
+class _Unknown(QueryError):
+    """A query rests on a text that no row has: what is asked for is not there."""
+
+
+def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, Result]:
+    """The query as it was run, and its result. Raises QueryError where it cannot be run or gives
+    nothing, _Unknown where it rests on a text that no row has."""
+    result = database.run(sql)
+    mended = _with_known_texts(sql, result, described)
+    if mended != sql:
+        sql, result = mended, database.run(mended)
+    for condition in result.conditions:
+        if described.nearest(condition) is None:
+            raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
+    if not _says_something(result):
+        raise QueryError("No row is found by this query.")
+    return sql, result
 
 
 def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
