@@ -175,6 +175,39 @@ def test_a_second_query_may_not_ask_for_less(store):
     assert corrected(store, Corrected(empty, empty.replace("06-01", "05-10"))) is not None
 
 
+VAN = b"""Start,Goal,Km
+Leeds,York,40
+York,Leeds,41
+York,Hull,62
+Hull,Hull,5
+"""
+
+
+def travelled(tmp_path, file, question: str) -> Draft | None:
+    store = Store(tmp_path / "van.sqlite")
+    reading = read_delimited(file(VAN), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    reply = query_said_as("SELECT sum(km) FROM t1 WHERE lower(start) = 'york'", "{0} km.")
+    writer = Writer("w", lambda: Scripted(reply), lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    try:
+        found = (passage(store),)
+        return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
+    finally:
+        store.close()
+
+
+def test_where_two_columns_hold_what_is_asked_for_both_readings_are_said(tmp_path, file):
+    draft = travelled(tmp_path, file, "How many km of York?")
+    assert "".join(draft.sentences) == "Start: york – 103 km.\n\nGoal: york – 40 km."
+
+
+def test_a_column_that_the_question_names_is_meant(tmp_path, file):
+    draft = travelled(tmp_path, file, "How many km with start in York?")
+    assert draft.sentences == ("103 km.",)
+
+
 def test_a_name_that_is_nearly_right_is_put_right(store):
     nearly = query_said_as(
         "SELECT amount_eur FROM t1 WHERE lower(person) = 'ben okorro'", "Ben paid {0} EUR."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rag_app.answering.chat_generator import language_of
@@ -23,6 +24,7 @@ from rag_app.storage import Store
 from rag_app.storage.full_text import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
+from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
 from rag_app.text.page_names import TABLES
 from rag_app.text.scripts import compared
@@ -41,6 +43,16 @@ _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
 
 
 @dataclass(frozen=True, slots=True)
+class OtherReading:
+    """What comes of a query if a text is looked for in another column that has it, too: how the
+    query's own reading is called, how the other is, and what that gives."""
+
+    own_name: str
+    name: str
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
 class TriedQuery:
     """A query that ran, its sentence, and how sure the writer was that there is one."""
 
@@ -49,6 +61,7 @@ class TriedQuery:
     result: Result
     says_yes: float
     tables: tuple[Table, ...]
+    other: OtherReading | None = None
 
 
 class TableAnswers:
@@ -183,7 +196,8 @@ class TableAnswers:
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
             asked = tuple(opened.table for opened in database.tables)
-            return TriedQuery(sql, understood[1], result, sure, asked)
+            other = _otherwise(question, sql, result, database, described)
+            return TriedQuery(sql, understood[1], result, sure, asked, other)
         return None
 
     def _reply(
@@ -217,9 +231,10 @@ class TableAnswers:
             self._store.tables,
             text_of,
         )
+        sentences = _said(tried, language)
         return Draft(
-            sentences=(sentence(tried.say, result, language),),
-            evidence=((),),
+            sentences=sentences,
+            evidence=((),) * len(sentences),
             confidence=tried.says_yes,
             basis=Basis.COMPUTED,
             computation=computation(
@@ -275,6 +290,53 @@ def _asks_less(sql: str, before: str) -> bool:
 
 class _Unknown(QueryError):
     """A query rests on a text that no row has: what is asked for is not there."""
+
+
+def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
+    """The sentence around a result; both, where it can be read in two ways."""
+    said = sentence(tried.say, tried.result, language)
+    if tried.other is None:
+        return (said,)
+    other = sentence(tried.say, tried.other.result, language)
+    return (f"{tried.other.own_name} – {said}\n\n", f"{tried.other.name} – {other}")
+
+
+def _otherwise(
+    question: str, sql: str, result: Result, database: TableDatabase, described: Described
+) -> OtherReading | None:
+    """Another reading of a query that gives something else: the text that rows were chosen by
+    stands in a second column, too, and the question names neither of the two."""
+    asked = compared(question)
+    for condition in result.conditions:
+        holding = [
+            column
+            for (opened, column), values in described.values.items()
+            if any(o.sql_name == condition.column for o in opened.table.columns)
+            and condition.text.lower() in map(str.lower, values)
+        ]
+        own = [column for column in holding if column.sql_name == condition.column]
+        if len(holding) != 2 or len(own) != 1:
+            continue
+        (rival,) = (column for column in holding if column is not own[0])
+        if any(alike(compared(column.name), asked) for column in holding):
+            continue
+        with suppress(QueryError):
+            found = database.run(_of_column(sql, condition, rival.sql_name))
+            if found.rows != result.rows and _counts_something(found):
+                names = (f"{column.name}: {condition.text}" for column in (own[0], rival))
+                return OtherReading(*names, found)
+    return None
+
+
+def _of_column(sql: str, condition: TextCondition, column: str) -> str:
+    """A query that holds another column against a text."""
+    text = re.escape(condition.text.replace("'", "''"))
+    held = rf"\b{re.escape(condition.column)}\b(?=\s*\)?\s*(?:=|(?:I?LIKE)|IN)\s*\(?\s*'{text}')"
+    return re.sub(held, column, sql, flags=re.IGNORECASE)
+
+
+def _counts_something(result: Result) -> bool:
+    return _says_something(result) and any(value for row in result.rows for value in row)
 
 
 def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, Result]:
