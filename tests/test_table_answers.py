@@ -183,9 +183,9 @@ Hull,Hull,5
 """
 
 
-def travelled(tmp_path, file, question: str) -> Draft | None:
+def travelled(tmp_path, file, question: str, sheet: bytes = VAN) -> Draft | None:
     store = Store(tmp_path / "van.sqlite")
-    reading = read_delimited(file(VAN), limits=Limits())
+    reading = read_delimited(file(sheet), limits=Limits())
     store.add_document(DOCUMENT)
     store.save_reading(ID, reading, typed_tables(ID, reading))
     reply = query_said_as("SELECT sum(km) FROM t1 WHERE lower(start) = 'york'", "{0} km.")
@@ -201,6 +201,12 @@ def travelled(tmp_path, file, question: str) -> Draft | None:
 def test_where_two_columns_hold_what_is_asked_for_both_readings_are_said(tmp_path, file):
     draft = travelled(tmp_path, file, "How many km of York?")
     assert "".join(draft.sentences) == "Start: york – 103 km.\n\nGoal: york – 40 km."
+
+
+def test_what_a_row_is_called_is_meant(tmp_path, file):
+    named = VAN.replace(b"York,Hull", b"Ripon,Hull")  # each start is there once
+    draft = travelled(tmp_path, file, "How many km of York?", named)
+    assert draft.sentences == ("41 km.",)
 
 
 def test_a_column_that_the_question_names_is_meant(tmp_path, file):

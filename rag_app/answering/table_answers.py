@@ -305,7 +305,8 @@ def _otherwise(
     question: str, sql: str, result: Result, database: TableDatabase, described: Described
 ) -> OtherReading | None:
     """Another reading of a query that gives something else: the text that rows were chosen by
-    stands in a second column, too, and the question names neither of the two."""
+    stands in a second column, too, and the question names neither of the two. Where each row has a
+    text of its own in the first, that is what the row is called, and what is meant."""
     asked = compared(question)
     for condition in result.conditions:
         holding = [
@@ -313,6 +314,7 @@ def _otherwise(
             for (opened, column), values in described.values.items()
             if any(o.sql_name == condition.column for o in opened.table.columns)
             and condition.text.lower() in map(str.lower, values)
+            and not (column.sql_name == condition.column and len(values) == opened.table.rows)
         ]
         own = [column for column in holding if column.sql_name == condition.column]
         if len(holding) != 2 or len(own) != 1:
@@ -323,8 +325,8 @@ def _otherwise(
         with suppress(QueryError):
             found = database.run(_of_column(sql, condition, rival.sql_name))
             if found.rows != result.rows and _counts_something(found):
-                names = (f"{column.name}: {condition.text}" for column in (own[0], rival))
-                return OtherReading(*names, found)
+                own_name, name = (f"{each.name}: {condition.text}" for each in (own[0], rival))
+                return OtherReading(own_name, name, found)
     return None
 
 
