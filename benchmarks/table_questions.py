@@ -23,12 +23,12 @@ import tempfile
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_app.answering.generation import Writer
+from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Writer
 from rag_app.answering.openvino_chat import OpenVinoChatModel
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.errors import ChatModelError
@@ -49,15 +49,47 @@ _NUMBER = re.compile(r"-?\d[\d.,\u00a0\u202f ]*\d|-?\d")
 Row = dict[str, Any]
 
 
+class RememberingWriter(Writer):
+    """Replies are kept by what was asked, so that a second run asks only what has changed."""
+
+    def __init__(self, folder: Path, kept: Path) -> None:
+        model = OpenVinoChatModel(folder=str(folder), most_tokens=160)
+        super().__init__(
+            "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
+        )
+        self._kept = kept
+        rows = _kept_rows(kept)
+        self._known = {row["asked"]: (row["reply"], row["sure"], row["seconds"]) for row in rows}
+        self.said: list[Row] = []  # since the last question
+        self.saved = 0.0  # seconds that a reply took when it was written
+
+    def write_on(
+        self, begun: str, messages: Messages, hear: Callable[[float], None], cancelled: Cancelled
+    ) -> Iterator[str]:
+        """The whole reply, from what is kept if it is there. Raises ChatModelError."""
+        told = list(messages(TokenBudget(4_000)))
+        key = hashlib.sha256(json.dumps([begun, told]).encode()).hexdigest()
+        if key not in self._known:
+            heard: list[float] = []
+            began = time.perf_counter()
+            *_, reply = super().write_on(begun, messages, heard.append, cancelled)
+            self._known[key] = reply, (heard or [0.0])[0], time.perf_counter() - began
+            kept = dict(zip(("reply", "sure", "seconds"), self._known[key], strict=True))
+            with self._kept.open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"asked": key} | kept, ensure_ascii=False) + "\n")
+        else:
+            self.saved += self._known[key][2]
+        reply, sure, _ = self._known[key]
+        self.said.append({"told": told[-1][1], "reply": reply, "sure": sure})
+        hear(sure)
+        yield reply
+
+
 class Asker:
     """Asks one question of tables and writes down what came of it."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
-        model = OpenVinoChatModel(folder=str(folder), most_tokens=160)
-        model.load()
-        writer = Writer(
-            "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
-        )
+    def __init__(self, folder: Path, store: Store, rows: Path) -> None:
+        self._writer = writer = RememberingWriter(folder, rows.with_suffix(".replies.jsonl"))
         self._seen: TriedQuery | None = None
         self._answers = TableAnswers(store, OWN, writer, 0.0, True, self._watch)
 
@@ -69,9 +101,10 @@ class Asker:
     ) -> tuple[Draft | None, Row]:
         """The draft, and what is kept of it."""
         began = time.perf_counter()
-        self._seen = None
+        self._seen, self._writer.said, self._writer.saved = None, [], 0.0
         draft = self._answers.answer(question, passages, documents, lang, lambda: False)
-        row: Row = {"seconds": time.perf_counter() - began, "answer": ""}
+        seconds = time.perf_counter() - began + self._writer.saved
+        row: Row = {"seconds": seconds, "answer": "", "said": self._writer.said}
         if draft and draft.computation:
             row |= {
                 "answer": "".join(draft.sentences),
@@ -82,9 +115,10 @@ class Asker:
         return draft, row
 
 
-def of_sheets(folder: Path, part: str, done: set[str]) -> Iterator[Row]:
+def of_sheets(folder: Path, part: str, kept: Path, done: set[str]) -> Iterator[Row]:
     """The rows of our own questions."""
     asked = [json.loads(line) for line in (SHEETS / "questions.jsonl").read_text().splitlines()]
+    random.Random(5).shuffle(asked)  # so that a part of them is a fair sample
     with (
         tempfile.TemporaryDirectory() as place,
         Library(Settings.load(data_dir=Path(place))) as library,
@@ -93,7 +127,7 @@ def of_sheets(folder: Path, part: str, done: set[str]) -> Iterator[Row]:
         added = [library.add(file.name, file.read_bytes()) for file in files]
         library.wait([one.document.id for one in added])
         with closing(Store(Path(place) / "library.sqlite3")) as store:
-            asker = Asker(folder, store)
+            asker = Asker(folder, store, kept)
             for one in asked:
                 if one["part"] != part or one["id"] in done:
                     continue
@@ -151,7 +185,7 @@ def plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", "".join(c for c in bare if not unicodedata.combining(c)))
 
 
-def of_wikitables(folder: Path, data: Path, most: int, done: set[str]) -> Iterator[Row]:
+def of_wikitables(folder: Path, data: Path, most: int, rows: Path, done: set[str]) -> Iterator[Row]:
     """The rows of WikiTableQuestions on tables that are held."""
     with gzip.open(data / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
         asked = [json.loads(line) for line in lines]
@@ -163,7 +197,7 @@ def of_wikitables(folder: Path, data: Path, most: int, done: set[str]) -> Iterat
             tempfile.TemporaryDirectory() as place,
             closing(Store(Path(place) / "t.sqlite")) as store,
         ):
-            asker = Asker(folder, store)
+            asker = Asker(folder, store, rows)
             for one in asked:
                 if one["id"] in done:
                     continue
@@ -248,9 +282,9 @@ def main(argv: Sequence[str]) -> int:
     quiet_dependencies()
     done = {one["id"] for one in _kept_rows(options.rows)}
     asked = (
-        of_sheets(options.writer, options.sheets, done)
+        of_sheets(options.writer, options.sheets, options.rows, done)
         if options.sheets
-        else of_wikitables(options.writer, options.wikitables, options.most, done)
+        else of_wikitables(options.writer, options.wikitables, options.most, options.rows, done)
     )
     with options.rows.open("a", encoding="utf-8") as out:
         for row in asked:

@@ -96,3 +96,40 @@ def test_whatever_stands_in_a_grid_is_read_in_its_row_and_column(tmp_path_factor
     path = tmp_path_factory.mktemp("t") / "a.pdf"
     reading = drawn(path, rows, at=(30, 170, 310, 450), intro=False)
     assert cells(reading) == rows
+
+
+def test_a_table_goes_on_below_a_gap_where_its_columns_stand_under_each_other(tmp_path):
+    gap = [[], [], [], []]
+    rows = [*ROWS[:4], *gap, ["Loans", "10", "20", "2 %"], ["Own money", "30", "40", "3 %"]]
+    found = cells(drawn(tmp_path / "a.pdf", rows))
+    assert found[0] == ROWS[0] and found[-1] == ["Own money", "30", "40", "3 %"]
+
+
+def test_heads_of_three_lines_name_their_columns(tmp_path):
+    heads = [
+        ["", "Three months", "", "Year"],
+        ["", "Pre", "After", ""],
+        ["In euros", "tax", "tax", "2024"],
+    ]
+    rows = [*heads, *ROWS[1:3], ["Rent", "1", "9", "4"], ["Wages", "7", "8", "9"]]
+    reading = drawn(tmp_path / "a.pdf", rows)
+    (table,) = typed_tables(ID, reading)
+    names = [column.name for column in table.table.columns]
+    assert names == ["In euros", "Three months Pre tax", "Three months After tax", "Year 2024"]
+
+
+def test_names_over_figures_begin_another_table(tmp_path):
+    first = [ROWS[0], *ROWS[1:3], ["Rent", "1", "9", "4"]]
+    second = [["", "Cash", "Loans", "Both"], ["Ann", "1", "2", "3"], ["Ben", "4", "5", "9"]]
+    reading = drawn(tmp_path / "a.pdf", [*first, *second, ["Cid", "7", "7", "14"]])
+    names = [[c.name for c in one.table.columns] for one in typed_tables(ID, reading)]
+    assert [one[1:] for one in names] == [["2025", "2024", "Change"], ["Cash", "Loans", "Both"]]
+
+
+def test_a_sign_of_money_belongs_to_the_figure_behind_it(tmp_path):
+    rows = [
+        ["Line", "Up", "2024"],
+        *([each, "18 % $", "1,234"] for each in ("A", "B", "C", "D")),
+    ]
+    found = cells(drawn(tmp_path / "a.pdf", rows, at=(60, 260, 320)))
+    assert found[1:] == [[each, "18 %", "$ 1,234"] for each in ("A", "B", "C", "D")]

@@ -135,6 +135,85 @@ def test_what_is_not_there_is_not_answered(store, reply):
     assert answered(store, reply) is None
 
 
+class Corrected:
+    """A writer that says one thing after the other, and what it was told before the last."""
+
+    def __init__(self, *replies: str) -> None:
+        self._replies = list(replies)
+        self.asked: list[tuple[str, str]] = []
+
+    def stream(self, messages, begun="", logs=False):
+        self.asked = messages
+        yield AIMessageChunk(self._replies.pop(0), response_metadata={FIRST: 0.9})
+
+
+def corrected(store: Store, model: Corrected) -> Draft | None:
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    return answers.answer(
+        "How much did Ann spend?", (passage(store),), (DOCUMENT,), "English", lambda: False
+    )
+
+
+def test_an_error_goes_back_to_who_wrote_the_query(store):
+    failed = query_said_as("SELECT sum(amount) FROM t1 WHERE lower(person) = 'ann lee'", "{0}")
+    model = Corrected(failed, ANN)
+    assert corrected(store, model).sentences == ("Ann Lee spent 1229.25 EUR.",)
+    assert model.asked[-2] == ("ai", failed) and "amount" in model.asked[-1][1]
+
+
+def test_it_goes_back_once(store):
+    failed = query_said_as("SELECT sum(amount) FROM t1", "{0}")
+    assert corrected(store, Corrected(failed, failed, query_said_as("SELECT 1", "{0}"))) is None
+
+
+def test_a_second_query_may_not_ask_for_less(store):
+    empty = query_said_as(
+        "SELECT sum(amount_eur) FROM t1 WHERE person = 'Ann Lee' AND date > '2021-06-01'", "{0}"
+    )
+    assert corrected(store, Corrected(empty, ANN)) is None
+    assert corrected(store, Corrected(empty, empty.replace("06-01", "05-10"))) is not None
+
+
+VAN = b"""Start,Goal,Km
+Leeds,York,40
+York,Leeds,41
+York,Hull,62
+Hull,Hull,5
+"""
+
+
+def travelled(tmp_path, file, question: str, sheet: bytes = VAN) -> Draft | None:
+    store = Store(tmp_path / "van.sqlite")
+    reading = read_delimited(file(sheet), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    reply = query_said_as("SELECT sum(km) FROM t1 WHERE lower(start) = 'york'", "{0} km.")
+    writer = Writer("w", lambda: Scripted(reply), lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    try:
+        found = (passage(store),)
+        return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
+    finally:
+        store.close()
+
+
+def test_where_two_columns_hold_what_is_asked_for_both_readings_are_said(tmp_path, file):
+    draft = travelled(tmp_path, file, "How many km of York?")
+    assert "".join(draft.sentences) == "Start: york – 103 km.\n\nGoal: york – 40 km."
+
+
+def test_what_a_row_is_called_is_meant(tmp_path, file):
+    named = VAN.replace(b"York,Hull", b"Ripon,Hull")  # each start is there once
+    draft = travelled(tmp_path, file, "How many km of York?", named)
+    assert draft.sentences == ("41 km.",)
+
+
+def test_a_column_that_the_question_names_is_meant(tmp_path, file):
+    draft = travelled(tmp_path, file, "How many km with start in York?")
+    assert draft.sentences == ("103 km.",)
+
+
 def test_a_name_that_is_nearly_right_is_put_right(store):
     nearly = query_said_as(
         "SELECT amount_eur FROM t1 WHERE lower(person) = 'ben okorro'", "Ben paid {0} EUR."

@@ -5,7 +5,9 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rag_app.answering.chat_generator import language_of
@@ -22,6 +24,7 @@ from rag_app.storage import Store
 from rag_app.storage.words import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
+from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
 from rag_app.text.page_names import TABLES
 from rag_app.text.scripts import compared
@@ -33,7 +36,20 @@ _HOLDS = 0.5  # of what the document holds that holds most of a question's words
 _FIRST = 3  # passages
 _SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
+_AGAIN = "Write another query, or say None."
+TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
+_LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
+
+
+@dataclass(frozen=True, slots=True)
+class OtherReading:
+    """What comes of a query if a text is looked for in another column that has it, too: how the
+    query's own reading is called, how the other is, and what that gives."""
+
+    own_name: str
+    name: str
+    result: Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,7 @@ class TriedQuery:
     result: Result
     says_yes: float
     tables: tuple[Table, ...]
+    other: OtherReading | None = None
 
 
 class TableAnswers:
@@ -158,25 +175,30 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
     ) -> TriedQuery | None:
-        messages = query_messages(
+        """What the writer's query gives; one that gives nothing is handed back to it, once."""
+        messages: Sequence[Message] = query_messages(
             question, described.text, described.named(question), language, self._taught
         )
-        heard: list[float] = []
-        understood = understood_query(self._reply(messages, heard.append, cancelled))
-        if understood is None or cancelled():
-            return None
-        sql, say = understood
-        try:
-            result = database.run(sql)
-            mended = _with_known_texts(sql, result, described)
-            if mended != sql:
-                sql, result = mended, database.run(mended)
-        except QueryError:
-            return None
-        if not _says_something(result) or _unknown_texts(result, described):
-            return None
-        asked = tuple(opened.table for opened in database.tables)
-        return TriedQuery(sql, say, result, heard[0] if heard else _UNKNOWN, asked)
+        sure, before = 1.0, ""
+        for _ in range(TRIES):
+            heard: list[float] = []
+            reply = self._reply(messages, heard.append, cancelled)
+            understood = understood_query(reply)
+            if understood is None or cancelled() or _asks_less(understood[0], before):
+                return None
+            sure = min(sure, heard[0] if heard else _UNKNOWN)
+            try:
+                sql, result = _ran(understood[0], database, described)
+            except _Unknown:
+                return None
+            except QueryError as error:
+                before = understood[0]
+                messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
+                continue
+            asked = tuple(opened.table for opened in database.tables)
+            other = _otherwise(question, sql, result, database, described)
+            return TriedQuery(sql, understood[1], result, sure, asked, other)
+        return None
 
     def _reply(
         self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
@@ -209,9 +231,10 @@ class TableAnswers:
             self._store.tables,
             text_of,
         )
+        sentences = _said(tried, language)
         return Draft(
-            sentences=(sentence(tried.say, result, language),),
-            evidence=((),),
+            sentences=sentences,
+            evidence=((),) * len(sentences),
             confidence=tried.says_yes,
             basis=Basis.COMPUTED,
             computation=computation(
@@ -259,9 +282,78 @@ def _with_known_texts(sql: str, result: Result, described: Described) -> str:
     return sql
 
 
-def _unknown_texts(result: Result, described: Described) -> bool:
-    """Whether rows were chosen by a text that no row has."""
-    return any(described.nearest(condition) is None for condition in result.conditions)
+def _asks_less(sql: str, before: str) -> bool:
+    """Whether a query leaves out what the one before it held rows against: what is in no row is
+    not to be answered from others."""
+    return len(_LITERAL.findall(sql)) < len(_LITERAL.findall(before))
+
+
+class _Unknown(QueryError):
+    """A query rests on a text that no row has: what is asked for is not there."""
+
+
+def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
+    """The sentence around a result; both, where it can be read in two ways."""
+    said = sentence(tried.say, tried.result, language)
+    if tried.other is None:
+        return (said,)
+    other = sentence(tried.say, tried.other.result, language)
+    return (f"{tried.other.own_name} – {said}\n\n", f"{tried.other.name} – {other}")
+
+
+def _otherwise(
+    question: str, sql: str, result: Result, database: TableDatabase, described: Described
+) -> OtherReading | None:
+    """Another reading of a query that gives something else: the text that rows were chosen by
+    stands in a second column, too, and the question names neither of the two. Where each row has a
+    text of its own in the first, that is what the row is called, and what is meant."""
+    asked = compared(question)
+    for condition in result.conditions:
+        holding = [
+            column
+            for (opened, column), values in described.values.items()
+            if any(o.sql_name == condition.column for o in opened.table.columns)
+            and condition.text.lower() in map(str.lower, values)
+            and not (column.sql_name == condition.column and len(values) == opened.table.rows)
+        ]
+        own = [column for column in holding if column.sql_name == condition.column]
+        if len(holding) != 2 or len(own) != 1:
+            continue
+        (rival,) = (column for column in holding if column is not own[0])
+        if any(alike(compared(column.name), asked) for column in holding):
+            continue
+        with suppress(QueryError):
+            found = database.run(_of_column(sql, condition, rival.sql_name))
+            if found.rows != result.rows and _counts_something(found):
+                own_name, name = (f"{each.name}: {condition.text}" for each in (own[0], rival))
+                return OtherReading(own_name, name, found)
+    return None
+
+
+def _of_column(sql: str, condition: TextCondition, column: str) -> str:
+    """A query that holds another column against a text."""
+    text = re.escape(condition.text.replace("'", "''"))
+    held = rf"\b{re.escape(condition.column)}\b(?=\s*\)?\s*(?:=|(?:I?LIKE)|IN)\s*\(?\s*'{text}')"
+    return re.sub(held, column, sql, flags=re.IGNORECASE)
+
+
+def _counts_something(result: Result) -> bool:
+    return _says_something(result) and any(value for row in result.rows for value in row)
+
+
+def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, Result]:
+    """The query as it was run, and its result. Raises QueryError where it cannot be run or gives
+    nothing, _Unknown where it rests on a text that no row has."""
+    result = database.run(sql)
+    mended = _with_known_texts(sql, result, described)
+    if mended != sql:
+        sql, result = mended, database.run(mended)
+    for condition in result.conditions:
+        if described.nearest(condition) is None:
+            raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
+    if not _says_something(result):
+        raise QueryError("No row is found by this query.")
+    return sql, result
 
 
 def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:

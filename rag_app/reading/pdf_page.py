@@ -41,12 +41,18 @@ TORN = (
 _GAP = 0.85  # of a line's height, between words that are two cells
 _APART = 2.6  # line heights between two rows of one table, at most
 _LONELY = 2  # lines with one cell alone that may stand between two rows
+_FAR = 9.0  # line heights between two parts of one table whose columns stand under each other
 _FEWEST_ROWS = 3
 _MOST_COLUMNS = 30
 _WHITE = 0.12  # of the rows that may cross the white strip between two columns
 _LONG = 7  # words that a cell of running text has
 _WORDY = 0.3  # of the cells that may be so long
 _DIGITS = 0.35  # of the cells behind the first column that hold a digit, in a table of two columns
+_TORN = 0.05  # of the cells whose words do not follow each other in the text: notes set in small
+_INDENT = 0.45  # of a table's width, from where on a line stands over its figures
+_SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
+_MOST_HEADS = 6  # lines that name the columns
+_VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
 _SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
 
@@ -95,7 +101,8 @@ class _Line:
 def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
     """The tables of a page, from the top."""
     lines = [_line(row) for row in _rows(words)]
-    return [grid for block in _blocks(lines) if (grid := _grid(block, page)) is not None]
+    blocks = (part for block in _joined_blocks(_blocks(lines)) for part in _parted(block))
+    return [grid for block in blocks if (grid := _grid(block, page)) is not None]
 
 
 def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
@@ -128,7 +135,7 @@ def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
     """Cells with the signs that are set apart from their figures: "$   1,234", "(56   )"."""
     waiting: _Cell | None = None
     made: list[_Cell] = []
-    for cell in cells:
+    for cell in (part for whole in cells for part in _sign_apart(whole)):
         if waiting is not None:
             cell, waiting = waiting.joined(cell), None
         if _SIGN_BEFORE.fullmatch(cell.text):
@@ -140,6 +147,16 @@ def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
     yield from made
     if waiting is not None:
         yield waiting
+
+
+def _sign_apart(cell: _Cell) -> Iterator[_Cell]:
+    """A cell, and by itself the sign at its end that belongs to the next one: "18 % $"."""
+    *words, last = cell.words
+    if words and _SIGN_BEFORE.fullmatch(last.text) and any(c.isdigit() for c in cell.text):
+        yield _Cell(tuple(words))
+        yield _Cell((last,))
+    else:
+        yield cell
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
@@ -161,6 +178,48 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
         yield block
 
 
+def _joined_blocks(blocks: Iterable[list[_Line]]) -> Iterator[list[_Line]]:
+    """Blocks, those in one that empty lines or headings part from the rest of their table."""
+    whole: list[_Line] = []
+    for block in blocks:
+        if whole and not _goes_on(whole, block):
+            yield whole
+            whole = []
+        whole = [*whole, *block]
+    if whole:
+        yield whole
+
+
+def _goes_on(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
+    """Whether a block is the next part of the one above it: it stands near, and its columns end
+    where those end. It begins with figures, not with names."""
+    near = below[0].top - above[-1].bottom <= _FAR * max(below[0].height, 1.0)
+    upper, lower = (_columns([o for o in part if len(o.cells) > 1]) for part in (above, below))
+    begins = [cell.text for cell in below[0].cells[1:]]
+    figures = bool(begins) and not any(c.isalpha() for text in begins for c in text)
+    if not near or len(upper) != len(lower) or len(upper) < 2 or not figures:
+        return False
+    heads = zip(upper[1:], lower[1:], strict=True)
+    return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in heads)
+
+
+def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """The tables of a block: names that stand over columns of figures begin another one."""
+    left = min(line.cells[0].x0 for line in block)
+    part: list[_Line] = []
+    figures = False
+    for line in block:
+        texts = [cell.text for cell in line.cells]
+        names = not any(map(_VALUE.fullmatch, texts)) and max(map(len, texts)) >= _SHORTEST_NAME
+        aside = line.cells[0].x0 > left + _INDENT * (max(o.cells[-1].x1 for o in block) - left)
+        if figures and names and aside:
+            yield part
+            part, figures = [], False
+        part.append(line)
+        figures = figures or any(map(_VALUE.fullmatch, texts))
+    yield part
+
+
 def _grid(block: Sequence[_Line], page: int) -> Grid | None:
     several = [line for line in block if len(line.cells) > 1]
     columns = _columns(several)
@@ -169,19 +228,31 @@ def _grid(block: Sequence[_Line], page: int) -> Grid | None:
     rows = [_placed(line, columns) for line in block]
     if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1]):
         return None
-    grid = Grid()
+    grid, torn = Grid(header_rows=_heads(rows)), 0
     for number, row in enumerate(rows, start=1):
-        spans = [_span(cell) for cell in row]
-        if any(span is None for span in spans):
-            return None
         grid.rows.append(number)
         grid.counts.append(len(columns))
-        for span in spans:
-            start, end = span or (0, 0)
+        for cell in row:
+            start, end = _span(cell)
+            torn += cell is not None and end != cell.words[-1].end
             grid.pages.append(page)
             grid.starts.append(start)
             grid.ends.append(end)
-    return grid
+    filled = sum(cell is not None for row in rows for cell in row)
+    return grid if torn <= _TORN * filled else None
+
+
+def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
+    """How many lines name the columns: those above the first figure, where the first column is
+    empty but for the first and the last of them; 0: that cannot be told so."""
+    values = [any(cell and _VALUE.fullmatch(cell.text) for cell in row[1:]) for row in rows]
+    first = values.index(True) if any(values) else 0
+    heads = [row for row in rows[: first + 1] if any(row[1:])][:-1]
+    if not heads or len(heads) > _MOST_HEADS or 2 * sum(values) < len(rows) - first:
+        return 0
+    count = rows.index(heads[-1]) + 1
+    plain = all(row[0] is None for row in rows[1 : count - 1])
+    return count if plain else 0
 
 
 def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
@@ -226,14 +297,17 @@ def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
     return len(rows[0]) > 2 or digits >= _DIGITS * len(behind)
 
 
-def _span(cell: _Cell | None) -> tuple[int, int] | None:
-    """A cell's offsets; None if its words do not follow each other in the text."""
+def _span(cell: _Cell | None) -> tuple[int, int]:
+    """A cell's offsets, as far as its words follow each other in the text."""
     if cell is None:
         return 0, 0
-    follow = all(a.end <= b.start for a, b in zip(cell.words, cell.words[1:], strict=False))
-    length = sum(len(word.text) for word in cell.words)
-    start, end = cell.words[0].start, cell.words[-1].end
-    return (start, end) if follow and end - start <= length + 8 * len(cell.words) else None
+    start, end, length = cell.words[0].start, cell.words[0].end, len(cell.words[0].text)
+    for count, word in enumerate(cell.words[1:], start=2):
+        length += len(word.text)
+        if word.start < end or word.end - start > length + 8 * count:
+            break
+        end = word.end
+    return start, end
 
 
 def offsets(text: str) -> Iterable[tuple[int, int]]:

@@ -92,7 +92,7 @@ def _depth(cells: Cells, region: Region, rows: Sequence[int], titles: int) -> in
     """How many rows name the columns."""
     said = cells.grid.header_rows - titles
     if region.rows and region.rows[0] == 0 and 0 < said < len(rows):
-        return min(said, _DEEPEST)
+        return said
     if len(rows) < 2:
         return 0
     sample = rows[2 : 2 + _LOOKED_AT] or rows[1:]

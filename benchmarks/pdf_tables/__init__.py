@@ -1,0 +1,1 @@
+"""Tables of filings, read off pictures of their pages."""
