@@ -291,4 +291,5 @@ def loaded(
     found = chroma.get(wanted, include=["embeddings"])
     metadatas = chroma.get(found["ids"][:1] or wanted, include=["metadatas"])["metadatas"] or []
     assert found["embeddings"] is not None  # they were asked for
-    return Loaded(found["ids"], found["embeddings"], collection_of(next(iter(metadatas), None)))
+    held = np.asarray(found["embeddings"])
+    return Loaded(found["ids"], held, collection_of(next(iter(metadatas), None)))
