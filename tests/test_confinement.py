@@ -113,7 +113,7 @@ def test_the_file_before_is_gone(probe):
         "import os; os.symlink('/etc', 'here')",
         "import os; os.mkfifo('here')",
         "f = open(path); open(f'/proc/self/fd/{f.fileno()}', 'w')",
-        "f = open(path); from rag_app.reading import system_calls as s; "
+        "f = open(path); from rag_app.reading import confinement as s; "
         "s._checked(s._libc().linkat(-100, b'/proc/self/fd/%d' % f.fileno(), -100, b'h', 0x400))",
         "open('../../../library.sqlite3', 'w')",
         "open('../../../new', 'w')",
@@ -192,7 +192,7 @@ def test_it_leaves_no_core_and_ends_itself_as_before(probe):
 @network
 def test_of_what_root_may_do_it_may_open_files_only(probe):
     held = (
-        "import ctypes, struct; from rag_app.reading import system_calls as calls; "
+        "import ctypes, struct; from rag_app.reading import confinement as calls; "
         "number = calls.this_processor().number('capset') - 1; "  # capget is the one before
         "kept = ctypes.create_string_buffer(24); "
         "calls.system_call(number, struct.pack('=Ii', 0x20080522, 0), kept); "

@@ -57,7 +57,7 @@ def test_it_is_the_order_of_the_whole_where_all_is_ones_own(tmp_path, monkeypatc
         add(library, "rare.txt", b"a lighthouse and a ferry")
         ranked = library._store.search_words
         whole = ranked(["ferry", "lighthouse"], [], 9, OWN)
-        monkeypatch.setattr("rag_app.storage.scoping.Reach.widest", lambda self, scope: scope)
+        monkeypatch.setattr("rag_app.storage.database.Reach.widest", lambda self, scope: scope)
         apart = ranked(["ferry", "lighthouse"], [], 9, OWN)
         assert apart[0] == (whole[0][0], pytest.approx(apart[0][1])) and len(apart) == 7
         assert [i for i, _ in apart] == [i for i, _ in whole]
