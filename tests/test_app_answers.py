@@ -276,10 +276,5 @@ def test_a_letter_has_its_head_and_its_subject(page):
 
 def test_a_conversation_can_be_taken_away_in_every_format(page):
     asked(page)
-    session(page).exporting = session(page).conversation
-    page.at.session_state["conversations_list"] = True  # as a click on its button does
-    page.run()
     labels = {button.proto.label for button in page.at.get("download_button")}
     assert set(texts_answers.EXPORT_FORMATS.values()) <= labels
-    page.click(f"export-close-{session(page).conversation}")
-    assert session(page).exporting is None

@@ -97,6 +97,11 @@ class Place:
         """The words as spans of the quote."""
         return [(start - self.start, end - self.start) for start, end in self.words]
 
+    @property
+    def passage(self) -> bool:
+        """Whether it is a passage that was read and not quoted: a line beside it says where."""
+        return bool(self.exchange_id) and not self.number
+
 
 @dataclass
 class Opened:
@@ -105,10 +110,14 @@ class Opened:
     place: Place
     page: int
     moved: bool = False  # by previous/next: then the focus stays on the button
+    find: str = ""  # what is looked for in the document
+    at: int = 0  # the place of those found that is shown
+    asked: Place | None = None  # what was shown before something was looked for
 
     def forget(self) -> None:
         """Keep the place without its words: its document was removed."""
         self.place = dataclasses.replace(self.place, quote="", boxes=())
+        self.find, self.asked = "", None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +179,6 @@ class Session:
     changes: int = 0  # of the conversation in the store, when it was last looked at
     present: frozenset[str] = frozenset()  # the documents there were when it was last looked at
     renaming: str | None = None
-    exporting: str | None = None
     deleting: str | None = None
     editing: str | None = None  # the exchange whose question is being changed
     drawing: bool = False  # the page as a whole, and not only a part of it

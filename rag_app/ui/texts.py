@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
+from rag_app.storage import Conversation
 from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
 from rag_app.text.page_names import count as count
 from rag_app.text.page_names import size as size
@@ -63,7 +64,7 @@ EMPTY = (
     "Every answer shows you the exact lines it came from."
 )
 EMPTY_TOUCH = (  # where nothing can be dropped
-    "Add files with the + below, then ask about them in your own words. "
+    "Add files with Upload above, then ask about them in your own words. "
     "Every answer shows you the exact lines it came from."
 )
 SAMPLE = "Try it with a sample document"
@@ -74,6 +75,7 @@ TRY_ASKING = "For example:"
 
 DOCUMENTS = "Documents"
 DROP = "Add documents"
+ADD_FILES = "Upload"
 DROP_HERE = "or drop files here"
 ADDING = "Adding your files…"
 NO_DOCUMENTS = "Nothing here yet."
@@ -112,6 +114,9 @@ ABSTAINED_EMPTY = (
     "I could not find this in your documents. Try other words, or tick more documents on the left."
 )
 
+FIND, FIND_HINT = "Find in this document", "Find…"
+FOUND_BEFORE, FOUND_NEXT = "Place before", "Next place"
+NOT_FOUND_HERE = "These words do not stand in this document."
 CLOSE = "Close the source"
 DOWNLOAD = "Download"
 LARGER, SMALLER = "Larger", "Smaller"  # the picture of a page
@@ -389,6 +394,18 @@ def day(at: str) -> str:
         return ("Today", "Yesterday")[days]
     year = "" if then.year == now.year else f" {then.year}"
     return f"{then.strftime('%A')}, {then.day} {then.strftime('%B')}{year}"
+
+
+def last_asked(one: Conversation) -> str:
+    """When a conversation went on last, and its last question if that is not its title."""
+    at = datetime.fromisoformat(one.changed_at).astimezone().strftime("%H:%M")
+    more = one.questions - 1
+    return " · ".join([at, *([f"{one.last_question} (+{more})"] if more > 0 else [])])
+
+
+def found_of(number: int, of: int) -> str:
+    """Which of the places with the words is shown."""
+    return f"Place {number:,} of {of:,}"
 
 
 def ask_some(chosen: int, of: int) -> str:

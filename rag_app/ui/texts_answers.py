@@ -42,10 +42,58 @@ DELETED_ELSEWHERE = "This conversation was deleted in another window. Here you c
 SOURCE_REMOVED = "Source removed"
 EARLIER_QUOTE, LATER_QUOTE = "Previous quote", "Next quote"
 
-EXPORT = "Export…"
-EXPORT_AS = "A web page to read and print, Markdown for other programs, or JSON for programmers:"
+EXPORT = "Save"
+EXPORT_AS = (
+    "This conversation as a file: a web page to read and print, Markdown for other programs, or "
+    "JSON for programmers."
+)
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
-EXPORT_CLOSE = "Close"
+
+SHORTCUTS_TITLE = "Keys"
+SHORTCUTS_NOTE = (
+    "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "
+    "it, and Escape closes what is open."
+)
+SHORTCUTS_CLOSE = "Close"
+SHORTCUTS = {
+    "Everywhere": {
+        "/": "Write a question",
+        "u": "Add files",
+        "n": "New conversation",
+        "h": "Earlier conversations",
+        "e": "Save the conversation",
+        "s": "Search the text",
+        "d": "Go to the documents",
+        "f": "Filter the documents",
+        "t": "Summarise, compare, draft …",
+        "a": "Choose who answers",
+        ",": "Settings",
+        "?": "These keys",
+    },
+    "The last answer": {
+        "1": "Open source 1, and so on to 9",
+        "y": "Copy it",
+        "w": "Why this answer?",
+        "i": "Change the question",
+        "m": "Answer again",
+        "g": "Good answer",
+        "b": "Bad answer",
+        ".": "Stop it",
+    },
+    "The opened source": {
+        "[": "Page before",
+        "]": "Next page",
+        "k": "Quote before",
+        "j": "Next quote",
+        "l": "Find in the document",
+        "+": "Larger",
+        "-": "Smaller",
+        "o": "Download it",
+        "x": "Translate the quote",
+        "q": "Close it",
+    },
+}
+"""By what they act on: each key and what it does; `browser.PRESSES` says what it presses."""
 
 RESULT, RESULT_FILE = "result", "Download as a table"
 HOW_COMPUTED = "How it was computed"
