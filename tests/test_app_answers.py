@@ -100,10 +100,10 @@ def test_why_says_what_was_searched_by_whom_and_where_each_passage_was_found(pag
     said = page.html()
     assert f"“{FERRY_COSTS}”" in said and texts_answers.ALL_DOCUMENTS in said
     assert "No language model." in said and "of 100 answers with this figure" in said
-    assert "1st by words, 1st by meaning" in said and "cited as 1" in said
+    assert "found by its words and its meaning" in said and "cited as 1" in said
     assert "aria-expanded='true'" in said
     press(page, "why")
-    assert "1st by words" not in page.html()
+    assert "found by its words" not in page.html()
 
 
 def test_why_names_the_question_that_was_really_searched(page):

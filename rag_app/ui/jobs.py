@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -37,6 +38,23 @@ def caught(show: Callable[[str], object]) -> Iterator[None]:
 
 Work = Callable[[Callable[[int, int], None], threading.Event], object]
 """Gets what takes how much is done, of how much, and what says that it is to stop."""
+
+
+class Pace:
+    """How long what is looked at again and again will still take, as fast as it has been."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._first: dict[str, tuple[float, float, float]] = {}  # when, how much, of how much
+
+    def left(self, work: str, done: float, total: float) -> float | None:
+        """Seconds until `done` is `total`; None as long as nothing is known of its speed."""
+        began, before, of = self._first.setdefault(work, (self._clock(), done, total))
+        if done < before or total != of:  # it began anew
+            self._first[work] = (self._clock(), done, total)
+        elif done > before:
+            return (self._clock() - began) / (done - before) * (total - done)
+        return None
 
 
 class Job:

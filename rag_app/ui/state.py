@@ -20,7 +20,7 @@ from rag_app.library import Library
 from rag_app.scope import OWN, Role, Scope
 from rag_app.types import Box, Document, Status
 from rag_app.ui import sign_in
-from rag_app.ui.jobs import Fetching
+from rag_app.ui.jobs import Fetching, Pace
 from rag_app.ui.live_answer import FinishedGeneration, Generation
 
 SHOWN = 10  # exchanges that are drawn at first: every run of the page costs what is drawn
@@ -201,6 +201,7 @@ class Session:
     notice: str | None = None
     not_again: bool = False  # add what was set aside: asked, and not wanted now
     asked_to_delete: bool = False  # what was set aside
+    pace: Pace = field(default_factory=Pace)  # of work that is looked at
     drops: int = 0  # the uploader is emptied by giving it a new key
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
     adding: bool = False  # files of a drop; a run that was stopped then goes on with it

@@ -156,7 +156,7 @@ NOT_FROM_ELSEWHERE = (
 )
 TRY_OUT = "Test connection"
 _CHOICES = {
-    "reader": "The reader that comes with the app: quotes your documents, needs nothing",
+    "reader": "Your documents, quoted: the lines that answer, needs nothing",
     "quotes": "Whole sentences of your documents, needs nothing",
     "server": "A language model on another server…",
     "folder": "A language model in a folder on this computer…",
@@ -174,7 +174,7 @@ TASK_HINTS = {
 }
 TASK_EMPTY = "Write something into the field first."
 TASKS_NEED_MODEL = (
-    "This needs a language model. Choose one under “Answers” at the top left; summaries and "
+    "This needs a language model. Choose one under “Who answers” at the top left; summaries and "
     "comparisons work without."
 )
 TRANSLATE = "Translate"
@@ -223,8 +223,9 @@ def choice(one: str) -> str:
 def who(chosen: ModelSpec) -> str:
     """Who answers now."""
     if chosen.kind == "reader":
-        return "Answers: the built-in reader"
-    return "Answers: whole sentences" if chosen.kind == "quotes" else f"Answers: {chosen.name}"
+        return "Who answers: your documents, quoted"
+    said = "whole sentences, quoted" if chosen.kind == "quotes" else chosen.name
+    return f"Who answers: {said}"
 
 
 def where_it_goes(chosen: ModelSpec) -> str:
@@ -254,6 +255,11 @@ def time_left(seconds: float) -> str:
     if seconds < 90:
         return f"about {5 * round(seconds / 5) or 5} s left"
     return f"about {round(seconds / 60)} min left"
+
+
+def left(said: str, seconds: float | None) -> str:
+    """How far something is, and how long it will still take if that is known."""
+    return said if seconds is None else f"{said} · {time_left(seconds)}"
 
 
 def progress(work: Progress, name: str = "") -> str:
@@ -289,9 +295,10 @@ def status(document: Document) -> str:
     }[document.status]
 
 
-def overall(done: int, total: int) -> str:
-    """How many of many files are done."""
-    return f"{done:,} of {total:,} documents finished"
+def overall(done: int, total: int, asked: int = 0) -> str:
+    """How many of many files are done, and how many can be `asked` by now."""
+    able = f"; {asked:,} can be asked" if asked > done else ""
+    return f"{done:,} of {total:,} documents finished{able}"
 
 
 def waiting_more(number: int) -> str:

@@ -49,6 +49,7 @@ EXPORT_AS = (
 )
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
 
+READ_FROM = "Reading:"
 SHORTCUTS_TITLE = "Keys"
 SHORTCUTS_NOTE = (
     "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "
@@ -108,7 +109,7 @@ WHY_READ = "What was read"
 WHY_NONE = "Nothing was found."
 WHY_SCORE = (
     "The percentage is a passage’s share in the result of the search: all passages together make "
-    "100 %. The places by words and by meaning are those of a search made just now."
+    "100 %. How it was found is what a search made just now says."
 )
 ALL_DOCUMENTS = "All your documents"
 CITED_AS = "cited as"
@@ -233,14 +234,8 @@ def more_passages(number: int) -> str:
 
 def found_by(words: int | None, meaning: int | None) -> str:
     """Which search found a passage, and in which place."""
-    parts = [f"{_ordinal(words)} by words"] if words else []
-    parts += [f"{_ordinal(meaning)} by meaning"] if meaning else []
-    return ", ".join(parts) or "not found by the same search now"
-
-
-def _ordinal(place: int) -> str:
-    last = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{'th' if place % 100 in (11, 12, 13) else last}"
+    how = [name for name, place in (("its words", words), ("its meaning", meaning)) if place]
+    return f"found by {' and '.join(how)}" if how else "not found by the same search now"
 
 
 def cited_as(numbers: Sequence[int]) -> str:

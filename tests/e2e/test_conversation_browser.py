@@ -169,7 +169,7 @@ def test_why_opens_under_the_answer_and_a_passage_of_it_beside_it(browser):
     act(page, "why")
     page.locator(".why").wait_for()
     said = page.locator('[class*="st-key-why-"]').inner_text()
-    assert "No language model." in said and "by words" in said and "by meaning" in said
+    assert "No language model." in said and "found by its words" in said
     row = page.locator('[data-act^="why:"]').last
     assert row.get_attribute("aria-expanded") == "true"
     page.locator(".found a").first.click()

@@ -41,7 +41,7 @@ def choose(page, url: str) -> None:
     page.get_by_label("Address of the server").press("Enter")
     page.get_by_label("Name of the model").fill(name)
     page.get_by_label("Name of the model").press("Enter")
-    page.get_by_role("button", name=re.compile(f"^Answers: {name}")).wait_for()
+    page.get_by_role("button", name=re.compile(f"^Who answers: {name}")).wait_for()
     page.keyboard.press("Escape")
 
 
