@@ -45,16 +45,17 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._first: dict[str, tuple[float, float, float]] = {}  # when, how much, of how much
+        self._begun: dict[str, tuple[float, float]] = {}  # when, and how much was done then
+        self._last: dict[str, tuple[float, float]] = {}  # how much was done, of how much
 
     def left(self, work: str, done: float, total: float) -> float | None:
         """Seconds until `done` is `total`; None as long as nothing is known of its speed."""
-        began, before, of = self._first.setdefault(work, (self._clock(), done, total))
-        if done < before or total != of:  # it began anew
-            self._first[work] = (self._clock(), done, total)
-        elif done > before:
-            return (self._clock() - began) / (done - before) * (total - done)
-        return None
+        before, of = self._last.get(work, (done, total))
+        self._last[work] = done, total
+        if work not in self._begun or done < before or total != of:  # it begins (anew)
+            self._begun[work] = self._clock(), done
+        began, first = self._begun[work]
+        return (self._clock() - began) / (done - first) * (total - done) if done > first else None
 
 
 class Job:

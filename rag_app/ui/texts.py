@@ -223,8 +223,8 @@ def choice(one: str) -> str:
 def who(chosen: ModelSpec) -> str:
     """Who answers now."""
     if chosen.kind == "reader":
-        return "Who answers: your documents, quoted"
-    said = "whole sentences, quoted" if chosen.kind == "quotes" else chosen.name
+        return "Who answers: quotes"
+    said = "whole sentences" if chosen.kind == "quotes" else chosen.name
     return f"Who answers: {said}"
 
 

@@ -157,7 +157,7 @@ def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
     page = browser.open(width=390, height=844)
     assert page.locator(".st-key-head b").inner_text() == "Ask your documents"
     with page.expect_file_chooser():
-        page.get_by_role("button", name="Upload").locator("visible=true").click()
+        page.locator(".st-key-head button").click()
     page.locator('[data-testid="stChatInput"] input[type="file"]').set_input_files(
         {
             "name": "phone.txt",
