@@ -14,7 +14,7 @@ const find = selector => {
 const answer = () => find('.acts button')?.dataset.act.split(':')[1];
 const press = (selector, focus, again) => {
   const one = find(selector), hidden = one ? null : document.querySelector(selector.split(' >>> ')[0]);
-  if (one && (focus || one.matches('textarea, input'))) one.focus();
+  if (one && (focus || one.matches('textarea, input:not([type="file"])'))) one.focus();
   else if (one) one.click();
   else if (hidden?.type === 'file') hidden.click();
   else if (hidden && again && find(COLLAPSED)) {
