@@ -425,6 +425,11 @@ class _Documents(_View):
         Raises UnknownDocument."""
         return self._showing.boxes(document_id, page, start, end)
 
+    def lines(self, document_id: str, page: int) -> tuple[tuple[str, Box], ...]:
+        """The lines of a page and where each stands on its picture; none if it has no picture.
+        Raises UnknownDocument."""
+        return self._showing.lines(document_id, page)
+
     def vectors(self) -> list[tuple[str, list[float]]]:
         """Every passage's text and vector, of the documents that are ready."""
         return self._showing.vectors()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,6 +33,7 @@ from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
+from rag_app.storage.contents import boxes_of
 from rag_app.storage.originals import Originals, Reserve, own
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.words import WordSearch
@@ -42,6 +44,8 @@ from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture
 # Documents as they are looked at: pages, pictures, places on them, passages.
 
 log = logging.getLogger(__name__)
+
+_LINE = re.compile(r"\S[^\r\n]*")
 
 
 class PageViews:
@@ -79,6 +83,23 @@ class PageViews:
         if recognised is not None:
             return recognised
         return self._viewer.boxes(self._stock.readable(document), page, start, end)
+
+    def lines(self, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
+        """The lines of a page and where they stand, see `Library.lines`."""
+        document, page = self._document(document_id), self._stock.store.page(document_id, number)
+        if page.width is None or not page.text.strip():
+            return ()
+        spans = [line.span() for line in _LINE.finditer(page.text)]
+        words = self._stock.store.scans.words(document_id, number)
+        if words is not None:
+            each = [boxes_of(words, *span) for span in spans]
+        else:
+            each = self._viewer.boxes_of_spans(self._stock.readable(document), number, spans)
+        return tuple(
+            (page.text[start:end], boxes[0])
+            for (start, end), boxes in zip(spans, each, strict=True)
+            if len(boxes) == 1
+        )
 
     def located(self, citation: Citation) -> Citation:
         """A citation with the boxes of its quote."""

@@ -322,6 +322,37 @@ def test_an_escaped_name_shows_every_character(name):
 
 def test_a_row_that_is_quoted_has_no_bars():
     row = "| Kind | Full | Half |\n|---|---|---|\n| Couple | £380 | £220 | [1]"
-    shown = link_citations(row, CITATIONS[:1], "m", plain=True)
+    shown = link_citations(row.splitlines()[2], CITATIONS[:1], "m", plain=True)
     assert "|" not in shown
-    assert shown.startswith("Kind · Full · Half\nCouple · £380 · £220 ")
+    assert shown.startswith("Couple · £380 · £220 ")
+    shown = link_citations(row, CITATIONS[:1], "m", plain=True)
+    assert "| Kind | Full | Half |\n|---|---|---|\n| Couple | £380 | £220 [1](" in shown
+
+
+def _plain(text: str, stressed: str = "") -> str:
+    return link_citations(text, [], "0" * 16, plain=True, stressed=stressed)
+
+
+def test_figures_and_the_answer_itself_are_bold():
+    said = _plain("Rent is £1,175.00 from 22 November 2025, says Ada Brandt.", "Ada Brandt")
+    assert said.count("**") == 6
+    assert "**£1\\,175\\.00**" in said and "**22 November 2025**" in said
+    assert "**Ada Brandt**" in said
+
+
+def test_what_numbers_a_paragraph_or_is_part_of_a_name_is_not_bold():
+    assert "**" not in _plain("6.1 The WM8140 and its E2 lamp")
+    assert "**" not in link_citations("Rent is £5.", [], "0" * 16, plain=True)
+    assert "****" not in link_citations("It is **£5 now**", [], "0" * 16, stressed="")
+
+
+def test_a_quoted_list_is_a_list_and_quoted_rows_are_a_table():
+    assert "\n- flour\n- salt\n" in _plain("You need:\n• flour\n• salt\nStir.")
+    assert "\n1. flour\n2. salt" in _plain("1) flour\n2) salt")
+    assert "| Couple | a |\n|---|---|\n| Single | b |" in _plain("Couple | a\nSingle | b")
+    assert _plain("Couple | a") == "Couple · a"
+
+
+def test_a_text_cannot_bring_the_marks_that_are_ours():
+    assert _plain("\ue000not bold\ue001 \ue002item") == "not bold item"
+    assert "\n- " not in _plain("- alone is no list")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_app.ui import style, texts, texts_library
+from rag_app.ui import browser, style, texts, texts_answers, texts_library
 
 UI = Path(style.__file__).parent
 ASSETS = sorted((UI / "assets").iterdir())
@@ -34,6 +34,11 @@ def test_every_sheet_is_used_and_braces_match():
         text = COMMENT.sub("", file.read_text("utf-8"))
         assert text.count("{") == text.count("}"), file.name
         assert file.name in code or file.stem in style._SHEETS, file.name
+
+
+def test_every_key_that_presses_something_is_listed():
+    listed = {key for keys in texts_answers.SHORTCUTS.values() for key in keys}
+    assert listed == {"?", "1", *browser.PRESSES}
 
 
 def test_the_words_in_the_looks_come_from_the_texts():

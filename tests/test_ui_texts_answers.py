@@ -37,9 +37,9 @@ def test_what_a_figure_means_depends_on_who_answered(made, said):
 @pytest.mark.parametrize(
     ("words", "meaning", "said"),
     [
-        (1, 3, "1st by words, 3rd by meaning"),
-        (None, 12, "12th by meaning"),
-        (22, None, "22nd by words"),
+        (1, 3, "found by its words and its meaning"),
+        (None, 12, "found by its meaning"),
+        (22, None, "found by its words"),
         (None, None, "not found by the same search now"),
     ],
 )

@@ -20,15 +20,18 @@ _CELLS = " | "
 _OUTER = re.compile(r"\| (.*) \|", re.DOTALL)  # a row with bars around it
 _RULE = re.compile(r"[|:\s-]*-\s*\|[|:\s-]*")  # what parts the names of columns from the rows
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
+_FIGURE = re.compile(r"(?=\S*\s?\S*\d)(?=\w+[\s/-]).{3,24}")  # a date or an amount: never broken
 _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}")
 
 
 @dataclass(frozen=True, slots=True)
 class PageMarks:
-    """What is marked on a page: the quote that is looked at, and paler the answer's others."""
+    """What is marked on a page: the quote that is looked at, and paler the answer's others. What
+    touches the passage has a line beside it."""
 
     quote: Span = (0, 0)
     others: tuple[Span, ...] = ()
+    passage: Span = (0, 0)
 
 
 def readable(
@@ -95,6 +98,7 @@ class _PageRenderer:
         quote = merge_spans([marks.quote], len(text))
         others = merge_spans(marks.others, len(text))
         self._quote, self._others = quote, list(_without(others, quote))
+        self._passage = marks.passage
 
     def blocks(self, lines: Sequence[Span], rows: bool) -> Iterator[tuple[str, list[Span]]]:
         """Lines that belong together, and what they are."""
@@ -127,12 +131,17 @@ class _PageRenderer:
             return ""
         if kind == "heading":
             level = min(6, self._headings[lines[0][0]].level + 2)
-            return f"<h{level}>{self._marked(*lines[0])}</h{level}>"
+            return f"<h{level}{self._beside(*lines[0])}>{self._marked(*lines[0])}</h{level}>"
         if kind == "fields":
-            return f"<dl>{''.join(self._field(line) for line in lines)}</dl>"
+            beside = self._beside(lines[0][0], lines[-1][1])
+            return f"<dl{beside}>{''.join(self._field(line) for line in lines)}</dl>"
         if kind == "table" and (len(lines) > 1 or _CELLS in self._text[slice(*lines[0])]):
             return self._table(lines)
-        return f"<p>{self._marked(lines[0][0], lines[-1][1])}</p>"
+        start, end = lines[0][0], lines[-1][1]
+        return f"<p{self._beside(start, end)}>{self._marked(start, end)}</p>"
+
+    def _beside(self, start: int, end: int) -> str:
+        return " class='beside'" if _meet([self._passage], start, end) else ""
 
     def _field(self, line: Span) -> str:
         middle = line[0] + self._text[slice(*line)].index(":") + 1
@@ -161,12 +170,15 @@ class _PageRenderer:
         start, end = row[0][0], row[-1][1]
         kind = "cited" if _meet(self._quote, start, end) else ""
         kind = kind or ("other" if _meet(self._others, start, end) else "")
+        kind = kind or ("beside" if _meet([self._passage], start, end) else "")
         spans = self._quote if kind == "cited" else self._others
         whole = any(a <= start and end <= b for a, b in spans)  # then the row says it all
         tag, scope = ("th", " scope=col") if head else ("td", "")
         written = []
         for n, (a, b) in enumerate(row):
             number = " class='number'" if n in right else ""
+            if not number and _FIGURE.fullmatch(self._text[a:b]):
+                number = " class='figure'"
             inner = escape(self._text[a:b]) if whole else self._marked(a, b)
             written.append(f"<{tag}{scope}{number}>{inner}</{tag}>")
         written += [f"<{tag}></{tag}>"] * (width - len(row))

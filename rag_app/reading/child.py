@@ -121,8 +121,8 @@ def _answer(request: Header, out: BinaryIO) -> None:
         size = [picture.width, picture.height]
         write_frame(out, {"done": True, "size": size}, picture.webp)
     elif task == "boxes":
-        found = pdf_page.boxes(path, request["number"], request["start"], request["end"])
-        write_frame(out, {"done": True, "boxes": pack_boxes(found)})
+        each = pdf_page.boxes_of_spans(path, request["number"], request["spans"])
+        write_frame(out, {"done": True, "boxes": [pack_boxes(boxes) for boxes in each]})
     elif task == "unlock":
         _unlock(request, path)
         write_frame(out, {"done": True})

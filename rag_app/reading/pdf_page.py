@@ -513,15 +513,30 @@ def for_recognition(
 
 def boxes(path: Path, number: int, start: int, end: int) -> tuple[Box, ...]:
     """Where the characters `start` to `end` of a page stand as it is displayed, a box a line."""
-    with open_pdf(path) as document, open_page(document, number) as page:
-        with open_text(page) as text:
-            start, end = max(0, start), min(end, text.count_chars())
-            if start >= end:
-                return ()
-            count = text.count_rects(start, end - start)
-            rects = [text.get_rect(index) for index in range(count)]
-            turn = page.get_rotation() - upright(text, start, end, page.get_rotation())
-        return tuple(_lines(_displayed(page, rects), on_side=turn % 180 != 0))
+    [found] = boxes_of_spans(path, number, [(start, end)])
+    return found
+
+
+def boxes_of_spans(
+    path: Path, number: int, spans: Iterable[tuple[int, int]]
+) -> list[tuple[Box, ...]]:
+    """The same for many spans of one page."""
+    with (
+        open_pdf(path) as document,
+        open_page(document, number) as page,
+        open_text(page) as text,
+    ):
+        return [_boxes(page, text, *span) for span in spans]
+
+
+def _boxes(page: pdfium.PdfPage, text: pdfium.PdfTextPage, start: int, end: int) -> tuple[Box, ...]:
+    start, end = max(0, start), min(end, text.count_chars())
+    if start >= end:
+        return ()
+    count = text.count_rects(start, end - start)
+    rects = [text.get_rect(index) for index in range(count)]
+    turn = page.get_rotation() - upright(text, start, end, page.get_rotation())
+    return tuple(_lines(_displayed(page, rects), on_side=turn % 180 != 0))
 
 
 def _displayed(

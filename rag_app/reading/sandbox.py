@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, replace
 from functools import partial
@@ -400,9 +400,15 @@ class Sandbox:
 
     def boxes(self, path: Path, number: int, start: int, end: int) -> tuple[Box, ...]:
         """Where a span of a PDF page's text stands on its picture. Raises DocumentError."""
-        span = {"number": number, "start": start, "end": end}
-        header, _ = self._one(_request("boxes", path) | span)
-        return unpack_boxes(header["boxes"])
+        [found] = self.boxes_of_spans(path, number, [(start, end)])
+        return found
+
+    def boxes_of_spans(
+        self, path: Path, number: int, spans: Sequence[tuple[int, int]]
+    ) -> list[tuple[Box, ...]]:
+        """The same for many spans of one page. Raises DocumentError."""
+        header, _ = self._one(_request("boxes", path) | {"number": number, "spans": spans})
+        return [unpack_boxes(rows) for rows in header["boxes"]]
 
     def recognise(
         self,

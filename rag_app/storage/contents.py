@@ -323,13 +323,18 @@ class Scans:
 
     def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...] | None:
         """Where a span of a recognised page stands, a box a line; None: it was not recognised."""
+        words = self.words(document_id, page)
+        return None if words is None else boxes_of(words, start, end)
+
+    def words(self, document_id: str, page: int) -> list[Word] | None:
+        """What was recognised on a page, in order; None: nothing was."""
         with self._read() as db:
             row = db.execute(
                 "SELECT words FROM scans WHERE document_id = ? AND page = ? "
                 "AND words IS NOT NULL AND words <> '[]'",
                 (document_id, page),
             ).fetchone()
-        return None if row is None else boxes_of(_unpacked(row[0]), start, end)
+        return None if row is None else list(_unpacked(row[0]))
 
 
 def boxes_of(words: Iterable[Word], start: int, end: int) -> tuple[Box, ...]:

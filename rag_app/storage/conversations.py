@@ -242,6 +242,8 @@ class Conversation:
     title: str
     started_at: str  # ISO 8601, UTC
     changed_at: str
+    questions: int = 0
+    last_question: str = ""
 
 
 class Changes:
@@ -260,7 +262,12 @@ class Changes:
         self._at |= dict.fromkeys(((owner, id_) for id_ in ids), next(self._clock))
 
 
-_SHOWN = "c.id, c.title, c.started_at, c.changed_at"  # of a conversation
+_SHOWN = (  # of a conversation
+    "c.id, c.title, c.started_at, c.changed_at, "
+    "(SELECT count(*) FROM exchanges e WHERE e.conversation_id = c.id AND e.question <> ''), "
+    "coalesce((SELECT e.question FROM exchanges e WHERE e.conversation_id = c.id "
+    "AND e.question <> '' ORDER BY e.ordinal DESC LIMIT 1), '')"
+)
 _MINE = "conversation_id IN (SELECT id FROM conversations WHERE owner = ?)"
 
 

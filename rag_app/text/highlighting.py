@@ -161,22 +161,55 @@ def link_citations(
     *,
     plain: bool = False,
     where: Callable[[Citation], str] = lambda c: page_name(c.name, c.page),
+    stressed: str | None = None,
 ) -> str:
     """Markdown for `st.markdown` in which `[n]` of a real citation is a link to it.
 
     Other markers are dropped. The text is untrusted: emphasis, lists, tables and code stay (or, if
     it is `plain` text of a document, nothing at all means anything), links, images, HTML, formulas
     and directives do not. A link is `[n](#cite:<message>-<n> "document · page 3 — quote")`;
-    `where` says which page it is."""
+    `where` says which page it is. Figures are bold, and the words that are `stressed`; with None
+    nothing is. A `plain` text's own lists and rows of a table are shown as such."""
     known = {citation.number: citation for citation in citations}
     tokens = _PLAIN if plain else _MARKED_UP
     text = answer_text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _rows_as_words(text) if plain else text
+    text = _OURS.sub("", text)
+    text = text if stressed is None else _stress(text, stressed, plain)
+    text = _blocks(text) if plain else text
     # Before anything is escaped, and again if dropping one marker uncovers another.
     while (shorter := _without_unknown(text, tokens, known)) != text:
         text = shorter
     links = {n: _link(c, where(c), message_id) for n, c in known.items()}
-    return _replaced(text, tokens, lambda token: _safe(token, links))
+    safe = _replaced(text, tokens, lambda token: _safe(token, links))
+    return _OURS.sub(lambda mark: _MEANT[mark.group()], safe)
+
+
+# Characters of no language stand for the Markdown that is ours, until all else is escaped.
+_BOLD, _BARE, _ITEM, _POINT, _CELL, _DASH = "\ue000\ue001\ue002\ue003\ue004\ue005"
+_MEANT = {_BOLD: "**", _BARE: "**", _ITEM: "- ", _POINT: ". ", _CELL: "|", _DASH: "---"}
+_OURS = re.compile(f"[{''.join(_MEANT)}]")
+
+_DAY = r"\d{1,2}\.?\s[^\W\d_]{3,10}\s\d{4}|[^\W\d_]{3,10}\s\d{1,2},\s\d{4}"
+_AMOUNT = r"[$€£¥]?\d(?:[\d.,:/'’\u00a0\u202f-]*\d)?(?:\s?[%€£¥]|\s[A-Z]{3}\b)?"
+# Not what numbers a paragraph ("6.1 Doors", "(2)"), and nothing that is glued to letters.
+_FIGURE = re.compile(rf"(?<=[^\S\n])(?:{_DAY}|{_AMOUNT})(?![\w\])])")
+_STRESSABLE = re.compile(r"[\w.,'’&%€£$ -]{2,120}")
+_MARKUP = re.compile(r"[*_`~]|^(?: {4}|\t)")
+
+
+def _stress(text: str, words: str, plain: bool) -> str:
+    """Figures and the words made bold, on lines of a text that say nothing of it themselves."""
+    if "```" in text:
+        return text
+    wanted = words.strip(" .,-")
+    found = re.escape(wanted) if _STRESSABLE.fullmatch(wanted) else "(?!)"
+    either = re.compile(rf"(?<!\w){found}(?!\w)|{_FIGURE.pattern}")
+    return "\n".join(
+        either.sub(lambda one: f"{_BOLD}{one.group()}{_BARE}", line)
+        if plain or not _MARKUP.search(line)
+        else line
+        for line in text.split("\n")
+    )
 
 
 _RULE = re.compile(r"^[ \t|:-]*-[ \t]*\|[ \t|:-]*\n?", re.MULTILINE)
@@ -184,12 +217,42 @@ _FIRST_BAR = re.compile(r"^[ \t]*\|[ \t]+", re.MULTILINE)
 _LAST_BAR = re.compile(r"[ \t]+\|((?:[ \t]*\[\d+\])*)[ \t]*$", re.MULTILINE)
 
 
-def _rows_as_words(text: str) -> str:
-    """Rows of a table in a quote without their bars: "Couple · £380 · £220"."""
-    if " | " not in text:
-        return text
-    bare = _LAST_BAR.sub(r"\1", _FIRST_BAR.sub("", _RULE.sub("", text)))
-    return bare.replace(" | ", " · ")
+_BULLET = re.compile(r"[ \t]*(?:[•▪◦‣·*–-][ \t]+|(\d{1,2})[.)][ \t]+)(?=\S)")
+_ROW = re.compile(r".*\S \| .*")
+
+
+def _blocks(text: str) -> str:
+    """A quote's list as a list, its rows as a table; a row alone without bars: "Couple · £380"."""
+    lines = _RULE.sub("", text).split("\n")
+    kinds = ["row" if _ROW.fullmatch(x) else "item" if _BULLET.match(x) else "" for x in lines]
+    done: list[str] = []
+    for at, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
+        before, after = kinds[at - 1] if at else "", (*kinds, "")[at + 1]
+        many = bool(kind) and kind in (before, after)
+        if many and kind != before:
+            done.append("")  # what comes before is another paragraph
+        if many and kind == "item":
+            line = _BULLET.sub(_item, line, count=1)
+        elif many:
+            bare = _bare(line)
+            line = _CELL.join(["", *(f" {cell} " for cell in bare.split(" | ")), ""])
+            columns = bare.count(" | ") + 1
+            if kind != before:
+                line += "\n" + _CELL.join(["", *[_DASH] * columns, ""])
+        elif kind == "row":
+            line = _bare(line).replace(" | ", " · ")
+        done.append(line)
+        if many and kind != after:
+            done.append("")
+    return "\n".join(done)
+
+
+def _bare(row: str) -> str:
+    return _LAST_BAR.sub(r"\1", _FIRST_BAR.sub("", row))
+
+
+def _item(bullet: re.Match[str]) -> str:
+    return f"{bullet[1]}{_POINT}" if bullet[1] else _ITEM
 
 
 def _replaced(

@@ -18,6 +18,7 @@ from rag_app.export import messages
 from rag_app.export.conversation import where_in
 from rag_app.export.readable import PageMarks, has_cells, readable
 from rag_app.library import Library
+from rag_app.text import page_names
 from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
 from rag_app.types import (
     Answer,
@@ -86,7 +87,14 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         st.html(f"<p class='short'>{mark(answer.short_answer, ())}</p>")
     st.markdown(
-        link_citations(answer.text, answer.citations, exchange.id, plain=plain, where=where)
+        link_citations(
+            answer.text,
+            answer.citations,
+            exchange.id,
+            plain=plain,
+            where=where,
+            stressed=answer.short_answer,
+        )
     )
     _how(answer)
     if answer.computation:
@@ -232,6 +240,19 @@ def _closest(exchange_id: str, near: Citation, where: str) -> None:
             _marked(near.quote, [(0, len(near.quote))]),
         )
     )
+
+
+def read_from(library: Library, exchange_id: str, passages: Sequence[Passage]) -> None:
+    """The sources of an answer that is being written, each to be opened already."""
+    pages: dict[tuple[str, int], tuple[int, Passage]] = {}
+    for number, passage in enumerate(passages, start=1):
+        pages.setdefault((passage.chunk.document_id, passage.chunk.page), (number, passage))
+    links = "".join(
+        f"<a href='{CITE}{exchange_id}-p{number}'>"
+        f"{escape(page_names.beside(passage.name, _where(library, passage)))}</a>"
+        for number, passage in list(pages.values())[:_NEAREST]
+    )
+    st.html(f"<p class='reading'>{texts_answers.READ_FROM} {links}</p>")
 
 
 def _where(library: Library, passage: Passage) -> str:

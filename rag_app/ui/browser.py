@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rag_app.ui import texts_answers
 from rag_app.ui.style import asset
 
 _follow = st.components.v2.component("rag_app_follow", html="<i hidden></i>", js=asset("follow.js"))
@@ -31,3 +32,58 @@ _aside = st.components.v2.component(
 def opened(view: str, questions: int) -> None:
     """Say which page is shown (empty: the conversation), and how many questions there are."""
     _aside(key="aside", data={"view": view, "questions": questions})
+
+
+# Keys: every action of the page by one of them, listed under "?".
+
+_keys = st.components.v2.component(
+    "rag_app_keys", html="<dialog></dialog>", css=asset("keys.css"), js=asset("keys.js")
+)
+
+PRESSES = {
+    "/": '[class*="st-key-question"] textarea',
+    "u": '[class*="st-key-drop-"] input[type="file"]',
+    "n": "new_conversation",
+    "h": "conversations_list",
+    "s": "search_open",
+    "d": '[class*="st-key-name-"] button',
+    "f": "filter",
+    "t": "task_menu",
+    "e": "export",
+    "a": "who",
+    ",": "settings",
+    "y": '.acts [data-act^="copy:"]',
+    "w": '.acts [data-act^="why:"]',
+    "i": '.acts [data-act^="edit:"]',
+    "m": '.acts [data-act^="again:"]',
+    "g": '.acts [data-act^="up:"]',
+    "b": '.acts [data-act^="down:"]',
+    ".": '[class*="st-key-stop-"] button',
+    "[": "source_previous",
+    "]": "source_next",
+    "k": "quote_previous",
+    "j": "quote_next",
+    "l": "source_find",
+    "+": '[class*="st-key-source"] >>> [data-by="1"]',
+    "-": '[class*="st-key-source"] >>> [data-by="-1"]',
+    "o": "source_download",
+    "x": "source_translate",
+    "q": "source_close",
+}
+"""By key: what is pressed or written into, the key of a widget or a selector."""
+
+
+def keys() -> None:
+    """Listen for keys, everywhere but where something is being written."""
+    _keys(
+        key="keys",
+        data={
+            "presses": PRESSES,
+            "groups": [
+                [group, list(each.items())] for group, each in texts_answers.SHORTCUTS.items()
+            ],
+            "title": texts_answers.SHORTCUTS_TITLE,
+            "note": texts_answers.SHORTCUTS_NOTE,
+            "close": texts_answers.SHORTCUTS_CLOSE,
+        },
+    )

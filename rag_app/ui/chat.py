@@ -281,6 +281,8 @@ def _live(library: Library, exchange: ShownExchange) -> None:
     reading = set(exchange.first) & library.progress().keys() and not moment.passages
     if moment.text:
         st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
+    if moment.passages and not exchange.quoting:
+        answers.read_from(library, exchange.id, moment.passages)
     with st.container(key=f"working-{exchange.id}", horizontal=True, vertical_alignment="center"):
         waiting = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
         waiting = texts.READING_FIRST if reading else waiting

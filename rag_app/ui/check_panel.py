@@ -103,7 +103,9 @@ def _running(now: Job) -> None:
     """How far it is; the page is drawn anew when it is done."""
     if not now.running:
         st.rerun()
-    said = words.CHECK_STOPPING if now.stopping else words.check_progress(now.done, now.total)
+    left = current().pace.left(f"check {id(now)}", now.done, now.total)
+    said = texts.left(words.check_progress(now.done, now.total), left)
+    said = words.CHECK_STOPPING if now.stopping else said
     st.progress(texts.share(now.done, now.total), said)
     st.button(
         words.CHECK_STOP, key="check_stop", icon=":material/stop:", disabled=now.stopping,

@@ -18,25 +18,24 @@ from rag_app.ui.state import SHOWN, current, say
 # A conversation as a file: as a web page with the highlighted pages, as Markdown, as JSON.
 
 
-def draw_export(library: Library, one: Conversation) -> None:
-    """A button for each format; a file is made when its button is pressed."""
-    with st.container(key=f"exporting-{one.id}"):
+def draw_export(library: Library) -> None:
+    """What saves the conversation that is shown; a file is made when its button is pressed."""
+    one = library.conversations.conversation(current().conversation or "")
+    if one is None:
+        return
+    with st.popover(
+        texts_answers.EXPORT, key="export", icon=":material/download:", type="tertiary"
+    ):
         st.html(f"<p class='note'>{texts_answers.EXPORT_AS}</p>")
-        with st.container(horizontal=True, gap="small"):
-            for form, label in texts_answers.EXPORT_FORMATS.items():
-                st.download_button(
-                    label,
-                    key=f"export-{form}-{one.id}",
-                    data=partial(_exported, library, one.id, form),
-                    file_name=file_name(one.title, form),
-                    on_click="ignore",
-                    mime=current().file_type,
-                )
-            st.button(
-                texts_answers.EXPORT_CLOSE,
-                key=f"export-close-{one.id}",
-                type="tertiary",
-                on_click=_close,
+        for form, label in texts_answers.EXPORT_FORMATS.items():
+            st.download_button(
+                label,
+                key=f"export-{form}",
+                data=partial(_exported, library, one.id, form),
+                file_name=file_name(one.title, form),
+                on_click="ignore",
+                width="stretch",
+                mime=current().file_type,
             )
 
 
@@ -45,10 +44,6 @@ def _exported(library: Library, conversation_id: str, form: str) -> bytes:
     made = export(library, conversation_id, form)
     library.taken_away(conversation_id, form)
     return made
-
-
-def _close() -> None:
-    current().exporting = None
 
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
@@ -119,9 +114,8 @@ def _list(library: Library) -> None:
             st.html(f"<h3 class='day'>{escape(day)}</h3>")
         with st.container(key=f"row-c{one.id}", horizontal=True, vertical_alignment="center"):
             _row(library, one)
-        if current().exporting == one.id:
-            draw_export(library, one)
-        elif current().deleting == one.id:
+        st.html(f"<p class='facts'>{escape(texts.last_asked(one))}</p>")
+        if current().deleting == one.id:
             _confirm(library, one)
 
 
@@ -141,7 +135,7 @@ def _row(library: Library, one: Conversation) -> None:
     )
     st.menu_button(
         escape_markdown(texts.menu(one.title)),
-        [texts.RENAME, texts_answers.EXPORT, texts.DELETE],
+        [texts.RENAME, texts.DELETE],
         key=f"menu-c{one.id}",
         icon=":material/more_vert:",
         type="tertiary",
@@ -208,8 +202,6 @@ def _chosen(library: Library, conversation: str) -> None:
     _let_be()
     if choice == texts.RENAME:
         session.renaming = conversation
-    elif choice == texts_answers.EXPORT:
-        session.exporting = conversation
     elif choice == texts.DELETE:
         session.deleting = conversation
 
@@ -232,4 +224,4 @@ def _renamed(library: Library, conversation: str) -> None:
 def _let_be() -> None:
     """Nothing is done with any of them just now."""
     session = current()
-    session.renaming = session.exporting = session.deleting = None
+    session.renaming = session.deleting = None

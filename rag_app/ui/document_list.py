@@ -28,7 +28,7 @@ from rag_app.ui import (
     web_pages,
 )
 from rag_app.ui import texts_library as words
-from rag_app.ui.jobs import caught
+from rag_app.ui.jobs import Pace, caught
 from rag_app.ui.state import Opened, Place, Receipt, Replaceable, Session, current, say
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
@@ -67,7 +67,8 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
         )
         _menu(library, document, work)
     about = f"{texts.status(document)} · {texts.facts(document)}"
-    said = texts.progress(work, document.suffix) if work else about
+    waits = work is not None and work.stage == "waiting" and askable(document)
+    said = about if work is None or waits else texts.progress(work, document.suffix)
     if outer:
         st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
     if failed and document.error:
@@ -249,7 +250,13 @@ def _drop_zone(library: Library, session: Session) -> None:
         web_pages.button()
     if files or session.adding:
         bar = st.progress(0.0, texts.ADDING)
-        composer.add(library, session, files, lambda share: bar.progress(share, texts.ADDING))
+        pace = Pace()
+        composer.add(
+            library,
+            session,
+            files,
+            lambda share: bar.progress(share, texts.left(texts.ADDING, pace.left("", share, 1.0))),
+        )
         session.drops += 1
         st.rerun()
 

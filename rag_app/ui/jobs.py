@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -37,6 +38,24 @@ def caught(show: Callable[[str], object]) -> Iterator[None]:
 
 Work = Callable[[Callable[[int, int], None], threading.Event], object]
 """Gets what takes how much is done, of how much, and what says that it is to stop."""
+
+
+class Pace:
+    """How long what is looked at again and again will still take, as fast as it has been."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun: dict[str, tuple[float, float]] = {}  # when, and how much was done then
+        self._last: dict[str, tuple[float, float]] = {}  # how much was done, of how much
+
+    def left(self, work: str, done: float, total: float) -> float | None:
+        """Seconds until `done` is `total`; None as long as nothing is known of its speed."""
+        before, of = self._last.get(work, (done, total))
+        self._last[work] = done, total
+        if work not in self._begun or done < before or total != of:  # it begins (anew)
+            self._begun[work] = self._clock(), done
+        began, first = self._begun[work]
+        return (self._clock() - began) / (done - first) * (total - done) if done > first else None
 
 
 class Job:

@@ -54,7 +54,8 @@ def under_way(library: Library) -> None:
     """How far that is."""
     fetch, work = library.meaning.fetching, library.reindexing()
     if fetch is not None and fetch.running:
-        said = words.fetching(fetch.done, fetch.total)
+        left = current().pace.left(fetch.model, fetch.done, fetch.total)
+        said = texts.left(words.fetching(fetch.done, fetch.total), left)
         st.progress(texts.share(fetch.done, fetch.total), said)
     elif work is not None:
         st.progress(texts.share(work.done, work.total), texts_library.reindexing(work))

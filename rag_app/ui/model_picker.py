@@ -167,7 +167,8 @@ def _download(library: Library, now: str, was_running: bool) -> None:
     """Offered where the chosen model is not here yet; then how far it is."""
     fetch = library.models.fetching
     if fetch is not None and fetch.running:
-        said = texts.downloading(fetch.done, fetch.total)
+        left = current().pace.left(fetch.model, fetch.done, fetch.total)
+        said = texts.left(texts.downloading(fetch.done, fetch.total), left)
         st.progress(texts.share(fetch.done, fetch.total), said)
         if who.manages(library):
             st.button(texts.STOP_FETCHING, key="who_stop", on_click=_stop, args=(library,))

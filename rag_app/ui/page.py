@@ -26,6 +26,7 @@ from rag_app.ui import (
     style,
     tasks_menu,
     texts,
+    texts_answers,
     welcome,
     who,
 )
@@ -60,6 +61,8 @@ def draw(library: Library) -> None:
         conversation_list.draw(library)
         search_panel.button(library)
         settings_panel.button()
+        st.html(f"<button data-key='?' aria-label='{texts_answers.SHORTCUTS_TITLE}'>?</button>")
+    _head_of_a_phone()
     visitor = who.visitor(library)
     if visitor:
         _visitor_buttons(visitor)
@@ -79,6 +82,13 @@ def draw(library: Library) -> None:
     _talk(library, session)
     if session.talking and (not session.exchanges or not library.documents()):
         welcome.draw(library)
+
+
+def _head_of_a_phone() -> None:
+    """Where the panel on the left is put away: what the app is called, and how files get in."""
+    browser.keys()
+    with st.container(key="head"):
+        st.html(f"<b>{texts.APP}</b><button type='button' data-key='u'>{texts.ADD_FILES}</button>")
 
 
 def _visitor_buttons(visitor: who.Visitor) -> None:

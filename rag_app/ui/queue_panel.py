@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.library import Library
 from rag_app.scope import Role
-from rag_app.types import Document, Progress, Status
+from rag_app.types import Document, Progress, Status, askable
 from rag_app.ui import texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
@@ -26,7 +26,10 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
     failed = [d for d in mine if d.status is Status.FAILED and not locked(d)]
     if len(progress) > _MANY:
         done = len(documents) - len(progress)
-        st.progress(texts.share(done, len(documents)), texts.overall(done, len(documents)))
+        asked = sum(map(askable, documents))
+        said = texts.overall(done, len(documents), asked)
+        left = current().pace.left("documents", done, len(documents))
+        st.progress(texts.share(done, len(documents)), texts.left(said, left))
     if not progress and not library.paused and len(failed) < 2:
         return
     with st.container(key="queue", horizontal=True, vertical_alignment="center"):

@@ -8,7 +8,7 @@ import streamlit as st
 from rag_app.library import Library
 from rag_app.storage import Exchange as Kept
 from rag_app.storage import conversations
-from rag_app.types import Basis, PagePicture
+from rag_app.types import Basis, Box, PagePicture
 from rag_app.ui import texts_answers
 from rag_app.ui.live_answer import RUNNING, FinishedGeneration, Generation
 from rag_app.ui.state import Session, ShownExchange, current
@@ -27,9 +27,21 @@ def picture(library: Library, document_id: str, number: int) -> PagePicture | No
     return _picture(library, document_id, number)
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def _lines(_library: Library, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
+    return _library.lines(document_id, number)
+
+
+def lines(library: Library, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
+    """The lines of a page and where they stand. Raises UnknownDocument."""
+    library.document(document_id)
+    return _lines(library, document_id, number)
+
+
 def forget() -> None:
     """Deleted means gone: call it when a document is removed."""
     _picture.clear()
+    _lines.clear()
 
 
 def look(library: Library) -> None:

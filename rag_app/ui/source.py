@@ -12,6 +12,7 @@ from rag_app.errors import UnknownDocument
 from rag_app.export.conversation import safe_name
 from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
+from rag_app.retrieval.retriever import Hit
 from rag_app.text.highlighting import areas, escape_markdown, mark
 from rag_app.text.page_names import TABLES
 from rag_app.types import Box, Citation, Document, Page
@@ -80,6 +81,8 @@ def citations_of(session: Session, exchange_id: str) -> tuple[Citation, ...]:
 
 
 _AROUND = 4_000  # characters of a text shown before and after a quote
+_STAYS = 240  # characters of a quote that has room above its page
+_FOUND = 500  # places of words in a document
 _WHOLE = 12_000  # a text up to this long is shown whole
 
 forget_pictures = session_sync.forget
@@ -122,10 +125,25 @@ def _panel(library: Library, opened: Opened) -> None:
         for origin in library.web.origins([document.id]).values():
             st.html(web_pages.origin_html(origin))
         _tools(library, document, opened)
+        _finding(library, document, opened)
         _quotes(opened)
-    if place.quote and opened.page == place.page and document.suffix not in TABLES:
-        st.html(f"<blockquote class='quoted'>{mark(place.quote, place.inside)}</blockquote>")
+        if _has_strip(library, document, opened) and len(place.quote) <= _STAYS:
+            _strip(place)  # in view, however far the page is scrolled
+    if _has_strip(library, document, opened) and len(place.quote) > _STAYS:
+        _strip(place)
     _page(library, document, opened)
+
+
+def _has_strip(library: Library, document: Document, opened: Opened) -> bool:
+    """Whether the quote is said beside its page: where it is read as text, it is marked in it."""
+    place = opened.place
+    if not place.quote or place.passage or opened.page != place.page:
+        return False
+    return session_sync.picture(library, document.id, opened.page) is not None
+
+
+def _strip(place: Place) -> None:
+    st.html(f"<blockquote class='quoted'>{mark(place.quote, place.inside)}</blockquote>")
 
 
 def _head(place: Place) -> None:
@@ -143,23 +161,20 @@ def _head(place: Place) -> None:
 def _tools(library: Library, document: Document, opened: Opened) -> None:
     page = library.page(document.id, opened.page)
     with st.container(key="source_tools", horizontal=True, vertical_alignment="center"):
-        st.button(
-            texts.turn(document, -1),
-            key="source_previous",
-            icon=":material/chevron_left:",
-            disabled=opened.page <= 1,
-            on_click=_turn,
-            args=(-1,),
-        )
-        label = texts.page_of(document, page)
-        st.html(f"<p class='where'>{escape(label)}</p>")
-        st.button(
-            texts.turn(document, +1),
-            key="source_next",
-            icon=":material/chevron_right:",
-            disabled=opened.page >= document.pages,
-            on_click=_turn,
-            args=(1,),
+        if document.pages > 1:
+            _turning(document, page, opened)
+        elif page.label:
+            _where(document, page)
+        if st.session_state.get("source_find", "") != opened.find:  # another place was opened
+            st.session_state["source_find"] = opened.find
+        st.text_input(
+            texts.FIND,
+            key="source_find",
+            placeholder=texts.FIND_HINT,
+            label_visibility="collapsed",
+            icon=":material/search:",
+            on_change=_find,
+            args=(library, document),
         )
         st.download_button(
             texts.DOWNLOAD,
@@ -181,6 +196,58 @@ def _file(library: Library, document_id: str) -> bytes:
     data = library.original(document_id).read_bytes()
     library.taken_away(document_id, "original")
     return data
+
+
+def _turning(document: Document, page: Page, opened: Opened) -> None:
+    st.button(
+        texts.turn(document, -1),
+        key="source_previous",
+        icon=":material/chevron_left:",
+        disabled=opened.page <= 1,
+        on_click=_turn,
+        args=(-1,),
+    )
+    _where(document, page)
+    st.button(
+        texts.turn(document, +1),
+        key="source_next",
+        icon=":material/chevron_right:",
+        disabled=opened.page >= document.pages,
+        on_click=_turn,
+        args=(1,),
+    )
+
+
+def _where(document: Document, page: Page) -> None:
+    st.html(f"<p class='where'>{escape(texts.page_of(document, page))}</p>")
+
+
+def _finding(library: Library, document: Document, opened: Opened) -> None:
+    """Which of the places found is shown, and the way to the others."""
+    if not opened.find:
+        return
+    found = _places(library, document, opened.find)
+    with st.container(key="source_found", horizontal=True, vertical_alignment="center"):
+        if not found:
+            st.html(f"<p class='where' role='status'>{texts.NOT_FOUND_HERE}</p>")
+            return
+        for key, label, icon, by in (
+            ("found_previous", texts.FOUND_BEFORE, "keyboard_arrow_up", -1),
+            ("found_next", texts.FOUND_NEXT, "keyboard_arrow_down", +1),
+        ):
+            st.button(
+                label, key=key, icon=f":material/{icon}:", type="tertiary",
+                on_click=_to_found, args=(library, document, opened.at + by),
+            )  # fmt: skip
+        said = texts.found_of(opened.at + 1, len(found))
+        st.html(f"<p class='where' role='status'>{escape(said)}</p>")
+
+
+def _places(library: Library, document: Document, words: str) -> list[Hit]:
+    """Where the words stand in the document, in the order of its pages."""
+    found = library.plain.find(words, [document.id])
+    ids = [one for _, group in found.groups for one in group][:_FOUND]
+    return sorted(library.plain.places(found, ids), key=lambda hit: (hit.page, hit.start))
 
 
 def _quotes(opened: Opened) -> None:
@@ -236,9 +303,18 @@ def _page(library: Library, document: Document, opened: Opened) -> None:
         if (c.document_id, c.page) == (document.id, page.number)
         and not (here and c.number == place.number)
     ]
-    viewer.show_picture(
-        view, picture, viewer.Quoted(areas(quote, picture), place.number), others, _close
+    marked = viewer.Quoted(areas(quote, picture), place.number)
+    lines = [
+        (text, one)
+        for text, box in session_sync.lines(library, document.id, page.number)
+        for one in areas([box], picture, pad=0)
+    ]
+    marks = (
+        viewer.Marks(others=others, passage=marked, lines=lines)
+        if place.passage
+        else viewer.Marks(marked, others, lines=lines)
     )
+    viewer.show_picture(view, picture, marks, _close)
 
 
 def _text(library: Library, document: Document, page: Page, opened: Opened) -> str:
@@ -247,6 +323,7 @@ def _text(library: Library, document: Document, page: Page, opened: Opened) -> s
     here = opened.page == place.page
     first, *more = place.words or ((place.start, place.end),)
     quote = first if here else (0, 0)
+    passage = quote if place.passage else (0, 0)
     others = tuple(more if here else ()) + tuple(
         (c.start, c.end)
         for c in citations_of(current(), place.exchange_id)
@@ -257,7 +334,8 @@ def _text(library: Library, document: Document, page: Page, opened: Opened) -> s
     window = None
     if len(page.text) > _WHOLE and not rows:
         window = (quote[0] - _AROUND, quote[1] + _AROUND)
-    return readable(page.text, PageMarks(quote, others), headings, rows=rows, window=window)
+    marks = PageMarks((0, 0) if place.passage else quote, others, passage)
+    return readable(page.text, marks, headings, rows=rows, window=window)
 
 
 def _boxes(library: Library, place: Place) -> tuple[Box, ...]:
@@ -278,6 +356,36 @@ def _turn(by: int) -> None:
     if opened:
         opened.page += by
         opened.moved = True
+
+
+@caught(_complain)
+def _find(library: Library, document: Document) -> None:
+    """Show the first place from the page that is open; without words, what was open before."""
+    opened, words = current().opened, str(st.session_state["source_find"] or "").strip()
+    if opened is None:
+        return
+    asked = opened.asked or opened.place
+    opened.find, opened.asked = words, asked if words else None
+    if not words:
+        opened.place, opened.page = asked, asked.page
+        return
+    pages = [hit.page for hit in _places(library, document, words)]
+    at = next((n for n, page in enumerate(pages) if page >= opened.page), 0)
+    _to_found(library, document, at)
+
+
+@caught(_complain)
+def _to_found(library: Library, document: Document, at: int) -> None:
+    opened = current().opened
+    found = _places(library, document, opened.find) if opened else []
+    if opened is None or not found:
+        return
+    opened.at = at % len(found)
+    hit = found[opened.at]
+    opened.place = Place(
+        document.id, document.name, hit.page, hit.start, hit.end, hit.text, words=hit.marks
+    )
+    opened.page, opened.moved = hit.page, True
 
 
 def _to_quote(number: int) -> None:

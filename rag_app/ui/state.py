@@ -19,7 +19,7 @@ from rag_app.library import Library
 from rag_app.scope import OWN, Role, Scope
 from rag_app.types import Box, Document, Status
 from rag_app.ui import sign_in
-from rag_app.ui.jobs import Fetching
+from rag_app.ui.jobs import Fetching, Pace
 from rag_app.ui.live_answer import FinishedGeneration, Generation
 
 SHOWN = 10  # exchanges that are drawn at first: every run of the page costs what is drawn
@@ -96,6 +96,11 @@ class Place:
         """The words as spans of the quote."""
         return [(start - self.start, end - self.start) for start, end in self.words]
 
+    @property
+    def passage(self) -> bool:
+        """Whether it is a passage that was read and not quoted: a line beside it says where."""
+        return bool(self.exchange_id) and not self.number
+
 
 @dataclass
 class Opened:
@@ -104,10 +109,14 @@ class Opened:
     place: Place
     page: int
     moved: bool = False  # by previous/next: then the focus stays on the button
+    find: str = ""  # what is looked for in the document
+    at: int = 0  # the place of those found that is shown
+    asked: Place | None = None  # what was shown before something was looked for
 
     def forget(self) -> None:
         """Keep the place without its words: its document was removed."""
         self.place = dataclasses.replace(self.place, quote="", boxes=())
+        self.find, self.asked = "", None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +178,6 @@ class Session:
     changes: int = 0  # of the conversation in the store, when it was last looked at
     present: frozenset[str] = frozenset()  # the documents there were when it was last looked at
     renaming: str | None = None
-    exporting: str | None = None
     deleting: str | None = None
     editing: str | None = None  # the exchange whose question is being changed
     drawing: bool = False  # the page as a whole, and not only a part of it
@@ -198,6 +206,7 @@ class Session:
     notice: str | None = None
     not_again: bool = False  # add what was set aside: asked, and not wanted now
     asked_to_delete: bool = False  # what was set aside
+    pace: Pace = field(default_factory=Pace)  # of work that is looked at
     drops: int = 0  # the uploader is emptied by giving it a new key
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
     adding: bool = False  # files of a drop; a run that was stopped then goes on with it

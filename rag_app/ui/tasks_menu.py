@@ -10,7 +10,7 @@ from rag_app.answering.tasks import ASKED_OF
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, askable
-from rag_app.ui import composer, model_picker, texts
+from rag_app.ui import composer, conversation_list, model_picker, texts
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Place, Session, current, say
 
@@ -25,6 +25,7 @@ def draw(library: Library) -> None:
     with st.bottom, st.container(key="tasks", horizontal=True, vertical_alignment="center"):
         if documents:
             _menu(library, session, documents)
+        conversation_list.draw_export(library)
     if not documents:
         return
     if session.dialog in texts.TASK_TITLES:

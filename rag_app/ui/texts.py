@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
+from rag_app.storage import Conversation
 from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
 from rag_app.text.page_names import count as count
 from rag_app.text.page_names import size as size
@@ -63,7 +64,7 @@ EMPTY = (
     "Every answer shows you the exact lines it came from."
 )
 EMPTY_TOUCH = (  # where nothing can be dropped
-    "Add files with the + below, then ask about them in your own words. "
+    "Add files with Upload above, then ask about them in your own words. "
     "Every answer shows you the exact lines it came from."
 )
 SAMPLE = "Try it with a sample document"
@@ -74,6 +75,7 @@ TRY_ASKING = "For example:"
 
 DOCUMENTS = "Documents"
 DROP = "Add documents"
+ADD_FILES = "Upload"
 DROP_HERE = "or drop files here"
 ADDING = "Adding your files…"
 NO_DOCUMENTS = "Nothing here yet."
@@ -112,6 +114,9 @@ ABSTAINED_EMPTY = (
     "I could not find this in your documents. Try other words, or tick more documents on the left."
 )
 
+FIND, FIND_HINT = "Find in this document", "Find…"
+FOUND_BEFORE, FOUND_NEXT = "Place before", "Next place"
+NOT_FOUND_HERE = "These words do not stand in this document."
 CLOSE = "Close the source"
 DOWNLOAD = "Download"
 LARGER, SMALLER = "Larger", "Smaller"  # the picture of a page
@@ -152,7 +157,7 @@ NOT_FROM_ELSEWHERE = (
 )
 TRY_OUT = "Test connection"
 _CHOICES = {
-    "reader": "The reader that comes with the app: quotes your documents, needs nothing",
+    "reader": "Your documents, quoted: the lines that answer, needs nothing",
     "quotes": "Whole sentences of your documents, needs nothing",
     "server": "A language model on another server…",
     "folder": "A language model in a folder on this computer…",
@@ -170,7 +175,7 @@ TASK_HINTS = {
 }
 TASK_EMPTY = "Write something into the field first."
 TASKS_NEED_MODEL = (
-    "This needs a language model. Choose one under “Answers” at the top left; summaries and "
+    "This needs a language model. Choose one under “Who answers” at the top left; summaries and "
     "comparisons work without."
 )
 TRANSLATE = "Translate"
@@ -219,8 +224,9 @@ def choice(one: str) -> str:
 def who(chosen: ModelSpec) -> str:
     """Who answers now."""
     if chosen.kind == "reader":
-        return "Answers: the built-in reader"
-    return "Answers: whole sentences" if chosen.kind == "quotes" else f"Answers: {chosen.name}"
+        return "Who answers: quotes"
+    said = "whole sentences" if chosen.kind == "quotes" else chosen.name
+    return f"Who answers: {said}"
 
 
 def where_it_goes(chosen: ModelSpec) -> str:
@@ -250,6 +256,11 @@ def time_left(seconds: float) -> str:
     if seconds < 90:
         return f"about {5 * round(seconds / 5) or 5} s left"
     return f"about {round(seconds / 60)} min left"
+
+
+def left(said: str, seconds: float | None) -> str:
+    """How far something is, and how long it will still take if that is known."""
+    return said if seconds is None else f"{said} · {time_left(seconds)}"
 
 
 def progress(work: Progress, name: str = "") -> str:
@@ -285,9 +296,10 @@ def status(document: Document) -> str:
     }[document.status]
 
 
-def overall(done: int, total: int) -> str:
-    """How many of many files are done."""
-    return f"{done:,} of {total:,} documents finished"
+def overall(done: int, total: int, asked: int = 0) -> str:
+    """How many of many files are done, and how many can be `asked` by now."""
+    able = f"; {asked:,} can be asked" if asked > done else ""
+    return f"{done:,} of {total:,} documents finished{able}"
 
 
 def waiting_more(number: int) -> str:
@@ -390,6 +402,18 @@ def day(at: str) -> str:
         return ("Today", "Yesterday")[days]
     year = "" if then.year == now.year else f" {then.year}"
     return f"{then.strftime('%A')}, {then.day} {then.strftime('%B')}{year}"
+
+
+def last_asked(one: Conversation) -> str:
+    """When a conversation went on last, and its last question if that is not its title."""
+    at = datetime.fromisoformat(one.changed_at).astimezone().strftime("%H:%M")
+    more = one.questions - 1
+    return " · ".join([at, *([f"{one.last_question} (+{more})"] if more > 0 else [])])
+
+
+def found_of(number: int, of: int) -> str:
+    """Which of the places with the words is shown."""
+    return f"Place {number:,} of {of:,}"
 
 
 def ask_some(chosen: int, of: int) -> str:

@@ -42,10 +42,59 @@ DELETED_ELSEWHERE = "This conversation was deleted in another window. Here you c
 SOURCE_REMOVED = "Source removed"
 EARLIER_QUOTE, LATER_QUOTE = "Previous quote", "Next quote"
 
-EXPORT = "Export…"
-EXPORT_AS = "A web page to read and print, Markdown for other programs, or JSON for programmers:"
+EXPORT = "Save"
+EXPORT_AS = (
+    "This conversation as a file: a web page to read and print, Markdown for other programs, or "
+    "JSON for programmers."
+)
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
-EXPORT_CLOSE = "Close"
+
+READ_FROM = "Reading:"
+SHORTCUTS_TITLE = "Keys"
+SHORTCUTS_NOTE = (
+    "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "
+    "it, and Escape closes what is open."
+)
+SHORTCUTS_CLOSE = "Close"
+SHORTCUTS = {
+    "Everywhere": {
+        "/": "Write a question",
+        "u": "Add files",
+        "n": "New conversation",
+        "h": "Earlier conversations",
+        "e": "Save the conversation",
+        "s": "Search the text",
+        "d": "Go to the documents",
+        "f": "Filter the documents",
+        "t": "Summarise, compare, draft …",
+        "a": "Choose who answers",
+        ",": "Settings",
+        "?": "These keys",
+    },
+    "The last answer": {
+        "1": "Open source 1, and so on to 9",
+        "y": "Copy it",
+        "w": "Why this answer?",
+        "i": "Change the question",
+        "m": "Answer again",
+        "g": "Good answer",
+        "b": "Bad answer",
+        ".": "Stop it",
+    },
+    "The opened source": {
+        "[": "Page before",
+        "]": "Next page",
+        "k": "Quote before",
+        "j": "Next quote",
+        "l": "Find in the document",
+        "+": "Larger",
+        "-": "Smaller",
+        "o": "Download it",
+        "x": "Translate the quote",
+        "q": "Close it",
+    },
+}
+"""By what they act on: each key and what it does; `browser.PRESSES` says what it presses."""
 
 RESULT, RESULT_FILE = "result", "Download as a table"
 HOW_COMPUTED = "How it was computed"
@@ -60,7 +109,7 @@ WHY_READ = "What was read"
 WHY_NONE = "Nothing was found."
 WHY_SCORE = (
     "The percentage is a passage’s share in the result of the search: all passages together make "
-    "100 %. The places by words and by meaning are those of a search made just now."
+    "100 %. How it was found is what a search made just now says."
 )
 ALL_DOCUMENTS = "All your documents"
 CITED_AS = "cited as"
@@ -185,14 +234,8 @@ def more_passages(number: int) -> str:
 
 def found_by(words: int | None, meaning: int | None) -> str:
     """Which search found a passage, and in which place."""
-    parts = [f"{_ordinal(words)} by words"] if words else []
-    parts += [f"{_ordinal(meaning)} by meaning"] if meaning else []
-    return ", ".join(parts) or "not found by the same search now"
-
-
-def _ordinal(place: int) -> str:
-    last = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{'th' if place % 100 in (11, 12, 13) else last}"
+    how = [name for name, place in (("its words", words), ("its meaning", meaning)) if place]
+    return f"found by {' and '.join(how)}" if how else "not found by the same search now"
 
 
 def cited_as(numbers: Sequence[int]) -> str:

@@ -43,22 +43,34 @@ class Quoted:
     number: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What lies on a picture: the quote that is looked at, paler other quotes, a line beside what
+    was read, and the text, which can be selected."""
+
+    quote: Quoted = Quoted()
+    others: Sequence[Quoted] = ()
+    passage: Quoted = Quoted()
+    lines: Sequence[tuple[str, Area]] = ()
+
+
 def show_picture(
     view: View,
     picture: PagePicture,
-    quote: Quoted,
-    others: Sequence[Quoted],
+    marks: Marks,
     on_close: Callable[[], None],
 ) -> None:
-    """Draw a page's picture with the quote's areas, and paler those of other quotes."""
+    """Draw a page's picture with what is marked on it, and its text where it stands."""
     data = {
         "webp": base64.b64encode(picture.webp).decode("ascii"),
         "width": picture.width,
         "height": picture.height,
         "larger": texts.LARGER,
         "smaller": texts.SMALLER,
-        "quote": _numbers(quote),
-        "others": [numbers for other in others for numbers in _numbers(other)],
+        "quote": _numbers(marks.quote),
+        "others": [numbers for other in marks.others for numbers in _numbers(other)],
+        "passage": _numbers(marks.passage),
+        "lines": [[*_rounded(area), text] for text, area in marks.lines],
     }
     _mount(view, data, on_close)
 
@@ -71,9 +83,13 @@ def show_text(view: View, marked: str, on_close: Callable[[], None]) -> None:
 def _numbers(quoted: Quoted) -> list[list[float]]:
     """Left, top, width, height and, of the first area only, the number to be shown beside it."""
     return [
-        [*(round(n, 3) for n in (one.left, one.top, one.width, one.height)), number]
+        [*_rounded(one), number]
         for one, number in zip(quoted.areas, [quoted.number, *[0] * 999], strict=False)
     ]
+
+
+def _rounded(area: Area) -> list[float]:
+    return [round(n, 3) for n in (area.left, area.top, area.width, area.height)]
 
 
 def _mount(view: View, data: dict[str, Any], on_close: Callable[[], None]) -> None:

@@ -108,6 +108,28 @@ def test_a_dropped_pdf_shows_its_highlighted_line_on_the_page(browser):
     assert page.evaluate("document.activeElement.getAttribute('href')").startswith("#cite:")
 
 
+def test_words_are_found_in_a_document_and_selected_on_its_picture(browser):
+    page = browser.open()
+    drop(page, "lighthouse.pdf", lighthouse())
+    page.get_by_role("button", name="lighthouse.pdf", exact=True).click()
+    page.locator("#sheet").wait_for()
+    page.get_by_role("textbox", name="Find in this document").fill("sturdy")
+    page.keyboard.press("Enter")
+    page.get_by_text("Place 1 of 1").wait_for()
+    page.get_by_text("Page 2 of 2").wait_for()
+    box, sheet = settled(page, ".box.quote"), settled(page, "#sheet")
+    scale = sheet["width"] / WIDTH
+    assert abs(box["y"] - sheet["y"] - (HEIGHT - 200 - SIZE) * scale) < SIZE * scale
+    line = page.locator("#text span", has_text=QUOTE)
+    wide = stringWidth(QUOTE, "Helvetica", SIZE) * scale
+    assert abs(line.bounding_box()["width"] - wide) < 0.03 * wide, "it lies on the picture's line"
+    line.dblclick(position={"x": 0.45 * wide, "y": 4})
+    assert page.evaluate("getSelection().toString().trim()") in QUOTE.split()
+    page.get_by_role("textbox", name="Find in this document").fill("")
+    page.keyboard.press("Enter")
+    page.get_by_text("Page 1 of 2").wait_for()
+
+
 def test_hostile_names_and_texts_are_only_text(browser):
     page = browser.open(width=1024, height=768, scheme="dark")
     name = "<img src=x onerror=alert(1)> :red[x] $a$ [l](evil.example) :smile:.md"
@@ -133,6 +155,9 @@ def test_hostile_names_and_texts_are_only_text(browser):
 
 def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
     page = browser.open(width=390, height=844)
+    assert page.locator(".st-key-head b").inner_text() == "Ask your documents"
+    with page.expect_file_chooser():
+        page.locator(".st-key-head button").click()
     page.locator('[data-testid="stChatInput"] input[type="file"]').set_input_files(
         {
             "name": "phone.txt",
@@ -147,6 +172,7 @@ def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
     page.locator(MARKER).first.click()
     panel = settled(page, ".st-key-source")
     assert (panel["x"], panel["width"]) == (0, 390)
+    assert 0 < panel["y"] < 80, "the conversation looks out above it"
     page.locator(".st-key-source_close button").click()
     page.locator(".st-key-source").wait_for(state="hidden")
     page.get_by_test_id("stExpandSidebarButton").click()

@@ -169,11 +169,12 @@ def test_why_opens_under_the_answer_and_a_passage_of_it_beside_it(browser):
     act(page, "why")
     page.locator(".why").wait_for()
     said = page.locator('[class*="st-key-why-"]').inner_text()
-    assert "No language model." in said and "by words" in said and "by meaning" in said
+    assert "No language model." in said and "found by its words" in said
     row = page.locator('[data-act^="why:"]').last
     assert row.get_attribute("aria-expanded") == "true"
     page.locator(".found a").first.click()
-    page.locator("#words mark").first.wait_for()
+    page.locator("#words .beside").first.wait_for()
+    assert not page.locator("#words mark:not(.other)").count(), "nothing of it is quoted"
     act(page, "why")
     page.locator(".why").wait_for(state="detached")
 
@@ -245,10 +246,7 @@ def test_the_row_of_a_table_stands_highlighted_under_its_columns(browser):
 
 def test_a_conversation_is_taken_away_as_a_page_that_needs_nothing(browser, tmp_path):
     page = opened(browser)
-    page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
-    listed = page.get_by_test_id("stPopoverBody")
-    listed.get_by_role("button", name="More:").first.click()
-    page.get_by_text("Export…").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     for label, ending in (("Web page", "html"), ("Markdown", "md"), ("JSON", "json")):
         with page.expect_download() as download:
             page.get_by_role("button", name=label, exact=True).click()
@@ -261,6 +259,42 @@ def test_a_conversation_is_taken_away_as_a_page_that_needs_nothing(browser, tmp_
     assert away.locator("mark").first.inner_text() == "The crane of Selby lifts forty tons."
     away.locator("a.n").first.click()
     assert away.url.endswith("#s-1-1")
+
+
+def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
+    page = opened(browser)
+    field = page.get_by_test_id("stChatInputTextArea")
+    field.fill("")
+    field.press("1")
+    assert not page.locator(".st-key-source").is_visible(), "it is written, not pressed"
+    field.fill("")
+    page.locator('[data-act^="copy:"]').focus()
+    page.keyboard.press("1")
+    page.locator("#words mark").wait_for()
+    page.keyboard.press("q")
+    page.locator("#words").wait_for(state="detached")
+    page.keyboard.press("w")
+    page.locator(".why").wait_for()
+    page.keyboard.press("/")
+    assert field.evaluate("field => field === document.activeElement")
+    page.locator('[data-act^="copy:"]').focus()
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keys").get_by_text("Open source 1").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Keys").wait_for(state="hidden")
+
+
+def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
+    page = opened(browser, CRANE, BERTHS)
+    page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
+    listed = page.get_by_test_id("stPopoverBody")
+    listed.get_by_text(BERTHS).first.wait_for()
+    listed.get_by_role("textbox").fill("zeppelin")
+    page.keyboard.press("Enter")
+    listed.get_by_text("No conversation holds this.").wait_for()
+    listed.get_by_role("textbox").fill("crane")
+    page.keyboard.press("Enter")
+    listed.get_by_role("button", name=CRANE).first.wait_for()
 
 
 def test_what_one_window_removes_leaves_the_other(browser):

@@ -302,6 +302,33 @@ def test_no_page_has_barriers_in_the_light_or_in_the_dark(browser):
     open_to_all()
 
 
+def test_no_dialog_no_list_and_no_phone_has_barriers(browser):
+    page = filled(browser)
+    page.get_by_test_id("stChatInputTextArea").fill("When was the harbour museum opened?")
+    page.keyboard.press("Enter")
+    page.locator(MARKER).first.wait_for()
+    page.locator('[data-act^="copy:"]').last.focus()
+    for key, shown in (
+        ("?", page.get_by_role("dialog", name="Keys")),
+        ("e", page.get_by_role("button", name="Markdown")),
+        ("h", page.get_by_role("textbox", name="Search conversations")),
+        (",", page.get_by_role("dialog", name="Settings")),
+    ):
+        page.keyboard.press(key)
+        shown.wait_for()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert findings(page) == [], (key, scheme)
+        page.keyboard.press("Escape")
+        shown.wait_for(state="hidden")
+        page.locator('[data-act^="copy:"]').last.focus()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert findings(page) == []
+    page.locator(MARKER).first.click()
+    page.locator("#sheet .box.quote").first.wait_for()
+    assert findings(page) == []
+
+
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
 def test_nothing_sticks_out_and_the_field_stays_at_the_bottom(browser, width, height):
     page = filled(browser, width=width, height=height)

@@ -35,13 +35,13 @@ def server():
 def choose(page, url: str) -> None:
     """Have a model on a server answer, as a person does it."""
     name = f"model-{urlsplit(url).port}"  # what was chosen in an earlier session is still chosen
-    page.get_by_role("button", name=re.compile("^Answers:")).click()
+    page.get_by_role("button", name=re.compile("^Who answers:")).click()
     page.get_by_text("A language model on another server").click()
     page.get_by_label("Address of the server").fill(url)
     page.get_by_label("Address of the server").press("Enter")
     page.get_by_label("Name of the model").fill(name)
     page.get_by_label("Name of the model").press("Enter")
-    page.get_by_role("button", name=re.compile(f"^Answers: {name}")).wait_for()
+    page.get_by_role("button", name=re.compile(f"^Who answers: {name}")).wait_for()
     page.keyboard.press("Escape")
 
 
@@ -93,6 +93,7 @@ def _hold_after(script: Script, page, question: str) -> None:
     page.get_by_text("The Skerry lighthouse was automated").first.wait_for()
     page.get_by_role("button", name="Stop").wait_for()
     assert page.get_by_text("Written by").count() == 0
+    assert page.locator(".reading a").first.inner_text() == "lighthouse.pdf, page 2"
     picture(page, "streaming")
     script.hold.set()
 

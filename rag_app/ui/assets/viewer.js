@@ -13,6 +13,34 @@ const boxes = (sheet, areas, kind) => areas.map(([left, top, width, height, numb
   }
   return box;
 });
+// A line at the left of a passage: it was read, and nothing of it is quoted.
+const beside = (sheet, areas) => {
+  if (!areas.length) return null;
+  const left = Math.min(...areas.map(area => area[0])) - 1.2;
+  const top = Math.min(...areas.map(area => area[1]));
+  const bottom = Math.max(...areas.map(area => area[1] + area[3]));
+  const [line] = boxes(sheet, [[Math.max(0, left), top, .5, bottom - top, 0]], 'beside');
+  return line;
+};
+// The page's words, where the picture has them: not seen, but selected, copied and read aloud.
+const letters = (sheet, { lines, width, height }) => {
+  const text = document.createElement('div');
+  text.id = 'text';
+  const spans = lines.map(([left, top, , high, said]) => {
+    const span = document.createElement('span');
+    span.textContent = said;
+    Object.assign(span.style, { left: left + '%', top: top + '%',
+                                fontSize: high * .8 * height / width + 'cqw',
+                                lineHeight: high * height / width + 'cqw' });
+    text.append(span);
+    return span;
+  });
+  sheet.append(text);
+  const wide = sheet.offsetWidth, are = spans.map(span => span.offsetWidth);
+  spans.forEach((span, n) => {
+    span.style.transform = `scaleX(${lines[n][2] * wide / 100 / (are[n] || 1)})`;
+  });
+};
 const ZOOMS = [100, 150, 225, 340];  // per cent of the width that is there
 const zoom = (scroll, sheet, data) => {
   const bar = document.createElement('div');
@@ -23,6 +51,7 @@ const zoom = (scroll, sheet, data) => {
     button.type = 'button';
     button.textContent = sign;
     button.title = label;
+    button.dataset.by = by;
     button.setAttribute('aria-label', label);
     button.onclick = () => {
       const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / sheet.offsetWidth;
@@ -55,14 +84,17 @@ const picture = (view, data) => {
   scroll.append(sheet);
   view.replaceChildren(scroll, zoom(scroll, sheet, data));
   boxes(sheet, data.others, 'other');
-  return boxes(sheet, data.quote, 'quote')[0];
+  const read = beside(sheet, data.passage), quote = boxes(sheet, data.quote, 'quote')[0];
+  letters(sheet, data);
+  return quote ?? read;
 };
 const words = (view, data) => {
   const block = document.createElement('div');
   block.id = 'words';
   block.innerHTML = data.marked;  // escaped by rag_app.export.readable
   view.replaceChildren(block);
-  return block.querySelector('tr.cited, mark:not(.other)') || block.querySelector('mark');
+  return block.querySelector('tr.cited, mark:not(.other)') || block.querySelector('mark')
+    || block.querySelector('.beside');
 };
 export default function ({ data, parentElement, setTriggerValue }) {
   const view = parentElement.querySelector('#view');

@@ -1,0 +1,75 @@
+// One key is enough where nothing is being written. What a key does is what a click does: the page
+// says which element (data.presses), and the list under "?" says it to people (data.groups).
+const WRITING = 'input, textarea, select, [contenteditable="true"], [role="dialog"], [role="menu"]';
+const COLLAPSED = 'header button[aria-controls][aria-expanded="false"]';
+const seen = one => one.getClientRects().length && !one.disabled;
+const inside = (outer, inner) => [...document.querySelectorAll(`${outer} *`)]
+  .flatMap(one => [...one.shadowRoot?.querySelectorAll(inner) ?? []]);
+const full = one => /^\w+$/.test(one) ? `.st-key-${one} :is(button, input)` : one;
+const find = selector => {
+  const [outer, inner] = selector.split(' >>> ');
+  const all = inner ? inside(outer, inner) : [...document.querySelectorAll(outer)];
+  return all.filter(seen).at(outer.startsWith('.acts') ? -1 : 0);  // of the last answer
+};
+const answer = () => find('.acts button')?.dataset.act.split(':')[1];
+const press = (selector, focus, again) => {
+  const one = find(selector), hidden = one ? null : document.querySelector(selector.split(' >>> ')[0]);
+  if (one && (focus || one.matches('textarea, input:not([type="file"])'))) one.focus();
+  else if (one) one.click();
+  else if (hidden?.type === 'file') hidden.click();
+  else if (hidden && again && find(COLLAPSED)) {
+    find(COLLAPSED).click();  // it is in the panel, which was put away
+    setTimeout(press, 500, selector, focus, false);
+  }
+};
+const list = (dialog, data) => {
+  dialog.replaceChildren();
+  const add = (parent, tag, text = '') => {
+    const one = document.createElement(tag);
+    one.textContent = text;
+    parent.append(one);
+    return one;
+  };
+  dialog.setAttribute('aria-label', data.title);
+  const head = add(dialog, 'header');
+  add(head, 'h2', data.title);
+  const close = add(head, 'button', data.close);
+  close.type = 'button';
+  close.onclick = () => dialog.close();
+  add(dialog, 'p', data.note);
+  const columns = add(dialog, 'div');
+  for (const [title, rows] of data.groups) {
+    const group = add(columns, 'section');
+    add(group, 'h3', title);
+    const keys = add(group, 'dl');
+    for (const [key, label] of rows) {
+      add(add(keys, 'dt'), 'kbd', key);
+      add(keys, 'dd', label);
+    }
+  }
+};
+export default function ({ data, parentElement }) {
+  parentElement.__keys?.abort();
+  const controller = parentElement.__keys = new AbortController(), on = { signal: controller.signal };
+  const dialog = parentElement.querySelector('dialog');
+  if (!dialog.open) list(dialog, data);
+  dialog.onclick = event => { if (event.target === dialog) dialog.close(); };
+  const act = key => {
+    if (key === '?') dialog.showModal();
+    else if (/^[1-9]$/.test(key)) press(`main a[href="#cite:${answer()}-${key}"]`);
+    else if (key in data.presses) press(full(data.presses[key]), key === 'd', true);
+    else return false;
+    return true;
+  };
+  document.addEventListener('keydown', event => {
+    const [used] = event.composedPath();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.open) return;
+    if (used instanceof Element && used.closest(WRITING)) return;
+    if (act(event.key)) event.preventDefault();
+  }, on);
+  document.addEventListener('click', ({ target }) => {
+    const button = target instanceof Element && target.closest('[data-key]');
+    if (button) act(button.dataset.key);
+  }, on);
+  return () => controller.abort();
+}
