@@ -76,7 +76,7 @@ PRESSES = {
 def keys() -> None:
     """Listen for keys, everywhere but where something is being written."""
     _keys(
-        key="keys",
+        key="shortcuts",
         data={
             "presses": PRESSES,
             "groups": [
