@@ -336,7 +336,7 @@ def test_only_frames_come_out_of_the_child(file):
     workspace = Workspace(None)
     child = sandbox_module.Child(512, workspace)
     with workspace.holding(file(pdf("Hello"))) as shown:
-        child.send({"task": "boxes", "path": str(shown), "number": 1, "start": 0, "end": 5})
+        child.send({"task": "boxes", "path": str(shown), "number": 1, "spans": [[0, 5]]})
         header, body = child.receive(30)
     assert (len(header["boxes"]), body) == (1, b"")
     assert child.end() != 0

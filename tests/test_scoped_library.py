@@ -70,6 +70,7 @@ CALLS: dict[str, Callable[[Library, str], object]] = {
         e.answer.text for e in v.ask("Who?", [i], generator="quotes") if isinstance(e, Finished)
     ],
     "boxes": lambda v, i: v.boxes(i, 1, 0, 5),
+    "lines": lambda v, i: v.lines(i, 1),
     "cancel": lambda v, i: v.cancel(i),
     "chunks": lambda v, i: v.chunks(i),
     "document": lambda v, i: v.document(i),
