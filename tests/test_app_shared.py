@@ -234,8 +234,7 @@ def test_what_is_taken_from_the_page_is_written_down(people, monkeypatch):
     conversations = people.view(BEN).conversations
     conversation = conversations.start("What is the fee?")
     conversations.ask(conversation, "What is the fee?")
-    page.at.session_state["session"].exporting = conversation
-    page.at.session_state["conversations_list"] = True  # it is open
+    page.at.session_state["session"].conversation = conversation
     page.run()
     assert b"What is the fee?" in downloads.take("export-md")
     assert people.logged(BEN, Action.ADD) == [(prices, "")]
