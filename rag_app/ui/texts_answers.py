@@ -50,7 +50,7 @@ EXPORT_AS = (
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
 
 READ_FROM = "Reading:"
-SHORTCUTS_TITLE = "Keys"
+SHORTCUTS_TITLE = "Keyboard"
 SHORTCUTS_NOTE = (
     "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "
     "it, and Escape closes what is open."

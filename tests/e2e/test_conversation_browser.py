@@ -279,9 +279,9 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     assert field.evaluate("field => field === document.activeElement")
     page.locator('[data-act^="copy:"]').focus()
     page.keyboard.press("?")
-    page.get_by_role("dialog", name="Keys").get_by_text("Open source 1").wait_for()
+    page.get_by_role("dialog", name="Keyboard").get_by_text("Open source 1").wait_for()
     page.keyboard.press("Escape")
-    page.get_by_role("dialog", name="Keys").wait_for(state="hidden")
+    page.get_by_role("dialog", name="Keyboard").wait_for(state="hidden")
 
 
 def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
