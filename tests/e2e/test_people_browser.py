@@ -154,6 +154,7 @@ def test_two_people_see_of_each_other_what_is_shared_and_while_it_is(two):
     # What is taken back
     take_back(ada)
     bob.locator(".st-key-settings button").click()  # anything
+    bob.get_by_role("dialog").wait_for()
     leave_dialog(bob)
     eventually(bob, lambda: documents(bob) == ["crane.txt", "mine.txt"])
     says_nothing(bob, "is pink")
