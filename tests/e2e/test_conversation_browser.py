@@ -276,7 +276,7 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     page.keyboard.press("w")
     page.locator(".why").wait_for()
     page.keyboard.press("/")
-    assert field.evaluate("field => field === document.activeElement")
+    eventually(page, lambda: field.evaluate("field => field === document.activeElement"))
     page.locator('[data-act^="copy:"]').focus()
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard").get_by_text("Open source 1").wait_for()
