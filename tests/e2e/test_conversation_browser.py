@@ -275,6 +275,8 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     page.locator("#words").wait_for(state="detached")
     page.keyboard.press("w")
     page.locator(".why").wait_for()
+    page.locator('[data-test-script-state="notRunning"]').wait_for(state="attached")
+    page.wait_for_timeout(500)  # what is drawn anew at the end of a run takes the focus with it
     page.keyboard.press("/")
     eventually(page, lambda: field.evaluate("field => field === document.activeElement"))
     page.locator('[data-act^="copy:"]').focus()
