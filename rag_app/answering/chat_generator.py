@@ -41,7 +41,7 @@ from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 SERVED, EMBEDDED, HURRIED = 3_000, 800, 450
 """Tokens of excerpts for a model on a server, for one that computes on this machine, and for the
 same on a machine on which it reads slowly."""
-_SLOW = 185.0  # tokens a second under which a machine is slow; two cores with AMX read 270
+_SLOW = 185.0  # tokens a second under which a machine is slow; two cores with AMX read 208 or more
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
 _A_SENTENCE = 4  # words from which a sentence is not said twice by right
