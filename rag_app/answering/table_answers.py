@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, pieces
 from rag_app.answering.prompts import (
@@ -39,7 +40,7 @@ _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
-_UNKNOWN = 0.6  # chance of a writer that does not say how sure it is
+_UNKNOWN = 0.88  # how sure a writer counts as that does not say it: a chance of 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ class TriedQuery:
     says_yes: float
     tables: tuple[Table, ...]
     other: OtherReading | None = None
+
+    @property
+    def chance(self) -> float:
+        """Of being what was asked for."""
+        return abstention.of_query(self.says_yes)
 
 
 class TableAnswers:
@@ -111,7 +117,7 @@ class TableAnswers:
             return None
         if self._watch:
             self._watch(tried)
-        if tried is None or tried.says_yes < self._caution:
+        if tried is None or tried.chance < self._caution:
             return None
         if self._caution and not self._is_about(worded, tried.result, sheets - {*before}):
             return None
@@ -235,7 +241,7 @@ class TableAnswers:
         return Draft(
             sentences=sentences,
             evidence=((),) * len(sentences),
-            confidence=tried.says_yes,
+            confidence=tried.chance,
             basis=Basis.COMPUTED,
             computation=computation(
                 tried.sql, result, result.operations, used, language, tried.tables
