@@ -163,6 +163,19 @@ def checked_url(text: str) -> str:
     return url
 
 
+def model_at(text: str) -> tuple[str, str]:
+    """(model, address of its server) of MODEL@URL; an address that is not given is empty.
+
+    The model is empty where none is named. Raises SettingsError for what is no address."""
+    model, at, url = text.rpartition("@http")
+    if not at:
+        model, url = url, ""
+    if "://" in model:  # an address that is none must not end as the name of a hosted model
+        checked_url(model.rpartition("@")[2])
+        model = ""
+    return model.strip(), checked_url(f"http{url}") if at else ""
+
+
 def origin_of(url: str) -> str:
     """The server that an address names, whatever the path: scheme, host and port."""
     parts = urlsplit(url)
@@ -276,8 +289,17 @@ class Settings(BaseSettings):
     )
     embedding: str = Field(
         "",
-        description="model that finds by meaning: a folder of sentence-transformers, or the name "
-        "of a model fetched with `rag-app download`; empty: the built-in one, for English",
+        description="model that finds by meaning: a folder of sentence-transformers, the name of a "
+        "model fetched with `rag-app download`, or `openai:MODEL@URL`, on a server; empty: the "
+        "built-in one, for English",
+    )
+    embedding_key: SecretStr | None = Field(
+        None,
+        description="key of the server that `RAG_APP_EMBEDDING` names, sent to no other; never "
+        "shown, logged or stored",
+    )
+    embedding_seconds: float = Field(
+        30, gt=0, description="longest time for one request to that server, tried again and all"
     )
     question_encoder: str = Field(
         "", description="folder of a question encoder that `rag-app train` made; empty: none"

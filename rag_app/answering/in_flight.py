@@ -113,10 +113,10 @@ class ModelWarmUp:
 
     def _run(self, after: float) -> None:
         self._hurry.wait(after)
-        try:
-            for load in self._loads:
+        failed = ""
+        for load in self._loads:  # one that fails holds up none of the others
+            try:
                 load()
-        except RagAppError as error:
-            self.state = str(error)
-        else:
-            self.state = self._notice() or "ready"
+            except RagAppError as error:
+                failed = failed or str(error)
+        self.state = failed or self._notice() or "ready"

@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from rag_app.errors import DiskFull, DocumentError, ModelUnavailable, RagAppError
+from rag_app.errors import DiskFull, DocumentError, ModelAway, ModelUnavailable, RagAppError
 from rag_app.ingestion.attachments import Parts
 from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
 from rag_app.reading.pdf_page import named
@@ -261,6 +261,10 @@ class Ingestion(JobQueue):
                 pause = 0.0
             except DiskFull as error:  # no fault of the document: it goes on when there is room
                 log.error("work waits: %s", error)
+                self.is_stuck(str(error))
+                continue
+            except ModelAway as error:  # the same, when its server is back
+                log.warning("embedding waits: %s", error)
                 self.is_stuck(str(error))
                 continue
             except ModelUnavailable as error:
