@@ -326,8 +326,31 @@ class Settings(BaseSettings):
         description="most that files on their way from browsers may have in memory, of all "
         "sessions together, in MiB; while the page takes them over, as much again is needed",
     )
-    metrics: bool = Field(
-        False, description="whether /_stcore/metrics tells everybody what the server holds"
+    metrics: SecretStr | None = Field(
+        None,
+        description="token with which /metrics may be read (`Authorization: Bearer …`), 32 "
+        "characters at least; empty: nobody may",
+    )
+    log: Literal["text", "json"] = Field(
+        "text",
+        description="how the log on standard error is written: `text`, or `json`, one "
+        "object a line",
+    )
+    traces: Literal["off", "otlp"] = Field(
+        "off",
+        description="`otlp`: what questions and documents spend their time on is sent where "
+        "OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_ENDPOINT …) say",
+    )
+    drain_seconds: float = Field(
+        0,
+        ge=0,
+        description="seconds that answers being made are let finish after SIGTERM; "
+        "/health/ready says no meanwhile",
+    )
+    secrets_dir: Path | None = Field(
+        None,
+        description="folder of files that hold settings, each called by its variable in small "
+        "letters, such as rag_app_oidc_secret; the environment goes before them",
     )
     api: bool = Field(False, description="whether programs with a key may ask, see docs/api.md")
     sign_in: Literal["none", "oidc", "headers"] = Field(
@@ -453,21 +476,31 @@ class Settings(BaseSettings):
                 f"RAG_APP_SIGN_IN=oidc needs {_variables(missing)} as well: docs/server.md says "
                 "what each of them is."
             )
-        secret = self.cookie_secret.get_secret_value() if self.cookie_secret else ""
-        if 0 < len(secret) < _SECRET_CHARACTERS:
-            raise SettingsError(
-                f"RAG_APP_COOKIE_SECRET must have {_SECRET_CHARACTERS} characters at least: make "
-                "one with `openssl rand -hex 32`."
-            )
         return self
+
+    @field_validator("cookie_secret", "metrics")
+    @classmethod
+    def _is_long(cls, given: SecretStr | None, field: ValidationInfo) -> SecretStr | None:
+        if given and 0 < len(given.get_secret_value()) < _SECRET_CHARACTERS:
+            raise SettingsError(
+                f"RAG_APP_{(field.field_name or '').upper()} must have {_SECRET_CHARACTERS} "
+                "characters at least: make one with `openssl rand -hex 32`."
+            )
+        return given
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
-        """Settings from the environment, with `given` before it.
+        """Settings from the environment, with `given` before it, and files of secrets after it.
 
         Raises SettingsError naming the first setting that cannot be used."""
+        folder = os.environ.get("RAG_APP_SECRETS_DIR")
+        if folder and not Path(folder).is_dir():
+            raise SettingsError(
+                f"RAG_APP_SECRETS_DIR cannot be {folder!r}: there is no such folder."
+            )
+        named = {name: value for name, value in given.items() if value is not None}
         try:
-            return cls(**{name: value for name, value in given.items() if value is not None})
+            return cls(**{"_secrets_dir": folder or None, **named})
         except ValidationError as error:
             first = error.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()

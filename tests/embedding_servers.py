@@ -48,7 +48,9 @@ class ServedScript:
         if self.raw is not None:
             return 200, self.raw
         made = WordEmbedder().embed_documents(texts)
-        vectors = [[3 * self.sign * x for x in 2 * one][: self.dimensions or len(one)] for one in made]
+        vectors = [
+            [3 * self.sign * x for x in 2 * one][: self.dimensions or len(one)] for one in made
+        ]
         rows = [{"index": n, "embedding": one} for n, one in enumerate(vectors)]
         return 200, json.dumps({"object": "list", "data": rows[::-1]}).encode()
 

@@ -61,7 +61,9 @@ def test_many_texts_are_sent_in_batches_a_few_at_once(server, tmp_path):
 def test_a_server_that_is_busy_is_asked_again(server, tmp_path, quick, status):
     url, script = server
     script.statuses = [status, status]
-    assert np.allclose(embedder(url, tmp_path).embed_query("dogs"), WordEmbedder().embed_query("dogs"))
+    assert np.allclose(
+        embedder(url, tmp_path).embed_query("dogs"), WordEmbedder().embed_query("dogs")
+    )
 
 
 def test_it_is_asked_again_when_it_says(server, tmp_path, quick):
@@ -226,7 +228,9 @@ def test_a_line_names_a_model_and_its_server(line, expected):
     assert model_at(line) == expected
 
 
-@pytest.mark.parametrize("line", ["openai:", "openai:m@http://user:word@host", "openai:m@httpx://h"])
+@pytest.mark.parametrize(
+    "line", ["openai:", "openai:m@http://user:word@host", "openai:m@httpx://h"]
+)
 def test_a_line_that_names_none_is_refused_in_a_sentence(tmp_path, line):
     with pytest.raises(ModelUnavailable):
         served(line, tmp_path, Settings.load(), set_so=True)
@@ -251,7 +255,9 @@ def test_a_library_goes_by_words_while_it_is_away_and_goes_on_when_it_is_back(
         with Library(settings) as library:
             first = library.add("one.txt", b"The ferry to the island costs four euros.").document
             assert library.wait([first.id], 60)[0].status is Status.READY
-            assert not note_kinds(library, "What does the ferry cost?")[1].get(NoteKind.MEANING_AWAY)
+            assert not note_kinds(library, "What does the ferry cost?")[1].get(
+                NoteKind.MEANING_AWAY
+            )
             script.status = 503
             second = library.add("two.txt", b"The museum opens at ten in the morning.").document
             answer, kinds = note_kinds(library, "When does the museum open?")
@@ -266,7 +272,9 @@ def test_a_library_goes_by_words_while_it_is_away_and_goes_on_when_it_is_back(
             script.status = 200
             assert library.wait([second.id], 60)[0].status is Status.READY
             assert library.trouble == ""
-    assert json.loads((tmp_path / "data" / "models" / "served.json").read_text()).keys() == {"words"}
+    assert json.loads((tmp_path / "data" / "models" / "served.json").read_text()).keys() == {
+        "words"
+    }
     with Library(settings) as library:  # the server is gone; what it made is still here
         answer, kinds = note_kinds(library, "When does the museum open?")
         assert answer.passages and NoteKind.MEANING_AWAY in kinds

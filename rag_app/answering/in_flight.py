@@ -31,6 +31,11 @@ class InFlightRequests:
         with self._changed:
             return bool(self._stops) or time.monotonic() < self._asked + seconds
 
+    @property
+    def answering(self) -> int:
+        """How many answers are being made."""
+        return len(self._stops)
+
     def events(
         self, made: EventGenerator[Event, None, None], stop: threading.Event
     ) -> Iterator[Event]:

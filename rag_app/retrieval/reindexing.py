@@ -270,6 +270,7 @@ class Models:
         if not choice:
             return self.built_in
         set_so = choice == self._settings.embedding
+        embedder: Embedder
         if choice.startswith(SERVED):
             embedder = served(choice, self._folder, self._settings, set_so)
         else:

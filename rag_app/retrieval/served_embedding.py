@@ -85,7 +85,9 @@ def served(choice: str, models: Path, settings: Settings, set_so: bool) -> Serve
 class ServedEmbedder(Embedder):
     """A model on a server. Thread-safe."""
 
-    def __init__(self, model: str, url: str, pins: Path, key: str = "", seconds: float = 30) -> None:
+    def __init__(
+        self, model: str, url: str, pins: Path, key: str = "", seconds: float = 30
+    ) -> None:
         self.model, self.url = model, url
         self._pins, self._key, self._seconds = pins, key, seconds
         self._pin: Pin | None = None
