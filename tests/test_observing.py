@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import subprocess
@@ -98,18 +99,20 @@ def test_a_library_counts_what_it_does_and_names_nobody(counting, tmp_path):
 
 
 @pytest.fixture
-def lines(capsys):
-    """A logger that writes as JSON, and a function that reads what it wrote."""
-    logger, handler = logging.getLogger("rag_app.tests"), logging.StreamHandler(sys.stderr)
+def lines(monkeypatch):
+    """A logger that writes as JSON, and a function that reads what was written."""
+    stream, ours = io.StringIO(), logging.getLogger("rag_app")
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(logs.JsonLines())
-    logger.addHandler(handler)
-    logging.getLogger("rag_app").setLevel(logging.INFO)
-    for name in ("rag_app.observing.questions",):
-        logging.getLogger(name).addHandler(handler)
-    yield logger, lambda: [json.loads(one) for one in capsys.readouterr().err.splitlines()]
-    logger.removeHandler(handler)
-    logging.getLogger("rag_app.observing.questions").removeHandler(handler)
-    logging.getLogger("rag_app").setLevel(logging.NOTSET)
+    monkeypatch.setattr(ours, "handlers", [handler])
+    monkeypatch.setattr(ours, "propagate", False)
+    before = ours.level
+    ours.setLevel(logging.INFO)  # forgets what it knew of levels
+    yield (
+        logging.getLogger("rag_app.tests"),
+        lambda: [json.loads(one) for one in stream.getvalue().splitlines()],
+    )
+    ours.setLevel(before)
 
 
 def test_a_line_is_one_object_whatever_is_in_it(lines):

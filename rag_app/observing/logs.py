@@ -97,4 +97,5 @@ def set_up(settings: Settings) -> None:
         if name.partition(".")[0] in _OTHERS:
             logger = logging.getLogger(name)
             logger.handlers[:], logger.propagate = [], True
+    logging.getLogger("uvicorn.access").propagate = False  # it would write whole addresses down
     logging.captureWarnings(True)

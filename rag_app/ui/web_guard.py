@@ -41,6 +41,7 @@ _PLACES = (  # where requests go, as the log says it
     *("/media", "/component", "/health/live", "/health/ready", "/metrics", "/oauth2callback"),
     *("/api/v1/documents", "/api/v1/search", "/api/v1/ask", "/api/v1", "/v1", "/mcp"),
 )
+_PROBED = ("/_stcore/health", "/health/live", "/health/ready", "/metrics")  # every few seconds
 _STARTS = ("http.response.start", "websocket.http.response.start", "websocket.accept")
 
 
@@ -246,7 +247,8 @@ class RequestIds:
             finally:
                 facts = {"method": scope.get("method", "WS"), "path": _place(scope["path"])}
                 facts |= {"status": status, "seconds": round(time.perf_counter() - began, 3)}
-                log.info("request", extra={"facts": facts})
+                level = logging.DEBUG if facts["path"] in _PROBED else logging.INFO
+                log.log(level, "request", extra={"facts": facts})
 
 
 def _place(path: str) -> str:
