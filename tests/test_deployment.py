@@ -1,5 +1,4 @@
-"""The manifests in deploy/ are held to the settings, the Dockerfile and the app: no engine here runs
-them."""
+"""The manifests in deploy are held to settings, Dockerfile and app: no engine here runs them."""
 
 from __future__ import annotations
 

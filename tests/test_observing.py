@@ -1,4 +1,4 @@
-"""Figures, lines of the log and traces: what they say, what they never say, and that they are off."""
+"""Figures, lines of the log and traces: what they say, what they never say; and they are off."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from rag_app.retrieval import served_embedding
 from rag_app.retrieval.served_embedding import ServedEmbedder, served
 from rag_app.settings import Settings, model_at
 from rag_app.types import Finished, NoteKind, Status
+from rag_app.ui import texts_access
 from tests.embedding_servers import embedding_server
 from tests.fakes import DIMENSIONS, WordEmbedder
 
@@ -243,7 +244,7 @@ def note_kinds(library: Library, question: str):
     return answer, {note.kind: note for note in answer.notes}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_library_goes_by_words_while_it_is_away_and_goes_on_when_it_is_back(
     tmp_path, quick, monkeypatch
 ):
@@ -292,3 +293,15 @@ def test_a_server_that_was_never_reached_leaves_it_to_the_built_in_model_and_say
     with Library(settings) as library:
         assert library.meaning.answering == ""
         assert "does not answer" in library.meaning.notice
+
+
+def test_the_administrators_page_says_what_is_sent_where(tmp_path):
+    settings = Settings.load(generator="openai:m@https://llm.example:8443/v1", traces="otlp")
+    said = texts_access.sent_where(settings, "openai:bge@http://embed.example/v1")
+    assert "http://embed.example/v1" in said and "https://llm.example:8443/v1" in said
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in said
+    here = texts_access.sent_where(Settings.load(generator="reader"), "")
+    assert here.count("stays on this computer") == 2 and "none are made" in here
+    hosted = texts_access.sent_where(Settings.load(generator="anthropic:m"), "openai:m")
+    assert "anthropic" in hosted and "api.openai.com" in hosted
+    assert "openai:bge@" in texts_access.models_set(settings, "openai:bge@http://e/v1")

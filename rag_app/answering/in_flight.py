@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
 from contextlib import closing, contextmanager
 
-from rag_app.errors import LibraryClosed, RagAppError
+from rag_app.errors import LibraryClosed, ModelAway, RagAppError
 from rag_app.types import Event, Finished
 
 
@@ -122,6 +122,8 @@ class ModelWarmUp:
         for load in self._loads:  # one that fails holds up none of the others
             try:
                 load()
+            except ModelAway:  # said with every answer until it is back
+                continue
             except RagAppError as error:
                 failed = failed or str(error)
         self.state = failed or self._notice() or "ready"

@@ -82,6 +82,11 @@ def served(choice: str, models: Path, settings: Settings, set_so: bool) -> Serve
     return made
 
 
+def server_of(choice: str) -> str:
+    """The server that texts are sent to where such a model is chosen; empty: none is."""
+    return model_at(choice.removeprefix(SERVED))[1] or _OPENAI if choice.startswith(SERVED) else ""
+
+
 class ServedEmbedder(Embedder):
     """A model on a server. Thread-safe."""
 
