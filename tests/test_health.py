@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rag_app.errors import LibraryInUse
@@ -158,6 +159,13 @@ def test_a_server_says_how_it_stands_to_who_may_know(tmp_path: Path):
         assert given == "trace-7"
         made = read(served, "/health/live", **{"X-Request-ID": "no good"})[1]["X-Request-ID"]
         assert len(made) == 16
+        [server] = [p for p in psutil.Process().children() if str(served.port) in p.cmdline()]
+        server.terminate()
+        deadline = time.monotonic() + 3
+        while (answer := read(served, "/health/ready"))[0] == 200 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert answer[0] == 503 and json.loads(answer[2])["draining"] is True
+        assert read(served, "/health/live")[0] == 200
     lines = [json.loads(one) for one in (folder / "server.log").read_text().splitlines()
              if one.startswith("{")]  # fmt: skip
     assert not [one for one in lines if "secret" in json.dumps(one)]

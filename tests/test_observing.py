@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import anyio
 import pytest
 
 from rag_app.errors import LimitReached, QuestionError, SettingsError
@@ -18,6 +19,8 @@ from rag_app.library import Library
 from rag_app.observing import logs, measures, traces
 from rag_app.observing.prometheus import PrometheusMeasures
 from rag_app.observing.questions import observed
+from rag_app.scope import OWN
+from rag_app.server.desk import Desk
 from rag_app.settings import Settings, child_environment
 from rag_app.types import Answer, Basis, Delta, Finished, Sources, Status, Timing
 from tests.fakes import WordEmbedder
@@ -175,6 +178,59 @@ def test_an_answer_of_the_page_has_an_id_that_begins_with_its_connections(lines)
     with logs.about(request="page1"):
         assert Generation(events).wait(10)
     assert written()[0]["request"].startswith("page1-")
+
+
+def test_an_answer_of_the_api_has_the_id_of_its_request(lines):
+    logger, written = lines
+
+    class AnyLibrary:
+        def scoped(self, _scope: object) -> AnyLibrary:
+            return self
+
+    def ask(_library: object, _stop: threading.Event) -> Iterator[object]:
+        logger.info("begun")
+        yield Sources(())
+        logger.info("ended")
+
+    async def take(_event: object) -> None:
+        """Nothing to do with it."""
+
+    async def request() -> None:
+        with logs.about(request="api-1"):
+            await Desk(AnyLibrary).answer(OWN, ask, take)
+
+    anyio.run(request)
+    assert [(one["event"], one["request"]) for one in written()] == [
+        ("begun", "api-1"),
+        ("ended", "api-1"),
+    ]
+
+
+def test_the_steps_of_a_document_and_of_a_question_are_spans_without_a_word_of_theirs(
+    tmp_path, monkeypatch
+):
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    monkeypatch.setattr(traces, "_tracers", [provider.get_tracer("tests")])
+    settings = Settings.load(data_dir=tmp_path / "data", generator="quotes")
+    with Library(settings, embedder=WordEmbedder()) as library:
+        added = library.add("Zebrafish.txt", b"The ferry costs four euros.").document
+        library.wait([added.id], 60)
+        list(library.ask("What does the ferry cost?"))
+    spans = kept.get_finished_spans()
+    parents = {one.context.span_id: one.name for one in spans}
+    found = {(parents.get(one.parent.span_id) if one.parent else "", one.name) for one in spans}
+    assert found == {
+        *(("", "document"), ("document", "read"), ("document", "chunk"), ("document", "embed")),
+        *(("", "question"), ("question", "search"), ("question", "ranking")),
+        ("question", "writing"),
+    }
+    said = " ".join(one.to_json() for one in spans)
+    assert added.id in said and "Zebrafish" not in said and "ferry" not in said
 
 
 class _Collector(BaseHTTPRequestHandler):

@@ -295,6 +295,36 @@ def test_a_server_that_was_never_reached_leaves_it_to_the_built_in_model_and_say
         assert "does not answer" in library.meaning.notice
 
 
+@pytest.mark.timeout(300)
+def test_one_that_is_to_take_over_and_goes_away_meanwhile_takes_over_when_it_is_back(
+    tmp_path, quick, monkeypatch
+):
+    monkeypatch.setattr("rag_app.retrieval.reindexing._PAUSE", 0.05)
+    with Library(Settings.load(data_dir=tmp_path), embedder=BuiltIn()) as library:
+        added = library.add("one.txt", b"The ferry to the island costs four euros.").document
+        assert library.wait([added.id], 60)[0].status is Status.READY
+    with embedding_server() as (url, script):
+        ServedEmbedder("words", url, tmp_path / "models" / "served.json").check()
+        script.status = 503
+        settings = Settings.load(data_dir=tmp_path, embedding=f"openai:words@{url}")
+        with Library(settings, embedder=BuiltIn()) as library:
+            deadline = time.monotonic() + 60
+            while len(script.asked) < 6 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert library.meaning.answering == "" and library.meaning.under_way
+            script.status = 200
+            while library.meaning.under_way and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert library.meaning.answering == settings.embedding
+            assert library.meaning.notice == ""
+
+
+class BuiltIn(WordEmbedder):
+    """What answers before."""
+
+    fingerprint = "built-in"
+
+
 def test_the_administrators_page_says_what_is_sent_where(tmp_path):
     settings = Settings.load(generator="openai:m@https://llm.example:8443/v1", traces="otlp")
     said = texts_access.sent_where(settings, "openai:bge@http://embed.example/v1")

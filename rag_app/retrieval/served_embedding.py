@@ -30,7 +30,7 @@ from rag_app.errors import ModelAway, ModelUnavailable, SettingsError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.sentence_models import TEXTS, apart, in_common, is_e5, prefixes_of
 from rag_app.settings import Settings, is_loopback, model_at
-from rag_app.storage.preferences import write_whole
+from rag_app.storage.preferences import write_json
 
 if TYPE_CHECKING:
     from httpx import Client, Response
@@ -171,7 +171,7 @@ class ServedEmbedder(Embedder):
             kept = {}
         try:
             self._pins.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._pins, json.dumps({**kept, self.model: asdict(pin)}))
+            write_json(self._pins, {**kept, self.model: asdict(pin)})
         except OSError as error:
             raise self._unusable(f"what it is cannot be written down ({error})") from error
         return pin
@@ -204,21 +204,23 @@ class ServedEmbedder(Embedder):
     # Texts to vectors
 
     def _embed(self, texts: list[str], question: bool, seconds: float) -> list[list[float]]:
-        self._verify(time.monotonic() + seconds)
-        made = self._batched(texts, question, seconds)
+        until = time.monotonic() + seconds
+        self._verify(until)
+        made = self._batched(texts, question, until)
         if not is_e5(self.model):
             return made
         if question not in self._common:
-            self._common[question] = in_common(self._batched(list(TEXTS), question, seconds))
+            self._common[question] = in_common(self._batched(list(TEXTS), question, until))
         return apart(made, self._common[question])
 
-    def _batched(self, texts: Sequence[str], question: bool, seconds: float) -> list[list[float]]:
+    def _batched(self, texts: Sequence[str], question: bool, until: float) -> list[list[float]]:
+        """Every batch of a document has its time; all that a question needs has one."""
         before = prefixes_of(self.model)[0 if question else 1]
         whole = [before + text[:_CHARACTERS] for text in texts]
         parts = [whole[first : first + _BATCH] for first in range(0, len(whole), _BATCH)]
 
         def asked(part: list[str]) -> list[list[float]]:
-            made = self._asked(part, time.monotonic() + seconds)
+            made = self._asked(part, until if question else time.monotonic() + self._seconds)
             self._check_dimensions(made.shape[1], self._known())
             vectors: list[list[float]] = made.tolist()
             return vectors

@@ -64,7 +64,7 @@ class PreferenceFile:
     def write(self, chosen: Preferences) -> None:
         """Keep it, all of it or nothing; a full disk costs no more than the choice."""
         try:
-            write_whole(self._path, json.dumps(asdict(chosen)))
+            write_json(self._path, asdict(chosen))
         except OSError as error:
             log.warning("what was chosen cannot be kept: %s", error)
 
@@ -73,12 +73,12 @@ class PreferenceFile:
         self._path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write a file, all of it or nothing of it. Raises OSError."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+            json.dump(value, file)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)
