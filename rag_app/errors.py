@@ -8,6 +8,7 @@
     ├── DiskFull             no room is left where the library lies
     ├── BackupError          a backup cannot be made, or cannot be restored
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
+    │   └── ModelAway        its server does not answer for now
     ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
     ├── DocumentError        a file cannot be added
     │   ├── UnsupportedFormat
@@ -102,6 +103,12 @@ class ModelUnavailable(RagAppError):
     """Model weights are missing, torn or not the ones we know."""
 
     code = "model_unavailable"
+
+
+class ModelAway(ModelUnavailable):
+    """The server of a model does not answer for now: what waits for it goes on by itself."""
+
+    code = "model_away"
 
 
 class ChatModelError(RagAppError):

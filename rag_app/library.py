@@ -16,8 +16,10 @@ from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.generation import Generator
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
-from rag_app.errors import DocumentError, NotAllowed, UnknownDocument
+from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
 from rag_app.ingestion.service import WebDocuments
+from rag_app.observing.measures import LibraryFigures, measures
+from rag_app.observing.questions import observed
 from rag_app.open_library import OpenLibrary, PageViews
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever, PlainSearch
@@ -156,10 +158,16 @@ class _View:
     ) -> Added:
         """Keep a file as that of who asks, which counts and is written down where people sign in.
         Raises DocumentError or QuotaReached."""
-        if self.scope.subject:
-            self.access.quotas.check_upload(self.scope.subject, _size(data))
         by = self.scope.subject or added_by
-        added = self._keeping.add(name, data, into, password=password, replace=replace, added_by=by)
+        try:
+            if self.scope.subject:
+                self.access.quotas.check_upload(self.scope.subject, _size(data))
+            added = self._keeping.add(
+                name, data, into, password=password, replace=replace, added_by=by
+            )
+        except RagAppError as error:
+            measures().upload_refused(error.code)
+            raise
         self._log(Action.ADD, added.document.id)
         return added
 
@@ -550,11 +558,17 @@ class Library(_Documents):
         stop = cancelled or threading.Event()
         manner = AskOptions(generator, language, caution, top_k)
         made = self._questioner.ask(question, self.scope, documents, stop, manner, turns)
-        return self._underway.events(made, stop)
+        return observed(self._underway.events(made, stop), self.scope.subject)
 
     def empty_deleted(self) -> None:
         """Remove what is in collections that were deleted; nobody sees it any more."""
         self._opened.empty_deleted()
+
+    def figures(self) -> LibraryFigures:
+        """How many documents are in which state, and how many answers are being made, whoever's
+        they are: for whoever runs the app. Raises NotAllowed."""
+        self._check_runs_the_app()
+        return LibraryFigures(self._store.counted(), self._underway.answering)
 
     # Models
 

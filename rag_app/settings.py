@@ -163,6 +163,19 @@ def checked_url(text: str) -> str:
     return url
 
 
+def model_at(text: str) -> tuple[str, str]:
+    """(model, address of its server) of MODEL@URL; an address that is not given is empty.
+
+    The model is empty where none is named. Raises SettingsError for what is no address."""
+    model, at, url = text.rpartition("@http")
+    if not at:
+        model, url = url, ""
+    if "://" in model:  # an address that is none must not end as the name of a hosted model
+        checked_url(model.rpartition("@")[2])
+        model = ""
+    return model.strip(), checked_url(f"http{url}") if at else ""
+
+
 def origin_of(url: str) -> str:
     """The server that an address names, whatever the path: scheme, host and port."""
     parts = urlsplit(url)
@@ -276,8 +289,17 @@ class Settings(BaseSettings):
     )
     embedding: str = Field(
         "",
-        description="model that finds by meaning: a folder of sentence-transformers, or the name "
-        "of a model fetched with `rag-app download`; empty: the built-in one, for English",
+        description="model that finds by meaning: a folder of sentence-transformers, the name of a "
+        "model fetched with `rag-app download`, or `openai:MODEL@URL`, on a server; empty: the "
+        "built-in one, for English",
+    )
+    embedding_key: SecretStr | None = Field(
+        None,
+        description="key of the server that `RAG_APP_EMBEDDING` names, sent to no other; never "
+        "shown, logged or stored",
+    )
+    embedding_seconds: float = Field(
+        30, gt=0, description="longest time for one request to that server, tried again and all"
     )
     question_encoder: str = Field(
         "", description="folder of a question encoder that `rag-app train` made; empty: none"
@@ -304,8 +326,31 @@ class Settings(BaseSettings):
         description="most that files on their way from browsers may have in memory, of all "
         "sessions together, in MiB; while the page takes them over, as much again is needed",
     )
-    metrics: bool = Field(
-        False, description="whether /_stcore/metrics tells everybody what the server holds"
+    metrics: SecretStr | None = Field(
+        None,
+        description="token with which /metrics may be read (`Authorization: Bearer …`), 32 "
+        "characters at least; empty: nobody may",
+    )
+    log: Literal["text", "json"] = Field(
+        "text",
+        description="how the log on standard error is written: `text`, or `json`, one "
+        "object a line",
+    )
+    traces: Literal["off", "otlp"] = Field(
+        "off",
+        description="`otlp`: what questions and documents spend their time on is sent where "
+        "OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_ENDPOINT …) say",
+    )
+    drain_seconds: float = Field(
+        0,
+        ge=0,
+        description="seconds that answers being made are let finish after SIGTERM; "
+        "/health/ready says no meanwhile",
+    )
+    secrets_dir: Path | None = Field(
+        None,
+        description="folder of files that hold settings, each called by its variable in small "
+        "letters, such as rag_app_oidc_secret; the environment goes before them",
     )
     api: bool = Field(False, description="whether programs with a key may ask, see docs/api.md")
     sign_in: Literal["none", "oidc", "headers"] = Field(
@@ -431,21 +476,31 @@ class Settings(BaseSettings):
                 f"RAG_APP_SIGN_IN=oidc needs {_variables(missing)} as well: docs/server.md says "
                 "what each of them is."
             )
-        secret = self.cookie_secret.get_secret_value() if self.cookie_secret else ""
-        if 0 < len(secret) < _SECRET_CHARACTERS:
-            raise SettingsError(
-                f"RAG_APP_COOKIE_SECRET must have {_SECRET_CHARACTERS} characters at least: make "
-                "one with `openssl rand -hex 32`."
-            )
         return self
+
+    @field_validator("cookie_secret", "metrics")
+    @classmethod
+    def _is_long(cls, given: SecretStr | None, field: ValidationInfo) -> SecretStr | None:
+        if given and 0 < len(given.get_secret_value()) < _SECRET_CHARACTERS:
+            raise SettingsError(
+                f"RAG_APP_{(field.field_name or '').upper()} must have {_SECRET_CHARACTERS} "
+                "characters at least: make one with `openssl rand -hex 32`."
+            )
+        return given
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
-        """Settings from the environment, with `given` before it.
+        """Settings from the environment, with `given` before it, and files of secrets after it.
 
         Raises SettingsError naming the first setting that cannot be used."""
+        folder = os.environ.get("RAG_APP_SECRETS_DIR")
+        if folder and not Path(folder).is_dir():
+            raise SettingsError(
+                f"RAG_APP_SECRETS_DIR cannot be {folder!r}: there is no such folder."
+            )
+        named = {name: value for name, value in given.items() if value is not None}
         try:
-            return cls(**{name: value for name, value in given.items() if value is not None})
+            return cls(**{"_secrets_dir": folder or None, **named})
         except ValidationError as error:
             first = error.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()

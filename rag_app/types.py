@@ -56,6 +56,7 @@ class NoteKind(StrEnum):
     NAMED_DOCUMENTS_ONLY = "named_documents_only"  # their names
     WHICH_DOCUMENTS = "which_documents"  # names of some that could be meant: asked back
     SEARCHED_BY_WORDS_ONLY = "searched_by_words_only"  # how many documents
+    MEANING_AWAY = "meaning_away"  # why
     NOT_READ_YET = "not_read_yet"  # how many documents
     SCANS_NOT_READ_YET = "scans_not_read_yet"  # how many documents
     UNSUPPORTED = "unsupported"

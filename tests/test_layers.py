@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("supervision",),
     ("settings",),
+    ("observing",),
     ("text",),
     ("models",),
     ("reading",),
@@ -66,6 +67,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "fastapi": ("server",),
     "mcp": ("server",),
     "python_multipart": ("server",),
+    "prometheus_client": ("observing",),
+    "opentelemetry": ("observing",),
 }
 SLOW = ("torch", "transformers", "sentence_transformers")
 OUTSIDE = ("training", "benchmarks", "tests", "scripts")

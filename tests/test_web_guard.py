@@ -195,16 +195,16 @@ def test_figures_of_the_server_are_not_shown(served, path):
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_who_wants_it_embeds_the_page_and_reads_figures(tmp_path):
+def test_who_wants_it_embeds_the_page_and_figures_take_a_token(tmp_path):
     sites = "https://intranet.example.org, https://*.example.com"
-    wanted = {"RAG_APP_FRAME_ANCESTORS": sites, "RAG_APP_METRICS": "true"}
+    wanted = {"RAG_APP_FRAME_ANCESTORS": sites, "RAG_APP_METRICS": "t" * 40}
     with serving(tmp_path / "in", **wanted) as served:
         _, headers, _ = served.get("/")
         policy = headers["Content-Security-Policy"]
         assert policy.endswith("frame-ancestors https://intranet.example.org https://*.example.com")
         assert headers["X-Frame-Options"] is None
         status, headers, figures = served.get("/_stcore/metrics")
-        assert status == 200 and b"active_sessions" in figures
+        assert status == 401 and b"active_sessions" not in figures
 
 
 @pytest.mark.timeout(300)

@@ -55,8 +55,9 @@ def taken(meant: Sequence[Document], most: int, among: int) -> tuple[Note, ...]:
     return (Note(NoteKind.NAMED_DOCUMENTS_ONLY, tuple(names)),) if len(meant) < among else ()
 
 
-def coverage(chosen: Sequence[Document]) -> tuple[Note, ...]:
-    """What of the chosen documents could not be searched in full."""
+def coverage(chosen: Sequence[Document], trouble: str = "") -> tuple[Note, ...]:
+    """What of the chosen documents could not be searched in full; `trouble`: why nothing could be
+    searched by meaning."""
     held = Counter(document.status for document in chosen)
     unread = sum(held[status] for status in UNREAD)
     counted = (
@@ -64,4 +65,5 @@ def coverage(chosen: Sequence[Document]) -> tuple[Note, ...]:
         (NoteKind.NOT_READ_YET, unread),
         (NoteKind.SCANS_NOT_READ_YET, held[Status.SCANNED]),
     )
-    return tuple(Note(kind, (str(number),)) for kind, number in counted if number)
+    away = (Note(NoteKind.MEANING_AWAY, (trouble,)),) if trouble else ()
+    return away + tuple(Note(kind, (str(number),)) for kind, number in counted if number)

@@ -16,6 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 
 from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece
 from rag_app.errors import ModelUnavailable
+from rag_app.observing import traces
 from rag_app.retrieval.ranking import fused
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.types import (
@@ -181,13 +182,16 @@ def build_chain(
     """{"question", "wordings"} -> {…, "passages", "answer"}; streams the keys in that order."""
 
     def write(found: dict[str, Any]) -> Iterator[Piece]:
-        yield from generator.generate(found["question"], found["passages"], cancelled)
+        pieces = generator.generate(found["question"], found["passages"], cancelled)
+        yield from traces.over("writing", pieces)
 
     def find(given: dict[str, Any]) -> list[Passage]:
         wordings: Mapping[str, float] = given.get("wordings") or {given["question"]: 1.0}
-        found = list(map(_passages, retriever.unread.batch(list(wordings))))
-        best = fused(found, list(wordings.values()), retriever.unread.k)
-        return retriever.read([one for one, weight in wordings.items() if weight >= 1.0], best)
+        with traces.span("search", wordings=len(wordings)):
+            found = list(map(_passages, retriever.unread.batch(list(wordings))))
+            best = fused(found, list(wordings.values()), retriever.unread.k)
+        with traces.span("ranking", passages=len(best)):
+            return retriever.read([one for one, weight in wordings.items() if weight >= 1.0], best)
 
     sources = RunnableLambda(find)
     return RunnablePassthrough.assign(passages=sources) | RunnablePassthrough.assign(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
 from contextlib import closing, contextmanager
 
-from rag_app.errors import LibraryClosed, RagAppError
+from rag_app.errors import LibraryClosed, ModelAway, RagAppError
 from rag_app.types import Event, Finished
 
 
@@ -30,6 +30,11 @@ class InFlightRequests:
         """Whether somebody is waiting for an answer, or was so many seconds ago."""
         with self._changed:
             return bool(self._stops) or time.monotonic() < self._asked + seconds
+
+    @property
+    def answering(self) -> int:
+        """How many answers are being made."""
+        return len(self._stops)
 
     def events(
         self, made: EventGenerator[Event, None, None], stop: threading.Event
@@ -113,10 +118,12 @@ class ModelWarmUp:
 
     def _run(self, after: float) -> None:
         self._hurry.wait(after)
-        try:
-            for load in self._loads:
+        failed = ""
+        for load in self._loads:  # one that fails holds up none of the others
+            try:
                 load()
-        except RagAppError as error:
-            self.state = str(error)
-        else:
-            self.state = self._notice() or "ready"
+            except ModelAway:  # said with every answer until it is back
+                continue
+            except RagAppError as error:
+                failed = failed or str(error)
+        self.state = failed or self._notice() or "ready"

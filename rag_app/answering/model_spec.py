@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from rag_app.errors import SettingsError
 from rag_app.models.catalogue import CATALOGUE
-from rag_app.settings import checked_url, origin_of
+from rag_app.settings import model_at, origin_of
 
 QUOTING = frozenset({"quotes", "reader"})
 """Generators whose words are the documents' own."""
@@ -87,14 +87,10 @@ def parse(text: str) -> ModelSpec:
                 f"Write {', '.join(f'{WRITER}:{key}' for key in CATALOGUE)}."
             )
         return ModelSpec(kind, model)
-    model, at, url = model.rpartition("@http")
-    if not at:
-        model, url = url, ""
-    if "://" in model:  # an address that is none must not end as the name of a hosted model
-        checked_url(model.rpartition("@")[2])
-    if not model.strip() or "://" in model:
+    model, url = model_at(model)
+    if not model:
         raise SettingsError(f"“{_short(line)}” names no model. {_HOW}")
-    return ModelSpec(kind, model.strip(), checked_url(f"http{url}") if at else "")
+    return ModelSpec(kind, model, url)
 
 
 def _short(text: str) -> str:

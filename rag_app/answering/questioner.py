@@ -200,7 +200,7 @@ class Questioner:
             self._settings.caution if manner.caution is None else manner.caution,
             wish or manner.language,
             stop,
-            lambda: coverage(self._chosen(scope, documents)),
+            lambda: coverage(self._chosen(scope, documents), self._embedder.trouble),
         )
         yield from self._events(asked)
 

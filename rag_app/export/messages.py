@@ -22,6 +22,7 @@ _SENTENCES = {
     NoteKind.BROKEN_OFF: "The model stopped in the middle of its answer: {0}",
     NoteKind.QUOTED_INSTEAD: "{0} Your question was answered by quoting your documents instead.",
     NoteKind.MODEL_FAILED: "{0}",
+    NoteKind.MEANING_AWAY: "{0} Until then documents are searched by words only.",
     NoteKind.LANGUAGE_NEEDS_MODEL: (
         f"An answer in {{0}} needs a language model, and none is chosen. {_CHOOSE}; here is what "
         "your documents say, as they say it."

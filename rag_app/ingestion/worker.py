@@ -15,14 +15,17 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from rag_app.errors import DiskFull, DocumentError, ModelUnavailable, RagAppError
+from rag_app.errors import DiskFull, DocumentError, ModelAway, ModelUnavailable, RagAppError
 from rag_app.ingestion.attachments import Parts
 from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
+from rag_app.observing import traces
+from rag_app.observing.measures import measures
 from rag_app.reading.pdf_page import named
 from rag_app.reading.sandbox import Cancelled, Sandbox
 from rag_app.retrieval.chunking import Placing, chunk_pages, search_text
@@ -252,7 +255,8 @@ class Ingestion(JobQueue):
             about = log, "could not work on document %s", document.id
             try:
                 with surviving(*about, but=(Cancelled, RagAppError)) as attempt:
-                    step(document, task)
+                    with traces.span("document", id=document.id, stage=task.stage):
+                        step(document, task)
                     self.is_well()
                 pause = 0.0
                 if attempt.failed:
@@ -261,6 +265,10 @@ class Ingestion(JobQueue):
                 pause = 0.0
             except DiskFull as error:  # no fault of the document: it goes on when there is room
                 log.error("work waits: %s", error)
+                self.is_stuck(str(error))
+                continue
+            except ModelAway as error:  # the same, when its server is back
+                log.warning("embedding waits: %s", error)
                 self.is_stuck(str(error))
                 continue
             except ModelUnavailable as error:
@@ -281,6 +289,7 @@ class Ingestion(JobQueue):
 
     def _give_up(self, document: Document, message: str, code: str) -> None:
         """Record a failure; a document that can be searched by words stays so."""
+        measures().failed("document", code)
         searched = document.status is Status.SCANNED and document.chunks
         if document.status is Status.SEARCHABLE or searched:
             self.give_up(document.id)
@@ -292,7 +301,7 @@ class Ingestion(JobQueue):
 
     def _read(self, sandbox: Sandbox, document: Document, task: RunningJob) -> None:
         if document.status is Status.RECEIVED:
-            with self._parts.unpacking(document) as limits:
+            with self._parts.unpacking(document) as limits, traces.span("read"):
                 reading = sandbox.read(
                     self._file_of(document),
                     document.suffix,
@@ -314,7 +323,8 @@ class Ingestion(JobQueue):
         )
         if task.cancelled.is_set():
             raise Cancelled
-        chunks = index(document, reading.pages, reading, self._chunk_tokens)
+        with traces.span("chunk"):
+            chunks = index(document, reading.pages, reading, self._chunk_tokens)
         if not chunks and self._store.scans.waiting(document.id):
             self._store.set_status(document.id, Status.SCANNED)
             return
@@ -341,9 +351,11 @@ class Ingestion(JobQueue):
             if first and self.overtaken(self._embedding, document.id):
                 return
             step = missing[first : first + _TEXTS_PER_STEP]
-            self._vectors.upsert(
-                document.id, [i.chunk.id for i in step], placing.embed(step), document.collection
-            )
+            began = time.perf_counter()
+            with traces.span("embed", passages=len(step)):
+                made = placing.embed(step)
+            measures().embedded(len(step), time.perf_counter() - began)
+            self._vectors.upsert(document.id, [i.chunk.id for i in step], made, document.collection)
             task.report(task.done + len(step), task.total)
         self._store.scans.embedded(document.id)
 

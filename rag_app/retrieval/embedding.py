@@ -53,6 +53,11 @@ class Embedder(Embeddings):
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
 
+    @property
+    def trouble(self) -> str:
+        """One sentence while it cannot be asked, and words alone find; empty if it can."""
+        return ""
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, rather too many than too few."""
         return [len(text) // 2 + 1 for text in texts]

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_app.errors import ModelUnavailable, UnknownDocument
+from rag_app.errors import ModelAway, ModelUnavailable, UnknownDocument
 from rag_app.retrieval.chunking import Placing
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.sentence_models import TunedQuestions, embedder_of
+from rag_app.retrieval.served_embedding import SERVED, served
 from rag_app.scope import WORKER, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
@@ -98,6 +99,11 @@ class LiveEmbedder(Embedder):
     def english(self) -> bool:  # type: ignore[override]  # another model may take over
         """Whether the model that answers now was made for English alone."""
         return self._live.current.embedder.english
+
+    @property
+    def trouble(self) -> str:
+        """One sentence while the model that answers now cannot be asked."""
+        return self._live.current.embedder.trouble
 
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
@@ -264,7 +270,11 @@ class Models:
         if not choice:
             return self.built_in
         set_so = choice == self._settings.embedding
-        embedder = embedder_of(choice, self._folder, self._settings.threads, set_so)
+        embedder: Embedder
+        if choice.startswith(SERVED):
+            embedder = served(choice, self._folder, self._settings, set_so)
+        else:
+            embedder = embedder_of(choice, self._folder, self._settings.threads, set_so)
         return self._tuned(embedder) if set_so else embedder
 
     def still(self, kept: Kept) -> Embedder | None:
@@ -432,6 +442,8 @@ class Reindexing:
             try:
                 with surviving(log, "could not go on with the new model", but=(ModelUnavailable,)):
                     pause = None if self._carried_out(wish) else _PAUSE
+            except ModelAway as error:  # it goes on when its server is back
+                log.warning("the new embedding model waits: %s", error)
             except ModelUnavailable as error:
                 self._give_up(wish, error)
                 pause = None

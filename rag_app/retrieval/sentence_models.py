@@ -107,6 +107,16 @@ _PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _BLOCK, _BLOCKS = 1 << 16, 256  # of a large file, these many blocks tell it from any other
 
 
+def is_e5(name: str) -> bool:
+    """Whether a name is one of the E5 models, whose vectors lie close together."""
+    return _E5.search(name.lower()) is not None
+
+
+def prefixes_of(name: str) -> tuple[str, str]:
+    """What a model wants to read before a question, and before a passage, by its family's name."""
+    return _OF_E5 if is_e5(name) and _INSTRUCTED not in name.lower() else ("", "")
+
+
 def embedder_of(choice: str, models: Path, threads: int, set_so: bool = False) -> Embedder:
     """The embedder of a folder, or of a model that was downloaded, by its name on the hub.
 
@@ -219,7 +229,7 @@ class FolderEmbedder(SentenceEmbedder["SentenceTransformer"]):
         prompts = named.get("prompts") if isinstance(named, dict) else None
         if isinstance(prompts, dict) and any(prompts.values()):
             return "", ""
-        return _OF_E5 if self._is_e5 and _INSTRUCTED not in self._family else ("", "")
+        return prefixes_of(self._family)
 
     @cached_property
     def _family(self) -> str:
@@ -229,7 +239,7 @@ class FolderEmbedder(SentenceEmbedder["SentenceTransformer"]):
 
     @cached_property
     def _is_e5(self) -> bool:
-        return _E5.search(self._family) is not None
+        return is_e5(self._family)
 
     def _embed(self, texts: list[str], question: bool) -> list[list[float]]:
         made = super()._embed(texts, question)
@@ -343,6 +353,11 @@ class TunedQuestions(Embedder):
     def fingerprint(self) -> str:
         """That of the passages: their vectors are the index."""
         return self._passages.fingerprint
+
+    @property
+    def trouble(self) -> str:
+        """That of the passages."""
+        return self._passages.trouble
 
     def warm(self) -> None:
         """Load both models now. Raises ModelUnavailable."""

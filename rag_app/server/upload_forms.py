@@ -16,6 +16,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 from rag_app.errors import DiskFull, LimitReached
+from rag_app.observing.measures import measures
 from rag_app.server.problems import BrokenOff, UnfitForm
 from rag_app.storage.originals import display_name, incoming_file
 
@@ -161,6 +162,7 @@ class _Form:
             return
         self._size += end - start
         if self._size > self._most:
+            measures().upload_refused(LimitReached.code)
             raise LimitReached(
                 f"“{self.name}” is larger than {self._most >> 20} MB, the limit set by "
                 "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."

@@ -149,6 +149,12 @@ class Store(Contents):
             ).fetchone()
         return int(found[0]), int(found[1])
 
+    def counted(self) -> dict[str, int]:
+        """How many documents there are in each state."""
+        with self._read() as db:
+            rows = db.execute("SELECT status, count(*) FROM documents GROUP BY status").fetchall()
+        return {row[0]: int(row[1]) for row in rows}
+
     def added_by(self, scope: Scope) -> dict[str, str]:
         """Who added each of the documents that are seen, by its id; empty: nobody who signed in."""
         only, given = seen(scope)

@@ -64,21 +64,25 @@ class PreferenceFile:
     def write(self, chosen: Preferences) -> None:
         """Keep it, all of it or nothing; a full disk costs no more than the choice."""
         try:
-            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+            write_json(self._path, asdict(chosen))
         except OSError as error:
-            log.warning("what was chosen cannot be kept: %s", error)
-            return
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(asdict(chosen), file)
-            Path(name).replace(self._path)
-        except OSError as error:
-            Path(name).unlink(missing_ok=True)
             log.warning("what was chosen cannot be kept: %s", error)
 
     def clear(self) -> None:
         """Forget it."""
         self._path.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a file, all of it or nothing of it. Raises OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(value, file)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _checked(given: object) -> Preferences:

@@ -36,8 +36,12 @@ def button() -> None:
     )  # fmt: skip
 
 
-def administration(access: Access, identity: Identity, settings: Settings, work: Work) -> None:
-    """The page, in the place of the conversation; for who is no administrator there is none."""
+def administration(
+    access: Access, identity: Identity, settings: Settings, work: Work, meaning: str
+) -> None:
+    """The page, in the place of the conversation; for who is no administrator there is none.
+
+    `meaning`: the model that finds by meaning now, as it was chosen."""
     visitor = Visitor(access, identity)
     if not visitor.administrator:
         leave()
@@ -59,7 +63,7 @@ def administration(access: Access, identity: Identity, settings: Settings, work:
             "collections": partial(_collections, visitor),
             "limits": partial(_limits, visitor),
             "work": partial(_work, visitor, work),
-            "models": partial(_models, settings),
+            "models": partial(_models, settings, meaning),
             "log": partial(_log, visitor),
         }
         tabs.get(picked, tabs["people"])()
@@ -334,8 +338,10 @@ def _work(visitor: Visitor, work: Work) -> None:
         st.html(f"<p class='note'>{words.NO_WORK}</p>")
 
 
-def _models(settings: Settings) -> None:
-    st.html(words.models_set(settings))
+def _models(settings: Settings, meaning: str) -> None:
+    st.html(words.models_set(settings, meaning))
+    st.html(f"<h3>{words.SENT_WHERE}</h3>")
+    st.html(words.sent_where(settings, meaning))
 
 
 def _log(visitor: Visitor) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import cache
 
 from rag_app.library import Library
@@ -10,8 +9,6 @@ from rag_app.scope import Scope
 from rag_app.server.key_holders import KeyFile, KeyHolder
 from rag_app.server.mount import Mounted, mounted
 from rag_app.settings import Settings
-
-_WARNS = "streamlit.runtime.scriptrunner_utils.script_run_context"
 
 
 def api(settings: Settings) -> Mounted:
@@ -22,10 +19,6 @@ def api(settings: Settings) -> Mounted:
         own = KeyFile(settings.folder)
         own.key()
         keys = own
-    # Streamlit warns of a spinner that nobody sees, where the library is opened without a page.
-    logging.getLogger(_WARNS).addFilter(
-        lambda record: not (record.threadName or "").startswith("AnyIO")
-    )
     return mounted(_library, keys, settings)
 
 

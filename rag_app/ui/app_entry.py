@@ -7,8 +7,9 @@ import streamlit as st
 from rag_app.access.access import Access
 from rag_app.access.identity import IsActive
 from rag_app.library import Library
+from rag_app.observing import logs
 from rag_app.settings import Settings
-from rag_app.ui import page, sign_in, texts
+from rag_app.ui import health, page, sign_in, texts
 from rag_app.ui.app_settings import settings
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import library_of_session
@@ -21,6 +22,7 @@ def run(is_active: IsActive | None = None) -> None:
 
     `is_active`: who of those that signed in may come in, asked at every click; None: who was not
     removed. The library is opened for nobody who has not signed in."""
+    logs.begin(request=str(st.context.headers.get("X-Request-ID", "")))
     page.prepare()
     with caught(page.show_error):
         chosen = settings()
@@ -38,4 +40,5 @@ def open_library(chosen: Settings) -> Library:
     """The one library of this process, shared by all browser sessions."""
     library = Library(chosen)
     library.warm(after=_PAGE_FIRST)
+    health.standing().library = library
     return library

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
 from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
+from rag_app.observing import logs
 from rag_app.storage import conversations
 from rag_app.types import Answer, Delta, Event, Finished, Passage, Sources, Status
 from rag_app.ui.jobs import caught
@@ -48,6 +49,7 @@ class Generation:
     ) -> None:
         self.subject = subject
         self._events = events
+        self._request = logs.further_id()
         self._afterwards = afterwards
         self._failed = failed
         self._cancelled = threading.Event()
@@ -71,6 +73,10 @@ class Generation:
         return self._done.wait(timeout)
 
     def _run(self) -> None:
+        with logs.about(request=self._request):
+            self._answer()
+
+    def _answer(self) -> None:
         with caught(lambda sentence: self._change(error=sentence)):
             for event in self._events(self._cancelled):
                 self._take(event)

@@ -122,7 +122,11 @@ def _administration(library: Library, visitor: who.Visitor | None) -> None:
         administration.leave()
         return
     administration.administration(
-        visitor.access, visitor.identity, library.settings, lambda: who.work_of(library)
+        visitor.access,
+        visitor.identity,
+        library.settings,
+        lambda: who.work_of(library),
+        library.meaning.answering,
     )
 
 

@@ -29,7 +29,8 @@ OTHER_NAME = (
     "RAG_APP_ALLOWED_HOSTS and start it again."
 )
 OTHER_SITE = "Only the app's own page may connect here. Open the app in a tab of its own."
-NO_METRICS = "Figures of the server are not shown here. RAG_APP_METRICS=true shows them."
+NO_METRICS = "Figures of the server are not shown here. docs/server.md says how they are."
+METRICS_TOKEN = "Figures of the server are shown to who sends the token of RAG_APP_METRICS."
 REQUEST_FAILED = "Something went wrong on our side. Please try that again."
 SIGN_IN_FIRST = "Sign in on the app's own page first."
 

@@ -13,12 +13,16 @@ from rag_app.access.audit import Action, AuditEntry
 from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import Collection, Grantee, GranteeKind, PeopleGroup, Person
 from rag_app.access.quotas import Limited
+from rag_app.answering.model_spec import parse
+from rag_app.retrieval.served_embedding import server_of
 from rag_app.scope import Role
 from rag_app.settings import Settings
 from rag_app.text.page_names import count
 from rag_app.text.page_names import size as size_of
 
 ADMINISTRATION = "Administration"
+SENT_WHERE = "What is sent where"
+_STAYS = "nobody: it stays on this computer"
 ADD_TO = "Add documents to"
 TABS = {
     "people": "People",
@@ -221,18 +225,39 @@ def _of_key(entry: AuditEntry, names: Mapping[str, str]) -> str:
     return ": ".join(filter(None, ["" if whose == entry.subject else names.get(whose, ""), rest]))
 
 
-def models_set(settings: Settings) -> str:
-    """Which models and servers the settings allow, as a list."""
+def models_set(settings: Settings, meaning: str) -> str:
+    """Which models and servers the settings allow, as a list; `meaning`: the model that finds by
+    meaning now."""
     servers = ", ".join(settings.shared_servers) or "none"
     said = {
         "Who answers": settings.answers_by,
         "Servers that everybody may choose": servers,
-        "What finds by meaning": settings.embedding or "the built-in model, or what was chosen",
+        "What finds by meaning": meaning or "the built-in model, for English",
         "Longest answer": count(settings.chat_tokens, "token"),
     }
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(one)}</dd>" for name, one in said.items())
     hint = "These stand in the settings of the server: see docs/settings.md."
-    return f"<dl class='facts-list'>{rows}</dl><p class='note'>{hint}</p>"
+    return f"{_facts(said)}<p class='note'>{hint}</p>"
+
+
+def sent_where(settings: Settings, meaning: str) -> str:
+    """What leaves this process, and whom it reaches, as a list."""
+    by = parse(settings.answers_by)
+    chosen = ", or the server that somebody chooses" if settings.shared_servers else ""
+    answers = _STAYS if by.stays_here and not by.url else by.url or by.destination
+    traced = "where OTEL_EXPORTER_OTLP_ENDPOINT says: ids, counts and times, no words"
+    return _facts(
+        {
+            "Every passage when it is added, every question": server_of(meaning) or _STAYS,
+            "Questions with the passages found for them": answers + chosen,
+            "Traces": traced if settings.traces == "otlp" else "none are made",
+            "Figures": "who has the token of RAG_APP_METRICS" if settings.metrics else "nobody",
+        }
+    )
+
+
+def _facts(said: Mapping[str, str]) -> str:
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(one)}</dd>" for name, one in said.items())
+    return f"<dl class='facts-list'>{rows}</dl>"
 
 
 def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

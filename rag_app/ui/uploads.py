@@ -23,6 +23,7 @@ from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rag_app.observing.measures import measures
 from rag_app.settings import Settings
 from rag_app.storage.originals import display_name
 from rag_app.ui import texts
@@ -224,6 +225,7 @@ class UploadLimit:
 
     def _refuse(self, arrival: _Arrival) -> HTTPException:
         never = arrival.size > self._memory.most
+        measures().upload_refused("too_large" if never else "no_room")
         sentence = texts.upload_refused(arrival.name, self._memory.most, never)
         self._memory.refuse(arrival.session_id, sentence)
         return HTTPException(413 if never else 503, sentence)

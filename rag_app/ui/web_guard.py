@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
+import logging
 import re
+import time
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -22,13 +25,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util
 
 from rag_app.errors import SettingsError
+from rag_app.observing import logs, traces
 from rag_app.settings import Settings
 from rag_app.storage.originals import only_mine
-from rag_app.ui import texts, uploads, web_authentication
+from rag_app.ui import health, texts, uploads, web_authentication
 from rag_app.ui.app_settings import settings
 from rag_app.ui.uploads import UploadLimit
 
+log = logging.getLogger(__name__)
+
 _HEALTH, _METRICS = "/_stcore/health", "/_stcore/metrics"
+_REQUEST_ID = "X-Request-ID"
+_PLACES = (  # where requests go, as the log says it
+    *("/_stcore/health", "/_stcore/stream", "/_stcore/upload_file", "/_stcore", "/static"),
+    *("/media", "/component", "/health/live", "/health/ready", "/metrics", "/oauth2callback"),
+    *("/api/v1/documents", "/api/v1/search", "/api/v1/ask", "/api/v1", "/v1", "/mcp"),
+)
+_PROBED = ("/_stcore/health", "/health/live", "/health/ready", "/metrics")  # every few seconds
 _STARTS = ("http.response.start", "websocket.http.response.start", "websocket.accept")
 
 
@@ -52,8 +65,19 @@ def options() -> dict[str, Any]:
     chosen = settings()
     if reason := chosen.exposed_on(st.get_option("server.address")):
         raise SettingsError(reason)
+    logs.set_up(chosen)
+    traces.set_up(chosen)
+
+    @asynccontextmanager
+    async def watched(app: object) -> AsyncIterator[None]:
+        async with serving(app):
+            logs.set_up(chosen)  # loggers have come since that write by themselves
+            health.standing().stop_gently(chosen.drain_seconds)
+            yield
+
     usual = {
-        "lifespan": serving,
+        "lifespan": watched,
+        "routes": health.routes(chosen),
         "middleware": middleware(chosen),
         "exception_handlers": {Exception: failed},
         **web_authentication.options(chosen),
@@ -66,17 +90,18 @@ def options() -> dict[str, Any]:
 
     @asynccontextmanager
     async def both(app: object) -> AsyncIterator[None]:
-        async with serving(app), api.running():
+        async with watched(app), api.running():
             yield
 
-    return usual | {"lifespan": both, "routes": api.routes}
+    return usual | {"lifespan": both, "routes": [*health.routes(chosen), *api.routes]}
 
 
 def middleware(chosen: Settings) -> list[Middleware]:
     """For `App`: headers on every response, also on those of the guards behind them."""
     return [
+        Middleware(RequestIds),
         Middleware(SecurityHeaders, headers=security_headers(chosen.frame_ancestors)),
-        Middleware(Guard, metrics=chosen.metrics),
+        Middleware(Guard, metrics=chosen.metrics.get_secret_value() if chosen.metrics else ""),
         *web_authentication.middleware(chosen),
         Middleware(UploadLimit, memory=uploads.shared()),
     ]
@@ -157,8 +182,8 @@ class SecurityHeaders:
 class Guard:
     """Turns away who calls the app by a name that is not its own, and pages of other sites."""
 
-    def __init__(self, app: ASGIApp, metrics: bool) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: str) -> None:
+        self._app, self._token = app, metrics.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer why not."""
@@ -168,9 +193,10 @@ class Guard:
 
     def _refused(self, request: HTTPConnection) -> Response | None:
         path = request.scope["path"].rstrip("/")
-        if path.endswith(_METRICS) and not self._metrics:
-            return PlainTextResponse(texts.NO_METRICS, 404)
-        if path.endswith(_HEALTH):  # who looks after servers calls them by their addresses
+        if path.endswith(_METRICS) or path == health.METRICS:
+            return self._metrics(request)
+        # Who looks after servers calls them by their addresses.
+        if path.endswith(_HEALTH) or path in (health.LIVE, health.READY):
             return None
         host = request.headers.get("host", "")
         if not is_own_name(host, st.get_option("server.allowedHosts")):
@@ -179,6 +205,56 @@ class Guard:
         if request.scope["type"] == "websocket" and not _is_own_page(origin, host):
             return PlainTextResponse(texts.OTHER_SITE, 403)
         return None
+
+    def _metrics(self, request: HTTPConnection) -> Response | None:
+        """Why figures are not shown: nobody may see them, or not who asks."""
+        if not self._token:
+            return PlainTextResponse(texts.NO_METRICS, 404)
+        given = request.headers.get("authorization", "").encode()
+        if hmac.compare_digest(given, b"Bearer " + self._token):
+            return None
+        return PlainTextResponse(texts.METRICS_TOKEN, 401, {"WWW-Authenticate": "Bearer"})
+
+
+class RequestIds:
+    """Gives every request an id, which its answer and the lines of the log about it have, too: that
+    of the proxy in front (X-Request-ID) if it can be written down, else a new one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, with its id in place of what was given."""
+        if "headers" not in scope:
+            await self._app(scope, receive, send)
+            return
+        named = {**scope, "headers": [*scope["headers"]]}
+        headers = MutableHeaders(scope=named)
+        headers[_REQUEST_ID] = made = logs.request_id(headers.get(_REQUEST_ID, ""))
+        began, status = time.perf_counter(), 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] in _STARTS:
+                status = message.get("status", 101)
+                message.setdefault("headers", [])
+                MutableHeaders(scope=message)[_REQUEST_ID] = made
+            await send(message)
+
+        with logs.about(request=made):
+            try:
+                await self._app(named, receive, send_with_id)
+            finally:
+                facts = {"method": scope.get("method", "WS"), "path": _place(scope["path"])}
+                facts |= {"status": status, "seconds": round(time.perf_counter() - began, 3)}
+                level = logging.DEBUG if facts["path"] in _PROBED else logging.INFO
+                log.log(level, "request", extra={"facts": facts})
+
+
+def _place(path: str) -> str:
+    """Where a request went, without what tells sessions, files and documents from each other."""
+    known = next((one for one in _PLACES if path == one or path.startswith(f"{one}/")), "")
+    return known or ("/" if path == "/" else "other")
 
 
 def is_own_name(host: str, names: Collection[str]) -> bool:

@@ -1,0 +1,146 @@
+"""Whether this process lives, and whether it should be sent people: for who looks after servers.
+
+`/health/live` says that it answers at all. `/health/ready` says whether its database opens, its
+models are loaded (or said to be off), and it is not about to stop; who asks that has the library
+opened, so that a process which nobody visits becomes ready. Both tell nothing of what is in it.
+
+On SIGTERM, where there is a time to drain, ready says no first, and answers that are being made are
+let finish; then the server stops as it always does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from functools import cache, partial
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from rag_app.library import Library
+from rag_app.observing.measures import LibraryFigures, count_by
+from rag_app.observing.prometheus import CONTENT_TYPE, PrometheusMeasures
+from rag_app.settings import Settings
+from rag_app.supervision import surviving
+from rag_app.ui import live_answer
+
+log = logging.getLogger(__name__)
+
+LIVE, READY, METRICS = "/health/live", "/health/ready", "/metrics"
+_NOTICED = 4.0  # seconds of draining, at least: balancers have to ask before they know
+_LOOK = 0.1
+_WARNS = "streamlit.runtime.scriptrunner_utils.script_run_context"
+_LOADING = ("cold", "warming")
+
+
+class Standing:
+    """How this process stands. `opening` opens the library, or gives the one that is open."""
+
+    def __init__(self, opening: Callable[[], Library]) -> None:
+        self._opening = opening
+        self._opens = threading.Lock()
+        self.library: Library | None = None  # once it is open
+        self.draining = False
+        self._drain: asyncio.Task[None] | None = None
+
+    def ready(self) -> dict[str, str | bool]:
+        """What has to be so, and whether all of it is."""
+        said: dict[str, str | bool] = {"database": self._database(), "models": "cold"}
+        if self.library is not None:
+            state = self.library.warm_state
+            # What failed is said on the page, and words still find.
+            said["models"] = state if state in (*_LOADING, "ready") else "limited"
+        well = said["database"] == "open" and said["models"] not in _LOADING
+        return {"ready": well and not self.draining, **said, "draining": self.draining}
+
+    def _database(self) -> str:
+        if not self._opens.acquire(blocking=False):
+            return "opening"  # or asked, by who came before
+        try:
+            with surviving(log, "the library cannot be asked") as attempt:
+                if self.library is None:
+                    self.library = self._opening()
+                self.library.warm()
+                self.library.figures()
+        finally:
+            self._opens.release()
+        return "failed" if attempt.failed else "open"
+
+    def figures(self) -> LibraryFigures | None:
+        """How the library stands; None while it is not open."""
+        return self.library.figures() if self.library is not None else None
+
+    def busy(self) -> bool:
+        """Whether answers are being made."""
+        asked = self.library is not None and self.library.figures().answering
+        return bool(asked) or live_answer.running() > 0
+
+    # The end
+
+    def stop_gently(self, seconds: float) -> None:
+        """From now on SIGTERM drains for so many seconds at most, and a second one does not. To be
+        called in the event loop that serves, in the main thread."""
+        if not seconds or threading.current_thread() is not threading.main_thread():
+            return
+        stop, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
+        if not callable(stop):
+            return
+
+        def asked(number: int, _frame: object) -> None:
+            signal.signal(signal.SIGTERM, stop)
+            loop.call_soon_threadsafe(begin)
+
+        def begin() -> None:
+            self.draining = True
+            self._drain = loop.create_task(self._finish(seconds, partial(stop, signal.SIGTERM)))
+
+        signal.signal(signal.SIGTERM, asked)
+
+    async def _finish(self, seconds: float, stop: Callable[[None], object]) -> None:
+        clock = asyncio.get_running_loop().time
+        began, noticed = clock(), min(_NOTICED, seconds)
+        while (gone := clock() - began) < seconds and (gone < noticed or self.busy()):
+            await asyncio.sleep(_LOOK)
+        stop(None)
+
+
+@cache
+def standing() -> Standing:
+    """That of this process."""
+    return Standing(_open)
+
+
+def _open() -> Library:
+    from rag_app.ui import app_entry, app_settings
+
+    return app_entry.open_library(app_settings.settings())
+
+
+def routes(settings: Settings) -> list[BaseRoute]:
+    """For `App`. Raises SettingsError if figures are wanted and their package is not there."""
+    # Streamlit warns of a spinner that nobody sees, where the library is opened without a page.
+    logging.getLogger(_WARNS).addFilter(
+        lambda record: not (record.threadName or "").startswith("AnyIO")
+    )
+    made: list[BaseRoute] = [Route(LIVE, _live), Route(READY, _ready)]
+    if settings.metrics and settings.metrics.get_secret_value():
+        counting = PrometheusMeasures(standing().figures)
+        count_by(counting)
+        made.append(Route(METRICS, partial(_metrics, counting)))
+    return made
+
+
+async def _live(_request: Request) -> Response:
+    return PlainTextResponse("alive")
+
+
+def _ready(_request: Request) -> Response:
+    said = standing().ready()
+    return JSONResponse(said, 200 if said["ready"] else 503, {"Cache-Control": "no-store"})
+
+
+def _metrics(counting: PrometheusMeasures, _request: Request) -> Response:
+    return Response(counting.written(), headers={"Content-Type": CONTENT_TYPE})
