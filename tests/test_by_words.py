@@ -125,7 +125,7 @@ def test_in_a_very_large_library_rare_words_alone_come_after_rare_words_with_oth
     rare = {i for i, _ in store.search_words([WORDS[30]], [], 60, OWN)}
     common = {i for i, _ in store.search_words([WORDS[2]], [], 200, OWN)}
     large(monkeypatch, 60)
-    for name, value in (("_LARGE", 20), ("_COMMON", 5), ("_EVERYWHERE", 1), ("_LEAST", 1)):
+    for name, value in (("LARGE", 20), ("COMMON", 5), ("_EVERYWHERE", 1), ("_LEAST", 1)):
         monkeypatch.setattr(words_module, name, value)
     asked, both = [WORDS[2], WORDS[30]], rare & common
     assert both and rare - both
