@@ -122,9 +122,9 @@ def _terms(texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 # BM25 as SQLite has it, and how often a word stands in a chunk: `ts_rank` of one word that stands n
-# times is (1 + 1/4 + ... + 1/n²) / (π²/6), from which n can be told. Of the beginning of a word the
-# sums of all words that begin so are added up; a phrase counts once. Words of the context, which
-# stand last, count half.
+# times is (1 + 1/4 + ... + 1/n²) / (π²/6), from which n can be told; of the beginning of a word the
+# sums of all words that begin so are added up. That is eight times as fast as to look at the places
+# of all words, which phrases need. Words of the context, which stand last, count half.
 
 _WHOLE = math.pi**2 / 6
 _SUMS = list(accumulate(1 / n**2 for n in range(1, 65)))
@@ -135,15 +135,25 @@ _LEAST_IDF = 1e-6
 _SAMPLED = 5_000  # chunks, whose average length is that of all
 
 
-def _times(leaf: Leaf, labels: str) -> tuple[str, list[str]]:
-    """How often a leaf stands in a chunk `w`, in SQL, and its arguments."""
-    written = leaf.written()
-    if len(leaf.terms) != 1:
-        inside = [leaf.written(_INSIDE)]
-        once = "(w.found @@ ?::tsquery)::int"
-        return (once, inside) if labels else (f"0.5 * ({once} + {once})", [written, *inside])
+_OF_A_PHRASE = """CASE WHEN w.found @@ ?::tsquery THEN (
+  SELECT sum(weight) FROM (
+    SELECT place.at - term.number AS first, max(CASE place.label WHEN 'D' THEN 0.5 ELSE 1 END) AS weight
+    FROM unnest(w.found) AS word
+    JOIN unnest(?::text[]) WITH ORDINALITY AS term (lexeme, number) ON word.lexeme = term.lexeme
+      OR (term.number = ? AND starts_with(word.lexeme, term.lexeme))
+    CROSS JOIN unnest(word.positions, word.weights) AS place (at, label)
+    WHERE place.label <> ? GROUP BY 1 HAVING count(DISTINCT term.number) = ?) begun) ELSE 0 END"""
 
-    def counted(weights: str) -> tuple[str, list[str]]:
+
+def _times(leaf: Leaf, labels: str) -> tuple[str, list[object]]:
+    """How often a leaf stands in a chunk `w`, in SQL, and its arguments."""
+    written, size = leaf.written(), len(leaf.terms)
+    if size != 1:
+        last = size if leaf.is_open else 0
+        left_out = "D" if labels else ""
+        return _OF_A_PHRASE, [leaf.written(labels), list(leaf.terms), last, left_out, size]
+
+    def counted(weights: str) -> tuple[str, list[object]]:
         rank = f"ts_rank({weights}, w.found, ?::tsquery)::float8"
         times = f"width_bucket({rank}, {_TIMES})"
         if not leaf.is_open:
