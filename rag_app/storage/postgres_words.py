@@ -97,7 +97,9 @@ class Query:
 @lru_cache(maxsize=4096)
 def query_of(match: str) -> Query:
     """The same query for PostgreSQL."""
-    quoted = [found[1].replace('""', '"') for found in _QUERY.finditer(match) if found[1] is not None]
+    quoted = [
+        found[1].replace('""', '"') for found in _QUERY.finditer(match) if found[1] is not None
+    ]
     terms = iter(_terms(quoted))
     labels, parts, leaves = "", [], []
     for found in _QUERY.finditer(match):

@@ -361,9 +361,7 @@ class RankedWords:
                     return among
             return self._best_of(db, parts, limit, choice)
 
-    def _among(
-        self, db: Connection, parts: list[str], limit: int, choice: Choice
-    ) -> Found | None:
+    def _among(self, db: Connection, parts: list[str], limit: int, choice: Choice) -> Found | None:
         """The best chunks of a wide choice; None if the best of all are of others.
 
         A million rows that may be found take a second to be listed."""
@@ -376,9 +374,7 @@ class RankedWords:
                 break
         return None
 
-    def _best_of(
-        self, db: Connection, parts: list[str], limit: int, choice: Choice
-    ) -> Found:
+    def _best_of(self, db: Connection, parts: list[str], limit: int, choice: Choice) -> Found:
         first, others = self._told_apart(db, parts, choice)
         found: dict[str, float] = {}
         if others:  # scores of both queries can be compared: BM25 is a sum over the words
