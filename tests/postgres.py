@@ -57,14 +57,24 @@ def at(database: str) -> str:
 
 
 @contextmanager
-def fresh_database(options: str = "") -> Iterator[str]:
-    """The address of a new, empty database, which is dropped in the end."""
+def fresh_database(options: str = "", template: str = "template0") -> Iterator[str]:
+    """The address of a new database, which is dropped in the end."""
     name = f"test_{next(_numbers)}"
-    _run(server(), f"CREATE DATABASE {name} TEMPLATE template0 {options}")
+    _run(server(), f"CREATE DATABASE {name} TEMPLATE {template} {options}")
     try:
         yield at(name)
     finally:
         _run(server(), f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@cache
+def prepared() -> str:
+    """The name of a database with an empty library, for others to be copied from."""
+    from rag_app.storage.postgres import PostgresDatabase
+
+    _run(server(), "CREATE DATABASE prepared TEMPLATE template0")
+    PostgresDatabase(at("prepared")).close()
+    return "prepared"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""What holds a library: the contract of a database, and the one that needs no server, an SQLite file
-in WAL mode, with its connections, transactions, and the schema as it grew; and what a scope sees, as
-a condition of SQL, so that nothing else ever leaves the database.
+"""What holds a library: the contract of a database, and the one that needs no server, an SQLite
+file in WAL mode, with its connections, transactions, and the schema as it grew; and what a scope
+sees, as a condition of SQL, so that nothing else ever leaves the database.
 
 Collections are named in it, never documents: it does not grow with what is in them. Of what the
 tables mean it knows only that."""

@@ -38,6 +38,13 @@ _PATIENCE = 10.0  # seconds to wait for a connection
 _LOCK_SECONDS = 60  # that a write waits for the writer before it
 _MIGRATING = 0x7261675F617070  # whoever makes the tables holds the lock of this number
 
+_ASKED: dict[str, Any] = {  # of every connection
+    "autocommit": True,
+    "connect_timeout": 10,
+    "application_name": "rag-app",
+    "client_encoding": "UTF8",
+    "keepalives_idle": 30,
+}
 _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 # A string, a quoted name, or what may have to be said otherwise outside of these.
@@ -165,13 +172,7 @@ class PostgresDatabase:
         self._where = described(url)
         self._pool = ConnectionPool(
             url,
-            kwargs={
-                "autocommit": True,
-                "connect_timeout": 10,
-                "application_name": "rag-app",
-                "client_encoding": "UTF8",
-                "keepalives_idle": 30,
-            },
+            kwargs=_ASKED,
             min_size=1,
             max_size=_CONNECTIONS,
             timeout=_PATIENCE,
@@ -185,7 +186,8 @@ class PostgresDatabase:
     def commits(self) -> int:
         """Grows with every change, whichever process makes it: the same number, the same data."""
         with self.read() as db:
-            return int(db.execute("SELECT number FROM commits").fetchone()[0])
+            (number,) = db.execute("SELECT number FROM commits").fetchall()[0]
+            return int(number)
 
     def close(self) -> None:
         """Let go of the server."""
@@ -237,7 +239,7 @@ class PostgresDatabase:
 
     def _prepare(self, url: str) -> None:
         """Look at the server, and make the tables or bring them up to date."""
-        with self._in_our_words(), psycopg.connect(url, **self._pool.kwargs) as connection:
+        with self._in_our_words(), psycopg.connect(url, **_ASKED) as connection:
             self._check_server(connection)
             try:
                 _migrate(connection, self._where)

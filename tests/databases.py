@@ -1,0 +1,73 @@
+"""Both kinds of databases, so that one test holds each of them to the same contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from rag_app.storage import contents
+from rag_app.storage.database import AnyDatabase, Database
+from tests import postgres
+
+KINDS = ("sqlite", "postgres")
+
+
+class Databases:
+    """Opens libraries of one kind by name; the same name is the same library. Closes them all."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self._folder = kind, folder
+        self._held = ExitStack()
+        self._addresses: dict[str, str] = {}
+        self._numbers = count(1)
+
+    def open(self, name: str = "library") -> AnyDatabase:
+        """A library, opened once more."""
+        if self.kind == "sqlite":
+            opened: AnyDatabase = Database(self._folder / f"{name}.sqlite3")
+        else:
+            from rag_app.storage.postgres import PostgresDatabase
+
+            opened = PostgresDatabase(self.address(name))
+        self._held.callback(opened.close)
+        return opened
+
+    def new(self) -> AnyDatabase:
+        """A library that nothing is in."""
+        return self.open(f"new{next(self._numbers)}")
+
+    def address(self, name: str = "library") -> str:
+        """Where a library in PostgreSQL is."""
+        if name not in self._addresses:
+            made = postgres.fresh_database(template=postgres.prepared())
+            self._addresses[name] = self._held.enter_context(made)
+        return self._addresses[name]
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        self._held.close()
+
+
+def _skip(*args: object) -> None:
+    pytest.skip("words are not indexed in PostgreSQL yet")
+
+
+@pytest.fixture(params=[KINDS[0], pytest.param(KINDS[1], marks=postgres.needs_postgres)])
+def databases(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Databases]:
+    """Libraries in SQLite, and then the same test with libraries in PostgreSQL."""
+    made = Databases(request.param, tmp_path)
+    monkeypatch.setattr(contents.Unindexed, "search", _skip)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def database(databases: Databases) -> AnyDatabase:
+    """An empty library."""
+    return databases.open()

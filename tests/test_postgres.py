@@ -1,0 +1,1 @@
+"""What is PostgreSQL's own: statements in its words, and what becomes of them when it is away."""
