@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.storage import contents
 from rag_app.storage.database import AnyDatabase, Database
 from tests import postgres
 
@@ -52,17 +51,10 @@ class Databases:
         self._held.close()
 
 
-def _skip(*args: object) -> None:
-    pytest.skip("words are not indexed in PostgreSQL yet")
-
-
 @pytest.fixture(params=[KINDS[0], pytest.param(KINDS[1], marks=postgres.needs_postgres)])
-def databases(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Databases]:
+def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databases]:
     """Libraries in SQLite, and then the same test with libraries in PostgreSQL."""
     made = Databases(request.param, tmp_path)
-    monkeypatch.setattr(contents.Unindexed, "search", _skip)
     yield made
     made.close()
 
@@ -71,3 +63,13 @@ def databases(
 def database(databases: Databases) -> AnyDatabase:
     """An empty library."""
     return databases.open()
+
+
+@pytest.fixture
+def postgres_library(tmp_path: Path) -> Iterator[AnyDatabase]:
+    """An empty library in PostgreSQL; a test of what is its own is skipped where there is none."""
+    if postgres.MISSING:
+        pytest.skip(postgres.MISSING)
+    made = Databases("postgres", tmp_path)
+    yield made.open()
+    made.close()
