@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rag_app.scope import HOME, WORKER, Role, Scope
 from rag_app.storage.chroma import ChromaVectors
-from rag_app.storage.pgvector import keep_only
+from rag_app.storage.pgvector import PgTables
 from tests.fakes import ListVectors
 
 
@@ -81,7 +81,7 @@ class PgContract(IndexContract):
         one.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
         assert two.count() == 0
         two.upsert("a", ["a-0"], [[1.0, 0.0, 0.0]], HOME)
-        keep_only(postgres_library, ["two"])
+        PgTables(postgres_library).keep_only(["two"])
         assert (one.count(), two.count(), pgvectors("two").ids("a")) == (0, 1, {"a-0"})
 
     def test_a_small_part_is_found_among_many(self, index):
@@ -102,9 +102,7 @@ class PgContract(IndexContract):
 
 @pytest.fixture
 def pgvectors(postgres_library):
-    from rag_app.storage.pgvector import PgVectors
-
-    return lambda fingerprint: PgVectors(postgres_library, fingerprint)
+    return PgTables(postgres_library).open
 
 
 class TestPgVectors(PgContract):

@@ -1,8 +1,8 @@
-"""A `VectorIndex` in PostgreSQL by pgvector: half the precision of a vector, a graph over many, and a
-table of its own for every embedding model, so that vectors of two models never meet.
+"""A `VectorIndex` in PostgreSQL by pgvector: half the precision of a vector, a graph over many, and
+a table of its own for every embedding model, so that vectors of two models never meet.
 
-What a scope sees and the documents that are chosen are conditions of the query itself. Knows nothing
-of models and of text."""
+What a scope sees and the documents that are chosen are conditions of the query itself. Knows
+nothing of models and of text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rag_app.errors import DatabaseUnavailable, RagAppError
+from rag_app.errors import DatabaseUnavailable
 from rag_app.scope import Scope
 from rag_app.storage.database import AnyDatabase, Connection
 from rag_app.storage.vectors import Found
@@ -39,15 +39,27 @@ def _written(vector: Sequence[float]) -> str:
     return json.dumps([float(one) for one in vector])
 
 
-def keep_only(database: AnyDatabase, fingerprints: Collection[str]) -> None:
-    """Drop the vectors of all other models."""
-    with database.write() as db:
-        for fingerprint, name in db.execute(
-            "SELECT fingerprint, name FROM vector_tables"
-        ).fetchall():
-            if fingerprint not in fingerprints:
-                db.execute(f"DROP TABLE IF EXISTS {name}")
-                db.execute("DELETE FROM vector_tables WHERE name = ?", (name,))
+class PgTables:
+    """The tables of vectors in a database: a `VectorIndexes`. Raises DatabaseUnavailable where the
+    server has no pgvector."""
+
+    def __init__(self, database: AnyDatabase) -> None:
+        self._database = database
+        with database.read() as db:
+            _prepare(db)
+
+    def open(self, fingerprint: str) -> PgVectors:
+        """The index of a model; an empty one if there is none."""
+        return PgVectors(self._database, fingerprint)
+
+    def keep_only(self, fingerprints: Collection[str]) -> None:
+        """Drop the vectors of all other models."""
+        with self._database.write() as db:
+            there = db.execute("SELECT fingerprint, name FROM vector_tables").fetchall()
+            for fingerprint, name in there:
+                if fingerprint not in fingerprints:
+                    db.execute(f"DROP TABLE IF EXISTS {name}")
+                    db.execute("DELETE FROM vector_tables WHERE name = ?", (name,))
 
 
 class PgVectors:
@@ -60,8 +72,6 @@ class PgVectors:
         self._database, self._fingerprint = database, fingerprint
         self._name = _table(fingerprint)
         self._unseen: float = _LOOK_AFTER  # vectors since it was seen whether there is a graph
-        with database.read() as db:
-            _prepare(db)
 
     def upsert(
         self,
@@ -121,7 +131,8 @@ class PgVectors:
     ) -> Found:
         return db.execute(
             "WITH part AS MATERIALIZED (SELECT id, embedding <=> ?::halfvec AS far "
-            f"FROM {self._name} WHERE {only}) SELECT id, 1 - far FROM part ORDER BY far, id LIMIT ?",
+            f"FROM {self._name} WHERE {only}) "
+            "SELECT id, 1 - far FROM part ORDER BY far, id LIMIT ?",
             (asked, *given, k),
         ).fetchall()
 
@@ -220,9 +231,8 @@ class PgVectors:
         with self._database.read() as db:
             if self._state(db) is not False or not self._enough(db):
                 return
-            if not db.execute("SELECT pg_try_advisory_lock(hashtext(?))", (self._name,)).fetchone()[
-                0
-            ]:
+            alone = "SELECT pg_try_advisory_lock(hashtext(?))"
+            if not db.execute(alone, (self._name,)).fetchone()[0]:
                 return
             try:
                 db.execute(f"SET maintenance_work_mem = '{_MEMORY}'")

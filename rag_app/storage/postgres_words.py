@@ -1,9 +1,9 @@
 """Chunks by their words in PostgreSQL: a `FullText` of `tsvector`, with BM25 made in the query.
 
-The words are ours: SQLite's tokenizer, in memory, takes them out of a text, folds and stems them, so
-that both databases hold the same ones whatever the server's locale. The ranks of PostgreSQL know
-nothing of how rare a word is; one of them tells how often it stands in a chunk, and that is all that
-is asked of it. Queries come as SQLite's index takes them."""
+The words are ours: SQLite's tokenizer, in memory, takes them out of a text, folds and stems them,
+so that both databases hold the same ones whatever the server's locale. The ranks of PostgreSQL know
+nothing of how rare a word is; one of them tells how often it stands in a chunk, and that is all
+that is asked of it. Queries come as SQLite's index takes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import math
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -139,7 +139,8 @@ _SAMPLED = 5_000  # chunks, whose average length is that of all
 
 _OF_A_PHRASE = """CASE WHEN w.found @@ ?::tsquery THEN (
   SELECT sum(weight) FROM (
-    SELECT place.at - term.number AS first, max(CASE place.label WHEN 'D' THEN 0.5 ELSE 1 END) AS weight
+    SELECT place.at - term.number AS first,
+      max(CASE place.label WHEN 'D' THEN 0.5 ELSE 1 END) AS weight
     FROM unnest(w.found) AS word
     JOIN unnest(?::text[]) WITH ORDINALITY AS term (lexeme, number) ON word.lexeme = term.lexeme
       OR (term.number = ? AND starts_with(word.lexeme, term.lexeme))
@@ -180,8 +181,8 @@ def _chosen(choice: Choice) -> tuple[str, list[str]]:
 class TsVectors:
     """The full-text index in PostgreSQL. Thread-safe.
 
-    How rare words are and how long chunks are on the average is looked up again when the library has
-    changed, a large one when it has grown by a fifth: a matter of ranks only."""
+    How rare words are and how long chunks are on the average is looked up again when the library
+    has changed, a large one when it has grown by a fifth: a matter of ranks only."""
 
     def __init__(self) -> None:
         self._counted: dict[str, tuple[int, int]] = {}  # chunks a query matches, of how many
@@ -214,7 +215,8 @@ class TsVectors:
     def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
         """See `FullText.best`."""
         query, (rows, average) = query_of(match), self._measures(db)
-        rarities = [self._rarity(db, leaf.written(query.labels), rows) for leaf in query.leaves]
+        held = self._held(db, [leaf.written(query.labels) for leaf in query.leaves], rows)
+        rarities = [max(math.log((max(0, rows - n) + 0.5) / (n + 0.5)), _LEAST_IDF) for n in held]
         inner, given = self._scored(query, rarities, choice, average)
         return db.execute(
             f"SELECT f.place, c.id, f.score FROM ({inner} ORDER BY score DESC, place LIMIT ?) f "
@@ -249,8 +251,7 @@ class TsVectors:
 
     def count(self, db: Connection, part: str, chunks: int) -> int:
         """See `FullText.count`."""
-        query = query_of(part)
-        return self._held(db, query.written, chunks)
+        return self._held(db, [query_of(part).written], chunks)[0]
 
     def documents(self, db: Connection, match: str, choice: Choice) -> list[str]:
         """See `FullText.documents`."""
@@ -271,32 +272,33 @@ class TsVectors:
         ).fetchall()
         with _tokenized([(row[1], row[2], row[3]) for row in rows]) as own:
             found = own.execute(
-                "SELECT rowid, highlight(texts, 1, char(1), char(2)) FROM texts WHERE texts MATCH ?",
+                "SELECT rowid, highlight(texts, 1, char(1), char(2)) FROM texts "
+                "WHERE texts MATCH ?",
                 (match,),
             ).fetchall()
         return {rows[number][0]: text for number, text in found}
 
     # How rare words are
 
-    def _rarity(self, db: Connection, written: str, rows: int) -> float:
-        held = self._held(db, written, rows)
-        return max(math.log((max(0, rows - held) + 0.5) / (held + 0.5)), _LEAST_IDF)
+    def _held(self, db: Connection, queries: Sequence[str], rows: int) -> list[int]:
+        """How many chunks each query matches; from `COMMON` on, in a large library, about."""
+        for query in queries:  # frequent words need no counting
+            share = self._frequent.get(query.strip("'()"), 0.0)
+            if share * rows >= COMMON and not self._known(query, rows):
+                self._counted[query] = int(share * rows), rows
+        asked = list(dict.fromkeys(one for one in queries if not self._known(one, rows)))
+        if asked:
+            most = rows if rows <= LARGE else COMMON
+            count = (
+                "(SELECT count(*) FROM (SELECT 1 FROM chunk_words "
+                f"WHERE found @@ ?::tsquery LIMIT {most}) f)"
+            )
+            found = db.execute(f"SELECT {', '.join([count] * len(asked))}", asked).fetchone()
+            self._counted |= {one: (held, rows) for one, held in zip(asked, found, strict=True)}
+        return [self._counted[query][0] for query in queries]
 
-    def _held(self, db: Connection, written: str, rows: int) -> int:
-        """How many chunks a query matches; from `COMMON` on, about."""
-        held, of = self._counted.get(written, (0, -1))
-        if not _still(of, rows):
-            share = self._frequent.get(written.partition(":")[0].strip("'()"), 0.0)
-            held = int(share * rows)
-            if rows <= LARGE or held < COMMON:
-                most = rows if rows <= LARGE else COMMON
-                held = db.execute(
-                    "SELECT count(*) FROM (SELECT 1 FROM chunk_words WHERE found @@ ?::tsquery "
-                    "LIMIT ?) f",
-                    (written, most),
-                ).fetchone()[0]
-            self._counted[written] = held, rows
-        return held
+    def _known(self, query: str, rows: int) -> bool:
+        return _still(self._counted.get(query, (0, -1))[1], rows)
 
     def _measures(self, db: Connection) -> tuple[int, float]:
         """How many chunks there are, in a large library about, and how many words they have."""

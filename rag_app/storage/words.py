@@ -20,11 +20,11 @@ from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import (
     AnyDatabase,
     Connection,
-    Database,
     Reach,
     document_seen,
     seen,
 )
+from rag_app.storage.engines import full_text_of
 from rag_app.text.scripts import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
 
@@ -204,7 +204,7 @@ class FullText(Protocol):
         """The documents of a choice that have chunks that match."""
 
     def marked(self, db: Connection, match: str, ids: Sequence[str]) -> dict[str, str]:
-        """The words of these chunks, of those that match, each match between \\x01 and \\x02."""
+        """The words of these chunks, of those that match, each match between characters 1 and 2."""
 
     def index(self, db: Connection, document_id: str) -> None:
         """Let the chunks of a document be found that were just written."""
@@ -267,15 +267,6 @@ class Fts5:
     def tidy(self, db: Connection) -> None:
         """Merge: that drops the words that deleted chunks left in older segments of the index."""
         db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
-
-
-def full_text_of(database: AnyDatabase) -> FullText:
-    """The full-text index that goes with a database."""
-    if isinstance(database, Database):
-        return Fts5()
-    from rag_app.storage.postgres_words import TsVectors
-
-    return TsVectors()
 
 
 # FTS5 weighs a word by how many chunks of the whole library hold it. Who sees a part of that could
