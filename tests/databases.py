@@ -47,6 +47,12 @@ class Databases:
             self._addresses[name] = self._held.enter_context(made)
         return self._addresses[name]
 
+    def files(self) -> Path:
+        """The folder of the libraries' files; skips a test that is about these."""
+        if self.kind != "sqlite":
+            pytest.skip("this is about SQLite's file")
+        return self._folder
+
     def close(self) -> None:
         """Let go of all of them."""
         self._held.close()

@@ -4,6 +4,9 @@
 
 CREATE DOMAIN string AS TEXT COLLATE "C";
 
+CREATE TABLE rag_app_schema (version BIGINT NOT NULL);  -- how many of these files were run
+INSERT INTO rag_app_schema VALUES (1);
+
 -- How often something was changed, by whichever process. Every write begins by changing it, which
 -- makes it the only one until its end (postgres.py).
 CREATE TABLE commits (
@@ -37,7 +40,7 @@ CREATE TABLE headings (
 CREATE TABLE chunks (
   rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, id STRING PRIMARY KEY,
   document_id STRING NOT NULL REFERENCES documents ON DELETE CASCADE, ordinal BIGINT NOT NULL,
-  page BIGINT NOT NULL, start BIGINT NOT NULL, "end" BIGINT NOT NULL, heading STRING NOT NULL,
+  page BIGINT NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, heading STRING NOT NULL,
   context STRING NOT NULL, words STRING NOT NULL,
   -- What is searched where it is not what stands in `context` and `words`; the grams of runs that
   -- have no spaces.
