@@ -77,3 +77,17 @@ def databases(
 def database(databases: Databases) -> AnyDatabase:
     """An empty library."""
     return databases.open()
+
+
+@pytest.fixture(params=[KINDS[0], pytest.param(KINDS[1], marks=postgres.needs_postgres)])
+def either_database(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Every library that the test opens is in SQLite, and then all of it again in PostgreSQL."""
+    if request.param == "sqlite":
+        yield request.param
+        return
+    monkeypatch.setattr(contents.Unindexed, "search", _skip)
+    with postgres.fresh_database(template=postgres.prepared()) as url:
+        monkeypatch.setenv("RAG_APP_DATABASE_URL", url)
+        yield request.param

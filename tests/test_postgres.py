@@ -15,12 +15,15 @@ from rag_app.errors import (
     LibraryDamaged,
     SettingsError,
 )
+from rag_app.library import Library
 from rag_app.scope import OWN, WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.database import ConstraintBroken
 from rag_app.storage.opening import check_backed_up_here, open_database
+from rag_app.types import Status
 from tests import postgres
+from tests.fakes import WordEmbedder
 from tests.test_store import document, fill
 
 pytestmark = postgres.needs_postgres
@@ -138,6 +141,23 @@ def test_a_write_that_is_cut_off_in_the_middle_says_to_try_again_and_changes_not
         db.execute("INSERT INTO marks VALUES (?, ?)", ("m", 1))
     with database.read() as db:
         assert db.execute("SELECT * FROM marks").fetchall() == []
+
+
+def test_work_on_a_document_waits_for_the_server_and_goes_on(url, monkeypatch):
+    away = iter([True, True])
+    save = Store.save_reading
+
+    def cut_off(store: Store, *given: object) -> None:
+        if next(away, False):
+            raise DatabaseUnavailable("The server is away.")
+        save(store, *given)
+
+    monkeypatch.setattr(Store, "save_reading", cut_off)
+    monkeypatch.setenv("RAG_APP_DATABASE_URL", url)
+    with Library(Settings.load(), embedder=WordEmbedder()) as library:
+        added = library.add("a.txt", b"The ferry leaves at noon.").document.id
+        assert library.wait([added], timeout=60)[0].status is Status.READY
+    assert next(away, None) is None
 
 
 def test_a_server_that_does_not_answer_is_one_sentence_without_the_password():
