@@ -59,6 +59,7 @@ def _on_server(url: str, statement: str) -> None:
         ("x LIKE ? ESCAPE '\\'", "x ILIKE %s ESCAPE '\\'"),
         ("json_extract(e.answer, '$.text')", "(e.answer::json ->> 'text')"),
         ("SELECT json_group_array(x.id)", "SELECT coalesce(json_agg(x.id), '[]')::text"),
+        ("lower(tag) = lower(?)", 'lower(tag) = lower(%s COLLATE "C")'),
         ("it''s 'it''s ?'", "it''s 'it''s ?'"),
     ],
 )
@@ -131,7 +132,7 @@ def test_reads_and_writes_go_on_when_the_server_has_cut_every_connection(url, da
 
 
 def test_a_write_that_is_cut_off_in_the_middle_says_to_try_again_and_changes_nothing(url, database):
-    with pytest.raises(DatabaseUnavailable, match="try again in a minute"), database.write() as db:
+    with pytest.raises(DatabaseUnavailable, match="Try again in a minute"), database.write() as db:
         db.execute("INSERT INTO marks VALUES (?, ?)", ("n", 1))
         _on_server(
             url,
@@ -164,7 +165,7 @@ def test_a_server_that_does_not_answer_is_one_sentence_without_the_password():
     settings = Settings.load(database_url="postgresql://anna:hush@127.0.0.1:1/papers")
     with pytest.raises(DatabaseUnavailable) as told:
         open_database(settings)
-    assert "“papers” on 127.0.0.1:1" in str(told.value) and "try again" in str(told.value)
+    assert "“papers” on 127.0.0.1:1" in str(told.value) and "Try again" in str(told.value)
     assert "hush" not in str(told.value) + repr(settings)
 
 

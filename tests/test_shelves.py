@@ -41,6 +41,8 @@ def test_tags_that_differ_in_case_only_are_the_same(store):
     assert shelves.all().tags == {"Budget": {one, two}}
     shelves.untag([one], "BUDGET")
     assert shelves.all().of(two) == Shelved("", ("Budget",))
+    shelves.tag([one], "École")
+    shelves.untag([one], "École")
     shelves.retag(two, ["x", "", "y"])
     assert set(shelves.all().tags) == {"x", "y"}
 

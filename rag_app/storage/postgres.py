@@ -41,7 +41,12 @@ VERSIONS = tuple(
 _OLDEST_SERVER = 16
 _CONNECTIONS = 20  # of one process, at most
 _PATIENCE = 10.0  # seconds to wait for a connection
-_LOCK_SECONDS = 60  # that a write waits for the writer before it
+# A write waits a minute for the writer before it. A writer whose machine is gone, or who does
+# nothing for long, holds up the others no longer than that takes to be seen.
+_SESSION = (
+    b"SET lock_timeout = '60s'; SET idle_in_transaction_session_timeout = '5min'; "
+    b"SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4"
+)
 _MIGRATING = 0x7261675F617070  # whoever makes the tables holds the lock of this number
 
 _ASKED: dict[str, Any] = {  # of every connection
@@ -56,7 +61,7 @@ _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 # A string, a quoted name, or what may have to be said otherwise outside of these.
 _PARTS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|json_each\((\?|:\w+)\)|json_group_array\(([\w.]+)\)"""
-    r"""|json_extract\(([\w.]+),\s*'\$\.(\w+)'\)|\bLIKE\b|(?<!:):(\w+)|\?|%"""
+    r"""|json_extract\(([\w.]+),\s*'\$\.(\w+)'\)|\blower\(\?\)|\bLIKE\b|(?<!:):(\w+)|\?|%"""
 )
 
 
@@ -109,6 +114,8 @@ def translated(sql: str) -> Statement:
             return f"coalesce(json_agg({grouped}), '[]')::text"
         if column:
             return f"({column}::json ->> '{key}')"
+        if token == "lower(?)":  # of a–z only, as that of a column is
+            return f'lower({placed("?")} COLLATE "C")'
         if token.upper() == "LIKE":
             return "ILIKE"
         if token == "?" or name:
@@ -299,14 +306,14 @@ class PostgresDatabase:
         except psycopg.OperationalError as error:  # away, closing, too busy, or out of patience
             raise DatabaseUnavailable(
                 f"{self._where[0].upper()}{self._where[1:]} cannot be used at the moment: "
-                f"{_told(error)} Nothing was changed; try again in a minute."
+                f"{_told(error)} Try again in a minute."
             ) from error
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_loader("numeric", _WholeLoader)
-    connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'".encode())
+    connection.execute(_SESSION)
 
 
 def _migrate(connection: psycopg.Connection[Any], where: str) -> None:
