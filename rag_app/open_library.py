@@ -33,10 +33,11 @@ from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
-from rag_app.storage.contents import boxes_of, word_search
+from rag_app.storage.contents import boxes_of
 from rag_app.storage.opening import open_database
 from rag_app.storage.originals import Originals, Reserve, own
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture
@@ -165,7 +166,7 @@ class OpenLibrary:
         reserve.make_room()
         self.store = Store(open_database(settings))
         undone.callback(self.store.close)
-        self.words = word_search(self.store.database)
+        self.words = WordSearch(self.store.database)
         self.conversations = Conversations(self.store.database, WORKER)
         self.access = Access(self.store.database, settings)
         self.access.quotas.used = lambda subject: Usage(*self.store.kept_of(subject))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.storage import contents
 from rag_app.storage.database import AnyDatabase, Database
 from tests import postgres
 
@@ -58,17 +57,10 @@ class Databases:
         self._held.close()
 
 
-def _skip(*args: object) -> None:
-    pytest.skip("words are not indexed in PostgreSQL yet")
-
-
 @pytest.fixture(params=[KINDS[0], pytest.param(KINDS[1], marks=postgres.needs_postgres)])
-def databases(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Databases]:
+def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databases]:
     """Libraries in SQLite, and then the same test with libraries in PostgreSQL."""
     made = Databases(request.param, tmp_path)
-    monkeypatch.setattr(contents.Unindexed, "search", _skip)
     yield made
     made.close()
 
@@ -87,7 +79,16 @@ def either_database(
     if request.param == "sqlite":
         yield request.param
         return
-    monkeypatch.setattr(contents.Unindexed, "search", _skip)
     with postgres.fresh_database(template=postgres.prepared()) as url:
         monkeypatch.setenv("RAG_APP_DATABASE_URL", url)
         yield request.param
+
+
+@pytest.fixture
+def postgres_library(tmp_path: Path) -> Iterator[AnyDatabase]:
+    """An empty library in PostgreSQL; a test of what is its own is skipped where there is none."""
+    if postgres.MISSING:
+        pytest.skip(postgres.MISSING)
+    made = Databases("postgres", tmp_path)
+    yield made.open()
+    made.close()

@@ -22,8 +22,8 @@ from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
-from rag_app.storage.contents import word_search
 from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sentence
+from rag_app.storage.words import WordSearch
 from rag_app.text.sentences import sentences
 from rag_app.text.structure import guess_headings
 from rag_app.types import EMBEDDED, Answer, Chunk, Document, Event, Finished, Heading, askable
@@ -257,7 +257,7 @@ class Overviews:
     def __init__(self, store: Store, makers: Makers) -> None:
         self._store, self._makers = store, makers
         self._kept = KeptOverviews(store.database)
-        self._words = word_search(store.database)
+        self._words = WordSearch(store.database)
         self._by = f"{_VERSION} {makers.by}"
         self._changed = threading.Condition()
         self._wanted: list[str] = []

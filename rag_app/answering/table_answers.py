@@ -21,7 +21,7 @@ from rag_app.answering.prompts import (
 from rag_app.errors import ChatModelError, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
-from rag_app.storage.contents import word_search
+from rag_app.storage.words import WordSearch
 from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.explaining import TextCondition
@@ -148,7 +148,7 @@ class TableAnswers:
 
     def _held(self, words: Sequence[str]) -> dict[str, float]:
         """By document: the share of the words that it holds, those weighing most that few hold."""
-        search = word_search(self._store.database)
+        search = WordSearch(self._store.database)
         found: dict[str, float] = {}
         total = 0.0
         for word in words:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, Connection, Database, Reach, seen
-from rag_app.storage.words import Choice, RankedWords, WordSearch, searched
+from rag_app.storage.database import AnyDatabase, Connection, Reach, seen
+from rag_app.storage.words import Choice, RankedWords, searched
 from rag_app.types import (
     Box,
     Chunk,
@@ -56,79 +56,6 @@ class Indexed:
         return f"{self.context}\n{self.words}" if self.context else self.words
 
 
-class WordIndex(Protocol):
-    """Finds chunks by their words. They come and go in the transactions of those who write them."""
-
-    def index(self, db: Connection, document_id: str) -> None:
-        """A document's chunks are there: let them be found."""
-
-    def forget(self, db: Connection, document_id: str) -> None:
-        """A document's chunks are about to go, if there are any."""
-
-    def tidy(self, db: Connection) -> None:
-        """Let go of what is left of words that went."""
-
-    def search(
-        self,
-        words: Sequence[str],
-        phrases: Sequence[str],
-        limit: int,
-        scope: Scope,
-        documents: Sequence[str] | None = None,
-        endings: bool = False,
-    ) -> list[tuple[str, float]]:
-        """See `Contents.search_words`."""
-
-
-class TriggeredWords(RankedWords):
-    """The index of SQLite: triggers of the schema keep it in step with the chunks."""
-
-    def index(self, db: Connection, document_id: str) -> None:
-        """They have been indexed as they came."""
-
-    def forget(self, db: Connection, document_id: str) -> None:
-        """Their words go as they go."""
-
-    def tidy(self, db: Connection) -> None:
-        """Merge: that drops the words that deleted chunks left in older segments of the index."""
-        db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
-
-
-class Unindexed:
-    """No words are found in this database yet."""
-
-    def index(self, db: Connection, document_id: str) -> None:
-        """Nothing to do."""
-
-    def forget(self, db: Connection, document_id: str) -> None:
-        """Nothing to do."""
-
-    def tidy(self, db: Connection) -> None:
-        """Nothing to do."""
-
-    def search(
-        self,
-        words: Sequence[str],
-        phrases: Sequence[str],
-        limit: int,
-        scope: Scope,
-        documents: Sequence[str] | None = None,
-        endings: bool = False,
-    ) -> list[tuple[str, float]]:
-        """Nothing is found."""
-        return []
-
-
-def words_of(database: AnyDatabase, reach: Reach) -> WordIndex:
-    """The index of words that goes with a database."""
-    return TriggeredWords(database, reach) if isinstance(database, Database) else Unindexed()
-
-
-def word_search(database: AnyDatabase) -> WordSearch:
-    """Plain search in the index of words that goes with a database."""
-    return WordSearch(cast(Database, database))
-
-
 class Contents:
     """The text of documents, as it was read and as it is found."""
 
@@ -136,7 +63,7 @@ class Contents:
         self.database = database
         self._read, self._write = database.read, database.write
         self.reach = Reach(database)
-        self.words = words_of(database, self.reach)
+        self.words = RankedWords(database, self.reach)
         self.tables = Tables(database)
 
     # Pages
@@ -146,7 +73,6 @@ class Contents:
     ) -> None:
         """Keep what a reader found, in place of anything kept before; the document is `read`."""
         with self._write() as db:
-            self.words.forget(db, document_id)
             for table in ("chunks", "pages", "headings"):
                 db.execute(f"DELETE FROM {table} WHERE document_id = ?", (document_id,))
             db.executemany(
@@ -225,7 +151,6 @@ class Contents:
     def save_chunks(self, document_id: str, chunks: Iterable[Indexed], language: str = "") -> None:
         """Keep a document's chunks, in place of any kept before; the document is `searchable`."""
         with self._write() as db:
-            self.words.forget(db, document_id)
             db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
             db.executemany(
                 'INSERT INTO chunks (id, document_id, ordinal, page, start, "end", heading, '

@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_app.errors import UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.contents import Contents, Scans, WordIndex
+from rag_app.storage.contents import Contents, Scans
 from rag_app.storage.database import (
     AnyDatabase,
     Connection,
@@ -185,7 +185,7 @@ class Store(Contents):
         What was unpacked from them and is here for no other reason goes with them."""
         with self._write() as db:
             for document_id in document_ids:
-                _remove(db, self.words, document_id)
+                _remove(db, document_id)
 
     def want_replacement(self, newer: str, older: str) -> None:
         """Note that a document is to take the place of another as soon as it can be searched."""
@@ -224,7 +224,7 @@ class Store(Contents):
                 (newer, rivals, newer),
             )
             for each in going:
-                _remove(db, self.words, each)
+                _remove(db, each)
             db.execute("UPDATE documents SET name = ?, replaces = NULL WHERE id = ?", (name, newer))
             rename_parts(db, newer, before[0], name)
 
@@ -246,7 +246,7 @@ class Store(Contents):
         self.database.rewrite()
 
 
-def _remove(db: Connection, words: WordIndex, document_id: str) -> None:
+def _remove(db: Connection, document_id: str) -> None:
     going = going_with(db, document_id)
     staying = staying_behind(db, going)
     for each in going:
@@ -255,7 +255,6 @@ def _remove(db: Connection, words: WordIndex, document_id: str) -> None:
             "ON CONFLICT DO NOTHING",
             (each,),
         )
-        words.forget(db, each)
         db.execute("DELETE FROM chunks WHERE document_id = ?", (each,))
         db.execute("DELETE FROM documents WHERE id = ?", (each,))
     for each in staying:
