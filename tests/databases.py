@@ -46,6 +46,12 @@ class Databases:
             self._addresses[name] = self._held.enter_context(made)
         return self._addresses[name]
 
+    def files(self) -> Path:
+        """The folder of the libraries' files; skips a test that is about these."""
+        if self.kind != "sqlite":
+            pytest.skip("this is about SQLite's file")
+        return self._folder
+
     def close(self) -> None:
         """Let go of all of them."""
         self._held.close()
@@ -63,6 +69,19 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databa
 def database(databases: Databases) -> AnyDatabase:
     """An empty library."""
     return databases.open()
+
+
+@pytest.fixture(params=[KINDS[0], pytest.param(KINDS[1], marks=postgres.needs_postgres)])
+def either_database(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Every library that the test opens is in SQLite, and then all of it again in PostgreSQL."""
+    if request.param == "sqlite":
+        yield request.param
+        return
+    with postgres.fresh_database(template=postgres.prepared()) as url:
+        monkeypatch.setenv("RAG_APP_DATABASE_URL", url)
+        yield request.param
 
 
 @pytest.fixture

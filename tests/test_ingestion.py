@@ -19,6 +19,8 @@ from rag_app.settings import Settings
 from rag_app.types import Chunk, Document, Reading, RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 PARAGRAPHS = "\n\n".join(
     f"Paragraph {n} tells of lighthouse number {n}, which was built long ago on a cliff by the sea "
     f"and shines every {n % 7 + 3} seconds into the night." * 3

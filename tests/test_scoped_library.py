@@ -31,6 +31,8 @@ from rag_app.types import Finished, RetrieverKind
 from tests.fakes import WordEmbedder
 from tests.web_sites import web_site
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 FERRY = b"The ferry to the island costs four euros.\n\nDogs travel free of charge.\n"
 SECRET = b"The keeper of the lighthouse is called Ambrose Quill.\n\nHe collects corks.\n"
 NOWHERE = "0" * 64

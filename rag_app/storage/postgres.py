@@ -23,7 +23,13 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 from psycopg_pool import ConnectionPool, PoolClosed
 
-from rag_app.errors import DatabaseUnavailable, DiskFull, LibraryClosed, LibraryDamaged
+from rag_app.errors import (
+    DatabaseUnavailable,
+    DiskFull,
+    LibraryClosed,
+    LibraryDamaged,
+    SettingsError,
+)
 from rag_app.storage.database import ConstraintBroken, unfinished
 
 _HERE = Path(__file__).parent
@@ -35,7 +41,12 @@ VERSIONS = tuple(
 _OLDEST_SERVER = 16
 _CONNECTIONS = 20  # of one process, at most
 _PATIENCE = 10.0  # seconds to wait for a connection
-_LOCK_SECONDS = 60  # that a write waits for the writer before it
+# A write waits a minute for the writer before it. A writer whose machine is gone, or who does
+# nothing for long, holds up the others no longer than that takes to be seen.
+_SESSION = (
+    b"SET lock_timeout = '60s'; SET idle_in_transaction_session_timeout = '5min'; "
+    b"SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4"
+)
 _MIGRATING = 0x7261675F617070  # whoever makes the tables holds the lock of this number
 
 _ASKED: dict[str, Any] = {  # of every connection
@@ -50,7 +61,7 @@ _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 # A string, a quoted name, or what may have to be said otherwise outside of these.
 _PARTS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|json_each\((\?|:\w+)\)|json_group_array\(([\w.]+)\)"""
-    r"""|json_extract\(([\w.]+),\s*'\$\.(\w+)'\)|\bLIKE\b|(?<!:):(\w+)|\?|%"""
+    r"""|json_extract\(([\w.]+),\s*'\$\.(\w+)'\)|\blower\(\?\)|\bLIKE\b|(?<!:):(\w+)|\?|%"""
 )
 
 
@@ -103,6 +114,8 @@ def translated(sql: str) -> Statement:
             return f"coalesce(json_agg({grouped}), '[]')::text"
         if column:
             return f"({column}::json ->> '{key}')"
+        if token == "lower(?)":  # of a–z only, as that of a column is
+            return f'lower({placed("?")} COLLATE "C")'
         if token.upper() == "LIKE":
             return "ILIKE"
         if token == "?" or name:
@@ -218,24 +231,31 @@ class PostgresDatabase:
     def rewrite(self) -> None:
         """Free what removed rows took. The server's log, replicas and backups are its own."""
         with self.read() as db:
-            db.execute("VACUUM")
+            (ours,) = db.execute(
+                "SELECT string_agg(quote_ident(relname), ', ') FROM pg_class "
+                "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace "
+                "AND pg_has_role(relowner, 'MEMBER')"
+            ).fetchall()[0]
+            db.execute(f"VACUUM {ours}")
 
     def cut_log(self) -> None:
         """The log is the server's."""
 
     @contextmanager
     def _lent(self) -> Iterator[PostgresConnection]:
-        db = PostgresConnection(self._pool.getconn(), lambda: self._another(db))
-        try:
-            yield db
-        finally:
-            self._pool.putconn(db.raw)
+        held = [self._pool.getconn()]
 
-    def _another(self, db: PostgresConnection) -> psycopg.Connection[Any]:
-        """A connection that works, in place of one that is broken."""
-        self._pool.putconn(db.raw)
-        self._pool.check()  # the others are likely to be broken, too
-        return self._pool.getconn()
+        def another() -> psycopg.Connection[Any]:
+            self._pool.putconn(held.pop())
+            self._pool.check()  # the others are likely to be broken, too
+            held.append(self._pool.getconn())
+            return held[0]
+
+        try:
+            yield PostgresConnection(held[0], another)
+        finally:
+            for connection in held:
+                self._pool.putconn(connection)
 
     def _prepare(self, url: str) -> None:
         """Look at the server, and make the tables or bring them up to date."""
@@ -286,33 +306,44 @@ class PostgresDatabase:
         except psycopg.OperationalError as error:  # away, closing, too busy, or out of patience
             raise DatabaseUnavailable(
                 f"{self._where[0].upper()}{self._where[1:]} cannot be used at the moment: "
-                f"{_told(error)} Nothing was changed; try again in a minute."
+                f"{_told(error)} Try again in a minute."
             ) from error
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_loader("numeric", _WholeLoader)
-    connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'".encode())
+    connection.execute(_SESSION)
 
 
 def _migrate(connection: psycopg.Connection[Any], where: str) -> None:
     """Make the steps of the schema that are missing, all or none; others who start wait."""
+    if _version(connection) == len(VERSIONS):  # who may not make tables can still use them
+        return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-        connection.execute("SET LOCAL client_min_messages = warning")
-        connection.execute("CREATE TABLE IF NOT EXISTS rag_app_schema (version BIGINT NOT NULL)")
-        row = connection.execute("SELECT version FROM rag_app_schema").fetchone()
-        version = row[0] if row else 0
-        for number, script in unfinished(VERSIONS, version, where):
+        for number, script in unfinished(VERSIONS, _version(connection), where):
             connection.execute(script.encode())
-            connection.execute("DELETE FROM rag_app_schema")
-            connection.execute("INSERT INTO rag_app_schema VALUES (%s)", (number,))
+            connection.execute("UPDATE rag_app_schema SET version = %s", (number,))
+
+
+def _version(connection: psycopg.Connection[Any]) -> int:
+    """The version of the library's tables, 0 if there are none."""
+    if connection.execute("SELECT to_regclass('rag_app_schema')").fetchall() == [(None,)]:
+        return 0
+    return int(connection.execute("SELECT version FROM rag_app_schema").fetchall()[0][0])
 
 
 def described(url: str) -> str:
-    """Which database an address names, without its password."""
-    said = conninfo.conninfo_to_dict(url)
+    """Which database an address names, without its password. Raises SettingsError."""
+    try:
+        said = conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # which repeats the address
+        raise SettingsError(
+            "RAG_APP_DATABASE_URL cannot be read. Write it like "
+            "postgresql://USER:PASSWORD@HOST/NAME; of the password, what is neither a letter nor a "
+            "digit is written as %XX."
+        ) from None
     host, port = said.get("host") or "this computer", said.get("port")
     return f"the database “{said.get('dbname') or ''}” on {host}{f':{port}' if port else ''}"
 

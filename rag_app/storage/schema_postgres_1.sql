@@ -4,6 +4,9 @@
 
 CREATE DOMAIN string AS TEXT COLLATE "C";
 
+CREATE TABLE rag_app_schema (version BIGINT NOT NULL);  -- how many of these files were run
+INSERT INTO rag_app_schema VALUES (1);
+
 -- How often something was changed, by whichever process. Every write begins by changing it, which
 -- makes it the only one until its end (postgres.py).
 CREATE TABLE commits (
