@@ -44,6 +44,14 @@ BOTH = Scope.of("both", {"anna": Role.EDITOR, "ben": Role.EDITOR})
 
 
 @pytest.fixture
+def in_a_file(either_database):
+    """What is looked at is how SQLite and Chroma do it; that PostgreSQL keeps to a scope is seen by
+    what it finds, here, in test_vectors.py and in test_rare_words.py."""
+    if either_database != "sqlite":
+        pytest.skip("this is about SQLite and Chroma")
+
+
+@pytest.fixture
 def library(tmp_path: Path):
     settings = Settings.load(
         data_dir=tmp_path / "data", caution=0.0, generator="quotes", own_networks="127.0.0.0/8"
@@ -465,7 +473,7 @@ def test_clearing_forgets_what_is_owned_and_nothing_else(library):
 # Filtered in the query
 
 
-def test_words_are_looked_for_in_the_collections_of_the_scope(library):
+def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file):
     ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
            for n in range(3)]  # fmt: skip
     asked: list[str] = []
@@ -497,7 +505,9 @@ def test_words_are_looked_for_in_the_collections_of_the_scope(library):
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_vectors_are_looked_for_in_the_collections_of_the_scope(library, monkeypatch, small):
+def test_vectors_are_looked_for_in_the_collections_of_the_scope(
+    library, monkeypatch, small, in_a_file
+):
     ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
            for n in range(3)]  # fmt: skip
     home = add(library, "home.txt", FERRY)
@@ -529,7 +539,7 @@ def test_vectors_are_looked_for_in_the_collections_of_the_scope(library, monkeyp
     assert len(chroma.search(vector, 20, WORKER)) > 6 and filters == [None]
 
 
-def test_on_ones_own_computer_no_search_is_filtered(library):
+def test_on_ones_own_computer_no_search_is_filtered(library, in_a_file):
     add(library, "ferry.txt", FERRY)
     assert library._store.reach.widest(OWN) is WORKER
     assert matching_of(library, OWN).source == "chunk_words"
