@@ -14,7 +14,8 @@ from rag_app.storage.words import searched
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
 SAID = ["ferries", "ferry", "Éclair", "U.S.", "o'clock", "l'été", "12.5", "x²", "free-flight",
-        "layer", "layers", "boundary", "机器学习", "東京", "กรุงเทพ", "हिन्दी", "ДОМА", "stra\u00dfe", "the"]  # fmt: skip
+        "layer", "layers", "boundary",
+        "机器学习", "東京", "กรุงเทพ", "हिन्दी", "ДОМА", "stra\u00dfe", "the"]  # fmt: skip
 ID = "a" * 64
 
 
