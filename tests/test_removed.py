@@ -18,8 +18,6 @@ from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import RetrieverKind
 from tests.fakes import WordEmbedder, _vector
 
-pytestmark = pytest.mark.usefixtures("either_database")
-
 SECRET = "zanzibarine"  # stands in what is removed
 LATER = "quixotidine"
 

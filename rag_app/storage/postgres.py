@@ -189,6 +189,7 @@ class PostgresDatabase:
             min_size=1,
             max_size=_CONNECTIONS,
             timeout=_PATIENCE,
+            reconnect_timeout=_PATIENCE,  # it waits ever longer between two tries else
             configure=_configure,
             open=False,
         )
