@@ -49,6 +49,12 @@ VICTIM = textwrap.dedent("""
 
 
 def status(folder: Path) -> str | None:
+    if url := os.environ.get("RAG_APP_DATABASE_URL"):
+        import psycopg
+
+        with psycopg.connect(url) as server:
+            kept = server.execute("SELECT status FROM documents").fetchone()
+        return kept[0] if kept else None
     try:
         with sqlite3.connect(f"file:{folder}/library.sqlite3?mode=ro", uri=True) as db:
             row = db.execute("SELECT status FROM documents").fetchone()
