@@ -126,8 +126,8 @@ def _terms(texts: Sequence[str]) -> list[tuple[str, ...]]:
 # BM25 as SQLite has it, and how often a word stands in a chunk: `ts_rank` of one word that stands n
 # times is (1 + 1/4 + ... + 1/n²) / (π²/6), from which n can be told; of the beginning of a word the
 # sums of all words that begin so are added up. That is ten times as fast as to look at the places
-# of all words, which phrases need (benchmarks/LOG.md). Words of the context, which stand last, count
-# half.
+# of all words, which phrases need (benchmarks/LOG.md). Words of the context, which stand last,
+# count half.
 
 _WHOLE = math.pi**2 / 6
 _SUMS = list(accumulate(1 / n**2 for n in range(1, 65)))
