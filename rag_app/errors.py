@@ -6,6 +6,7 @@
     ├── LibraryDamaged       the library's own file cannot be used
     ├── LibraryClosed        the library was closed while it was still being asked
     ├── DiskFull             no room is left where the library lies
+    ├── DatabaseUnavailable  the database server cannot be reached, or lets nothing be written
     ├── BackupError          a backup cannot be made, or cannot be restored
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     │   └── ModelAway        its server does not answer for now
@@ -91,6 +92,13 @@ class DiskFull(RagAppError):
             "The disk is full. Make room on it: what was accepted is kept and goes on by itself, "
             "and what was refused can be added again."
         )
+
+
+class DatabaseUnavailable(RagAppError):
+    """The database server cannot be reached, or lets nothing be written; what is under way goes on
+    when it can."""
+
+    code = "database_unavailable"
 
 
 class BackupError(RagAppError):

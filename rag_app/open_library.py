@@ -34,6 +34,7 @@ from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
+from rag_app.storage.opening import open_database
 from rag_app.storage.originals import Originals, Reserve, own
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.words import WordSearch
@@ -163,7 +164,7 @@ class OpenLibrary:
         reserve = Reserve(self.folder / "reserve")
         undone.callback(reserve.take)
         reserve.make_room()
-        self.store = Store(self.folder / "library.sqlite3")
+        self.store = Store(open_database(settings))
         undone.callback(self.store.close)
         self.words = WordSearch(self.store.database)
         self.conversations = Conversations(self.store.database, WORKER)

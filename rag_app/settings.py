@@ -143,6 +143,7 @@ _ADDRESS = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _PORTS = {"http": 80, "https": 443}
+_DATABASES = ("postgresql://", "postgres://")
 _METADATA = "/.well-known/openid-configuration"
 _PROVIDER = ("oidc_url", "oidc_client", "oidc_secret")  # what sign-in by a provider needs of it
 _SECRET_CHARACTERS = 32  # at least, in a secret that signs
@@ -216,6 +217,13 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(
         default_factory=_default_data_dir, description="where everything is kept"
+    )
+
+    database_url: SecretStr | None = Field(
+        None,
+        description="PostgreSQL database (16 to 18) that holds the library, such as "
+        "postgresql://USER:PASSWORD@HOST/NAME; never shown, logged or stored; empty: a file in "
+        "the data directory",
     )
 
     max_file_mb: int = Field(200, ge=1, description="largest file taken, in MiB")
@@ -420,6 +428,16 @@ class Settings(BaseSettings):
         description="where that model is kept, shared by every checkout",
     )
 
+    @model_validator(mode="after")
+    def _database_is_one(self) -> Settings:
+        """Raises SettingsError, which does not repeat what may hold a password."""
+        if self.database_address and not self.database_address.startswith(_DATABASES):
+            raise SettingsError(
+                "RAG_APP_DATABASE_URL is no address of a PostgreSQL database. Write it like "
+                "postgresql://USER:PASSWORD@HOST/NAME, or leave it empty."
+            )
+        return self
+
     @field_validator("own_networks", "proxies")
     @classmethod
     def _are_networks(cls, given: str, field: ValidationInfo) -> str:
@@ -512,6 +530,11 @@ class Settings(BaseSettings):
     def folder(self) -> Path:
         """The data directory, as it is wherever the process goes."""
         return self.data_dir.expanduser().resolve()
+
+    @property
+    def database_address(self) -> str:
+        """The database that holds the library, password and all; empty: a file in the folder."""
+        return self.database_url.get_secret_value().strip() if self.database_url else ""
 
     @property
     def answers_by(self) -> str:

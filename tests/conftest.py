@@ -14,6 +14,11 @@ from hypothesis import HealthCheck, settings
 
 from rag_app.answering.span_model import FOLDER
 from rag_app.settings import quiet_dependencies
+from tests.databases import database, databases, either_database, postgres_library
+from tests.postgres import postgres_url
+
+# fixtures for every test
+__all__ = ["database", "databases", "either_database", "postgres_library", "postgres_url"]
 
 quiet_dependencies()  # before any test imports torch, as the app does it
 os.environ["RAG_APP_WRITER"] = "off"  # a test that wants the language model says so

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -26,18 +25,10 @@ from rag_app.errors import (
 )
 from rag_app.scope import HOME, Role, Scope
 from rag_app.settings import Settings
-from rag_app.storage.database import Database
 
 ANNA, BEN, CARA = (
     Identity(one, one.title(), f"{one}@example.org") for one in ("anna", "ben", "cara")
 )
-
-
-@pytest.fixture
-def database(tmp_path: Path):
-    made = Database(tmp_path / "library.sqlite3")
-    yield made
-    made.close()
 
 
 @pytest.fixture

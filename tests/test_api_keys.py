@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from pathlib import Path
 
 import pytest
 
@@ -16,20 +15,12 @@ from rag_app.access.keys import ApiKeys
 from rag_app.access.nouns import MACHINE
 from rag_app.errors import AccessError, NotAllowed, UnknownGrantee
 from rag_app.settings import Settings
-from rag_app.storage.database import Database
 from tests.test_audit import NOW, Now
 
 
 @pytest.fixture
 def now() -> Now:
     return Now()
-
-
-@pytest.fixture
-def database(tmp_path: Path):
-    made = Database(tmp_path / "library.sqlite3")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -52,13 +43,14 @@ def test_a_key_says_whose_it_is(keys):
     assert secret.startswith(f"rag_{info.id}_")
 
 
-def test_the_secret_is_kept_nowhere(keys, access, database, tmp_path):
+def test_the_secret_is_kept_nowhere(keys, access, database, databases):
+    folder = databases.files()
     info, secret = keys.create_key("ben", "script")
     keys.subject_of(secret)
     database.cut_log()
     random = secret.removeprefix(f"rag_{info.id}_")
     raw = module._bytes(random)
-    held = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    held = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     assert info.id.encode() in held and hashlib.sha256(raw).digest() in held
     assert raw not in held and random.encode() not in held and len(raw) == 32
     assert secret not in repr(info) + repr(keys.keys("ben")) + repr(access.log.entries())
@@ -123,7 +115,7 @@ def test_keys_of_who_was_removed_end_and_do_not_come_back(keys, access):
 def test_a_key_that_outlived_its_person_is_nobody_s(keys, database):
     _, secret = keys.create_key("ben", "script")
     with database.write() as db:  # as in a copy of the library that was put back
-        db.execute("UPDATE people SET active = 0 WHERE id = 'ben'")
+        db.execute("UPDATE people SET active = FALSE WHERE id = 'ben'")
     assert keys.subject_of(secret) is None
 
 

@@ -30,9 +30,9 @@ class SlowVectors(ListVectors):
 
 
 @pytest.fixture
-def parts(tmp_path, monkeypatch):
+def parts(databases, monkeypatch):
     monkeypatch.setattr(service, "_SETTLE", 0.0)
-    store, vectors = Store(tmp_path / "library.sqlite3"), SlowVectors()
+    store, vectors = Store(databases.open()), SlowVectors()
     cleaner = Cleaner(store, vectors)
     cleaner.start()
     yield store, vectors, cleaner

@@ -17,14 +17,14 @@ from rag_app.cli import entry
 from rag_app.library import Library
 from rag_app.scope import Role
 from rag_app.settings import Settings
-from rag_app.storage.database import Database
+from rag_app.storage.opening import open_database
 from tests.fakes import WordEmbedder
 
 
 @pytest.fixture
-def access(own_house):
+def access(either_database):
     """What the app that runs meanwhile sees."""
-    database = Database(own_house / "library.sqlite3")
+    database = open_database(Settings.load())
     made = Access(database, Settings.load())
     made.arrive(Identity("anna", "Anna", "anna@example.org"))
     made.arrive(Identity("ben", "Ben", "ben@example.org", frozenset({"sales"})))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from rag_app.storage.conversations import (
     to_json,
     without,
 )
-from rag_app.storage.database import Database
 from rag_app.types import Answer, Basis, Box, Chunk, Citation, Note, NoteKind, Passage, Timing
 
 LLAMA = {"generator": "llama", "basis": Basis.WRITTEN}
@@ -47,10 +44,8 @@ def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answ
 
 
 @pytest.fixture
-def conversations(tmp_path: Path):
-    database = Database(tmp_path / "s.sqlite3")
-    yield Conversations(database, OWN)
-    database.close()
+def conversations(database):
+    return Conversations(database, OWN)
 
 
 def asked(conversations: Conversations, question: str, said: Answer | None = None) -> str:
@@ -113,7 +108,7 @@ def test_what_is_rated_can_be_learnt_from_until_it_is_answered_anew(conversation
     assert conversations.rated(1) == []
 
 
-def test_a_removed_document_takes_its_words_along_and_leaves_the_others(conversations, tmp_path):
+def test_a_removed_document_takes_its_words_along_and_leaves_the_others(conversations):
     conversation = asked(conversations, "What does it cost?", answer())
     conversations.forget("ferry")
     [exchange] = conversations.exchanges(conversation)

@@ -28,6 +28,8 @@ from tests.fakes import WordEmbedder
 from tests.offices import packed
 from tests.test_ocr_stage import until
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 SHEET = "month,rent\n" + "\n".join(f"2025-{n:02d},{900 + n}" for n in range(1, 13))
 
 
@@ -221,7 +223,8 @@ def test_who_added_it_is_never_shown(library):
     assert "someone" not in repr((shown, library.report(added.id), library.progress()))
 
 
-def test_a_library_of_a_version_that_was_never_released_is_left_as_it_is(tmp_path):
+def test_a_library_of_a_version_that_was_never_released_is_left_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.delenv("RAG_APP_DATABASE_URL", raising=False)
     whole = tmp_path / "data" / "library.sqlite3"
     whole.parent.mkdir()
     with sqlite3.connect(whole) as db:

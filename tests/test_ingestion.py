@@ -19,6 +19,8 @@ from rag_app.settings import Settings
 from rag_app.types import Chunk, Document, Reading, RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 PARAGRAPHS = "\n\n".join(
     f"Paragraph {n} tells of lighthouse number {n}, which was built long ago on a cliff by the sea "
     f"and shines every {n % 7 + 3} seconds into the night." * 3
@@ -47,6 +49,12 @@ VICTIM = textwrap.dedent("""
 
 
 def status(folder: Path) -> str | None:
+    if url := os.environ.get("RAG_APP_DATABASE_URL"):
+        import psycopg
+
+        with psycopg.connect(url) as server:
+            kept = server.execute("SELECT status FROM documents").fetchone()
+        return kept[0] if kept else None
     try:
         with sqlite3.connect(f"file:{folder}/library.sqlite3?mode=ro", uri=True) as db:
             row = db.execute("SELECT status FROM documents").fetchone()

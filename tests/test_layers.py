@@ -46,6 +46,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "streamlit": ("ui",),
     "chromadb": ("storage",),
     "sqlite3": ("storage",),
+    "psycopg": ("storage",),
+    "psycopg_pool": ("storage",),
     "pypdf": ("reading",),
     "pypdfium2": ("reading",),
     "olefile": ("reading",),

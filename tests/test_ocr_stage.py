@@ -26,6 +26,8 @@ from rag_app.settings import Settings
 from rag_app.types import Box, Document, Recognised, RetrieverKind, Status, Word
 from tests.fakes import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 SAID = "Lighthouse number {} shines at night."
 
 

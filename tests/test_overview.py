@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -64,10 +63,8 @@ def answers() -> Answers:
 
 
 @pytest.fixture
-def store(tmp_path: Path):
-    opened = Store(tmp_path / "library.sqlite3")
-    yield opened
-    opened.close()
+def store(database):
+    return Store(database)
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ from rag_app.settings import Settings
 from rag_app.types import Status
 from tests.fakes import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 Files = dict[str, bytes]
 PROGRAM = b"\x7fELF" + bytes(range(256)) * 4
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,12 +33,11 @@ def added(store: Store, name: str, text: str) -> str:
 
 
 @pytest.fixture
-def search(tmp_path: Path):
-    store = Store(tmp_path / "library.sqlite3")
+def search(database):
+    store = Store(database)
     for name, text in TEXTS.items():
         added(store, name, text)
-    yield PlainSearch(WordSearch(store.database), OWN)
-    store.close()
+    return PlainSearch(WordSearch(store.database), OWN)
 
 
 def marked(search: PlainSearch, query: str, documents: list[str] | None = None) -> list[list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,15 +13,7 @@ from rag_app.access.identity import Identity
 from rag_app.access.quotas import NO_QUOTA, LeakyBucket, Limited, Quota, Quotas, Usage
 from rag_app.errors import AccessError, NotAllowed, QuotaReached, UnknownGrantee
 from rag_app.settings import Settings
-from rag_app.storage.database import Database
 from tests.test_audit import Now
-
-
-@pytest.fixture
-def database(tmp_path: Path):
-    made = Database(tmp_path / "library.sqlite3")
-    yield made
-    made.close()
 
 
 @pytest.fixture

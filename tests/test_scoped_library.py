@@ -31,6 +31,8 @@ from rag_app.types import Finished, RetrieverKind
 from tests.fakes import WordEmbedder
 from tests.web_sites import web_site
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 FERRY = b"The ferry to the island costs four euros.\n\nDogs travel free of charge.\n"
 SECRET = b"The keeper of the lighthouse is called Ambrose Quill.\n\nHe collects corks.\n"
 NOWHERE = "0" * 64
@@ -39,6 +41,14 @@ ANNA = Scope.of("anna", {"anna": Role.OWNER})
 BEN = Scope.of("ben", {"ben": Role.OWNER})
 GUEST = Scope.of("guest", {"anna": Role.READER})
 BOTH = Scope.of("both", {"anna": Role.EDITOR, "ben": Role.EDITOR})
+
+
+@pytest.fixture
+def in_a_file(either_database):
+    """What is looked at is how SQLite and Chroma do it; that PostgreSQL keeps to a scope is seen by
+    what it finds, here, in test_vectors.py and in test_rare_words.py."""
+    if either_database != "sqlite":
+        pytest.skip("this is about SQLite and Chroma")
 
 
 @pytest.fixture
@@ -463,7 +473,7 @@ def test_clearing_forgets_what_is_owned_and_nothing_else(library):
 # Filtered in the query
 
 
-def test_words_are_looked_for_in_the_collections_of_the_scope(library):
+def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file):
     ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
            for n in range(3)]  # fmt: skip
     asked: list[str] = []
@@ -495,7 +505,9 @@ def test_words_are_looked_for_in_the_collections_of_the_scope(library):
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_vectors_are_looked_for_in_the_collections_of_the_scope(library, monkeypatch, small):
+def test_vectors_are_looked_for_in_the_collections_of_the_scope(
+    library, monkeypatch, small, in_a_file
+):
     ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
            for n in range(3)]  # fmt: skip
     home = add(library, "home.txt", FERRY)
@@ -527,7 +539,7 @@ def test_vectors_are_looked_for_in_the_collections_of_the_scope(library, monkeyp
     assert len(chroma.search(vector, 20, WORKER)) > 6 and filters == [None]
 
 
-def test_on_ones_own_computer_no_search_is_filtered(library):
+def test_on_ones_own_computer_no_search_is_filtered(library, in_a_file):
     add(library, "ferry.txt", FERRY)
     assert library._store.reach.widest(OWN) is WORKER
     assert matching_of(library, OWN).source == "chunk_words"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +19,8 @@ def add(store: Store, name: str) -> str:
 
 
 @pytest.fixture
-def store(tmp_path: Path):
-    opened = Store(tmp_path / "library.sqlite3")
-    yield opened
-    opened.close()
+def store(database):
+    return Store(database)
 
 
 def test_a_document_is_in_one_folder_and_in_those_around_it(store):
@@ -45,6 +41,8 @@ def test_tags_that_differ_in_case_only_are_the_same(store):
     assert shelves.all().tags == {"Budget": {one, two}}
     shelves.untag([one], "BUDGET")
     assert shelves.all().of(two) == Shelved("", ("Budget",))
+    shelves.tag([one], "École")
+    shelves.untag([one], "École")
     shelves.retag(two, ["x", "", "y"])
     assert set(shelves.all().tags) == {"x", "y"}
 

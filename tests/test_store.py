@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
-
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_app.errors import LibraryDamaged, UnknownDocument
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Indexed, Store
+from rag_app.storage.database import ConstraintBroken
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
 
@@ -40,10 +38,8 @@ def fill(store: Store, number: int, pages: list[str]) -> str:
 
 
 @pytest.fixture
-def store(tmp_path: Path):
-    opened = Store(tmp_path / "library.sqlite3")
-    yield opened
-    opened.close()
+def store(database):
+    return Store(database)
 
 
 def test_a_document_goes_through_its_states(store):
@@ -70,14 +66,13 @@ def test_a_document_goes_through_its_states(store):
     assert store.document(d.id, WORKER).error is None
 
 
-def test_what_was_kept_is_there_after_opening_again(tmp_path):
-    first = Store(tmp_path / "s.sqlite3")
+def test_what_was_kept_is_there_after_opening_again(databases):
+    first = Store(databases.open())
     kept = fill(first, 1, ["Cats purr.", "Dogs bark."])
     first.close()
-    second = Store(tmp_path / "s.sqlite3")
+    second = Store(databases.open())
     assert second.page(kept, 2).text == "Dogs bark."
     assert second.search_words(["purr"], [], 5, OWN)[0][0] == f"{kept[:16]}-0"
-    second.close()
 
 
 def test_saving_twice_is_saving_once(store):
@@ -118,7 +113,8 @@ def test_search_keeps_to_the_chosen_documents(store):
     assert store.search_words(["shared"], [], 5, OWN, []) == []
 
 
-def test_a_removed_document_leaves_no_text_in_the_file(store, tmp_path):
+def test_a_removed_document_leaves_no_text_in_the_file(tmp_path):
+    store = Store(tmp_path / "library.sqlite3")
     marker = "xylophonemarker"
     kept = fill(store, 1, [f"The {marker} rests here. " * 40])
     other = fill(store, 2, ["Another document stays."])
@@ -138,7 +134,7 @@ def test_a_removed_document_leaves_no_text_in_the_file(store, tmp_path):
 def test_a_failed_write_changes_nothing(store):
     kept = fill(store, 1, ["Cats purr."])
     twice = whole_page_chunks(kept, ["Cats purr."]) * 2
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(ConstraintBroken):
         store.save_chunks(kept, twice)
     assert store.search_words(["purr"], [], 5, OWN)
     assert store.document(kept, WORKER).chunks == 1
@@ -147,19 +143,20 @@ def test_a_failed_write_changes_nothing(store):
 text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=60)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text, st.data())
-def test_a_chunk_comes_back_as_the_slice_of_its_page(tmp_path_factory, page, data):
+def test_a_chunk_comes_back_as_the_slice_of_its_page(store, page, data):
     start = data.draw(st.integers(0, len(page) - 1))
     end = data.draw(st.integers(start + 1, len(page)))
-    opened = Store(tmp_path_factory.mktemp("s") / "s.sqlite3")
+    for kept in store.documents(WORKER):
+        store.remove(kept.id)
     d = document()
-    opened.add_document(d)
-    opened.save_reading(d.id, Reading((Page(1, page),)))
+    store.add_document(d)
+    store.save_reading(d.id, Reading((Page(1, page),)))
     chunk = Chunk(d.id, 1, 0, start, end, page[start:end], "H")
-    opened.save_chunks(d.id, [Indexed(chunk, "c", "w")])
-    assert opened.chunks([chunk.id]) == {chunk.id: chunk}
-    assert opened.indexed(d.id) == [Indexed(chunk, "c", "w")]
-    opened.close()
+    store.save_chunks(d.id, [Indexed(chunk, "c", "w")])
+    assert store.chunks([chunk.id]) == {chunk.id: chunk}
+    assert store.indexed(d.id) == [Indexed(chunk, "c", "w")]
 
 
 def test_a_file_that_is_no_library_is_one_sentence(tmp_path):

@@ -51,8 +51,8 @@ class Scripted:
 
 
 @pytest.fixture
-def store(tmp_path, file):
-    made = Store(tmp_path / "library.sqlite")
+def store(database, file):
+    made = Store(database)
     reading = read_delimited(file(SHEET), limits=Limits())
     made.add_document(DOCUMENT)
     made.save_reading(ID, reading, typed_tables(ID, reading))

@@ -36,8 +36,8 @@ Date;Person;Amount (EUR);Paid;"; drop table"
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "library.sqlite")
+def store(database):
+    made = Store(database)
     yield made
     made.close()
 

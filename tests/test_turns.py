@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_app.ingestion.job_queue import Turns, place
+from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.storage.queue import Waiting
 from rag_app.types import Document, Status
@@ -119,13 +120,15 @@ def test_a_newcomer_waits_behind_who_waits_already_and_no_longer():
     assert turns.choose([Waiting("a3", "anna", 0), newcomer]) == newcomer
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(PEOPLE, st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=25),
     st.sets(st.integers(0, 24)),
     st.none() | st.integers(0, 3),
 )
-def test_the_store_knows_the_first_of_each_person(tmp_path_factory, files, without, largest):
-    store = Store(tmp_path_factory.mktemp("turns") / "library.sqlite3")
+def test_the_store_knows_the_first_of_each_person(database, files, without, largest):
+    store = Store(database)
+    store.remove(*(document.id for document in store.documents(WORKER)))
     expected: dict[tuple[str, str], tuple[float, int, str]] = {}
     left_out = [f"{n:064x}" for n in without]
     for n, (who, at, size, received) in enumerate(files):
@@ -139,4 +142,3 @@ def test_the_store_knows_the_first_of_each_person(tmp_path_factory, files, witho
     assert sorted((w.added_by, w.place, w.document_id) for w in found) == sorted(
         (who, at, id_) for (_, who), (at, _, id_) in expected.items()
     )
-    store.close()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rag_app.scope import HOME, WORKER, Role, Scope
 from rag_app.storage.chroma import ChromaVectors
+from rag_app.storage.pgvector import PgTables
 from tests.fakes import ListVectors
 
 
@@ -68,6 +69,58 @@ class TestListVectors(IndexContract):
     @pytest.fixture
     def index(self):
         return ListVectors()
+
+
+class PgContract(IndexContract):
+    @pytest.fixture
+    def index(self, pgvectors):
+        return pgvectors("test")
+
+    def test_vectors_of_two_models_never_mix(self, pgvectors, postgres_library):
+        one, two = pgvectors("one"), pgvectors("two")
+        one.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
+        assert two.count() == 0
+        two.upsert("a", ["a-0"], [[1.0, 0.0, 0.0]], HOME)
+        PgTables(postgres_library).keep_only(["two"])
+        assert (one.count(), two.count(), pgvectors("two").ids("a")) == (0, 1, {"a-0"})
+
+    def test_a_small_part_is_found_among_many(self, index):
+        for n in range(200):
+            index.upsert("a", [f"a-{n}"], [[1.0, n / 1000]], "red")
+        index.upsert("b", ["b-0", "b-1"], [[-1.0, 0.1], [0.1, -1.0]], "blue")
+        scope = Scope.of("x", {"blue": Role.READER})
+        for documents in (None, ["a", "b"]):
+            found = index.search([1.0, 0.0], 5, scope, documents)
+            assert [i for i, _ in found] == ["b-1", "b-0"]
+
+    def test_what_is_loaded_at_once_is_found(self, index):
+        with index.loading():
+            for n in range(3):
+                index.upsert(f"{n}", [f"{n}-0"], [[1.0, n / 10]], HOME)
+        assert [i for i, _ in index.search([1.0, 0.0], 2, WORKER)] == ["0-0", "1-0"]
+
+
+@pytest.fixture
+def pgvectors(postgres_library):
+    return PgTables(postgres_library).open
+
+
+class TestPgVectors(PgContract):
+    """So few that all are compared."""
+
+
+class TestPgVectorsWithAGraph(PgContract):
+    """As many as if there were a great many: the graph goes on until enough is found."""
+
+    @pytest.fixture(autouse=True)
+    def many(self, monkeypatch):
+        for name, value in (("_GRAPH_FROM", 1), ("_LOOK_AFTER", 1), ("_COMPARED", 1)):
+            monkeypatch.setattr(f"rag_app.storage.pgvector.{name}", value)
+
+    def test_there_is_a_graph(self, index, postgres_library):
+        index.upsert("a", ["a-0"], [[1.0, 0.0]], HOME)
+        with postgres_library.read() as db:
+            assert index._state(db) is True
 
 
 class TestChromaVectors(IndexContract):

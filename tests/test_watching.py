@@ -16,6 +16,8 @@ from rag_app.storage.originals import Originals
 from rag_app.types import RetrieverKind
 from tests.fakes import WordEmbedder
 
+pytestmark = pytest.mark.usefixtures("either_database")
+
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch):

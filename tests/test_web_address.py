@@ -20,6 +20,7 @@ from rag_app.library import Library
 from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
+from rag_app.storage.opening import open_database
 from rag_app.storage.originals import INSIDE, display_name
 from rag_app.storage.provenance import Origin
 from rag_app.types import Finished, Status
@@ -27,6 +28,8 @@ from rag_app.ui.jobs import Fetching
 from rag_app.ui.web_pages import origin_html
 from tests.fakes import WordEmbedder
 from tests.web_sites import Site, web_site
+
+pytestmark = pytest.mark.usefixtures("either_database")
 
 FERRY = "<!doctype html><title>{0}</title><p>The ferry to the island costs {1} euros."
 
@@ -218,8 +221,8 @@ def test_the_link_to_a_page_is_only_ever_an_address():
 # The store, the settings, the command line
 
 
-def test_where_a_document_was_fetched_goes_with_the_document(tmp_path):
-    store = Store(tmp_path / "library.sqlite3")
+def test_where_a_document_was_fetched_goes_with_the_document():
+    store = Store(open_database(Settings.load()))
     with store.database.write() as db:
         db.execute(
             "INSERT INTO documents (id, name, suffix, size, status, added_at) "

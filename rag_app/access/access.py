@@ -18,7 +18,7 @@ from rag_app.access.quotas import Quotas
 from rag_app.errors import NotAllowed, UnknownGrantee
 from rag_app.scope import HOME, Role, Scope
 from rag_app.settings import Settings
-from rag_app.storage.database import Connection, Database
+from rag_app.storage.database import AnyDatabase, Connection
 
 _MOST_SAID = 10_000  # sign-ins that are remembered as noted
 
@@ -31,7 +31,7 @@ class Access(People):
     they have a role in it, as everybody else."""
 
     def __init__(
-        self, database: Database, settings: Settings, clock: Callable[[], float] = time.time
+        self, database: AnyDatabase, settings: Settings, clock: Callable[[], float] = time.time
     ) -> None:
         log = AuditLog(
             database, days=settings.audit_days, questions=settings.audit_questions, clock=clock
@@ -149,7 +149,7 @@ class Access(People):
                 self._check_left(db, by, found.private_of)
             db.execute("DELETE FROM grants WHERE collection = ?", (collection,))
             db.execute(
-                "UPDATE access_collections SET emptying = 1, private_of = NULL WHERE id = ?",
+                "UPDATE access_collections SET emptying = TRUE, private_of = NULL WHERE id = ?",
                 (collection,),
             )
             self.log.note(db, written(by), Action.COLLECTION, collection, "deleted")

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from rag_app.storage.database import Connection, Database
+from rag_app.storage.database import AnyDatabase, Connection
 
 _LONGEST = 4_000  # characters of a detail
 _PAGE = 1_000  # entries that are read at once for an export
@@ -71,7 +71,7 @@ class AuditLog:
 
     def __init__(
         self,
-        database: Database,
+        database: AnyDatabase,
         *,
         days: int = 365,
         questions: bool = False,
@@ -156,7 +156,7 @@ class AuditLog:
         self._purged = self._clock()
         horizon = moment(self._purged - self._days * _DAY)
         with self._write() as db:
-            db.execute("UPDATE audit_horizon SET before = max(before, ?)", (horizon,))
+            db.execute("UPDATE audit_horizon SET before = ? WHERE before < ?", (horizon, horizon))
             return db.execute("DELETE FROM audit_log WHERE at < ?", (horizon,)).rowcount
 
 

@@ -20,7 +20,7 @@ from rag_app.access.audit import Action, AuditLog, moment
 from rag_app.access.nouns import Actor, written
 from rag_app.access.people import named
 from rag_app.errors import AccessError, NotAllowed
-from rag_app.storage.database import Connection, Database
+from rag_app.storage.database import AnyDatabase, Connection
 
 _SECRET_BYTES = 32
 _BEGINS = re.compile(r"rag_[0-9a-f]{16}_", re.ASCII)
@@ -51,7 +51,7 @@ class ApiKeys:
     """Every method is one transaction. Thread-safe."""
 
     def __init__(
-        self, database: Database, log: AuditLog, clock: Callable[[], float] = time.time
+        self, database: AnyDatabase, log: AuditLog, clock: Callable[[], float] = time.time
     ) -> None:
         self._read, self._write = database.read, database.write
         self._log, self._clock = log, clock

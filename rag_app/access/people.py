@@ -11,7 +11,7 @@ from rag_app.access.audit import Action, AuditLog, moment, one_line
 from rag_app.access.identity import Identity
 from rag_app.access.nouns import Actor, Grantee, PeopleGroup, Person, written
 from rag_app.errors import AccessError, LastAdministrator, NameTaken, UnknownGrantee
-from rag_app.storage.database import Connection, Database
+from rag_app.storage.database import AnyDatabase, Connection
 
 PRIVATE = "My documents"  # what everybody's own collection is called at first
 _LONGEST_NAME = 120  # characters
@@ -24,7 +24,7 @@ class People:
 
     def __init__(
         self,
-        database: Database,
+        database: AnyDatabase,
         log: AuditLog,
         administrators: Iterable[str] = (),
         clock: Callable[[], float] = time.time,
@@ -62,7 +62,7 @@ class People:
             known.administrator if known else not self._named and not records.is_anybody(db)
         )
         db.execute(
-            "INSERT INTO people VALUES (?, ?, ?, ?, 1, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+            "INSERT INTO people VALUES (?, ?, ?, ?, TRUE, ?, ?) ON CONFLICT (id) DO UPDATE SET "
             "name = excluded.name, email = excluded.email, administrator = excluded.administrator, "
             "last_seen = excluded.last_seen",
             (
@@ -115,7 +115,7 @@ class People:
         with self._write() as db:
             records.check_administrator(db, by)
             records.person_there(db, subject)
-            db.execute("UPDATE people SET active = 0 WHERE id = ?", (subject,))
+            db.execute("UPDATE people SET active = FALSE WHERE id = ?", (subject,))
             db.execute("DELETE FROM api_keys WHERE person = ?", (subject,))
             _check_managed(db)
             self.log.note(db, written(by), Action.PERSON, subject, "removed")
@@ -128,7 +128,7 @@ class People:
             records.check_administrator(db, by)
             if records.find_person(db, subject) is None:
                 raise UnknownGrantee("Nobody of that name ever signed in here.")
-            db.execute("UPDATE people SET active = 1 WHERE id = ?", (subject,))
+            db.execute("UPDATE people SET active = TRUE WHERE id = ?", (subject,))
             _own_collection(db, subject, moment(self._clock()))
             self.log.note(db, written(by), Action.PERSON, subject, "restored")
 
@@ -185,7 +185,8 @@ class People:
             records.group_there(db, group_id)
             records.person_there(db, subject)
             db.execute(
-                "INSERT OR IGNORE INTO people_in_groups VALUES (?, ?, 0)", (group_id, subject)
+                "INSERT INTO people_in_groups VALUES (?, ?, FALSE) ON CONFLICT DO NOTHING",
+                (group_id, subject),
             )
             self.log.note(db, written(by), Action.GROUP, group_id, f"joined: {subject}")
 
@@ -231,7 +232,7 @@ def _claim_groups(db: Connection, subject: str, claims: Iterable[str]) -> None:
             db.execute(
                 "INSERT INTO people_groups VALUES (?, ?, ?)", (id_, _free_name(db, claim), claim)
             )
-        db.execute("INSERT INTO people_in_groups VALUES (?, ?, 1)", (id_, subject))
+        db.execute("INSERT INTO people_in_groups VALUES (?, ?, TRUE)", (id_, subject))
 
 
 def _free_name(db: Connection, claim: str) -> str:
@@ -258,7 +259,9 @@ def _check_free(db: Connection, name: str, but: str = "") -> None:
 
 def _group_named(db: Connection, name: str) -> str:
     """The id of the group of this name; empty: there is none."""
-    row = db.execute("SELECT id FROM people_groups WHERE name = ?", (name,)).fetchone()
+    row = db.execute(
+        "SELECT id FROM people_groups WHERE lower(name) = lower(?)", (name,)
+    ).fetchone()
     return str(row[0]) if row else ""
 
 

@@ -15,7 +15,7 @@ from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog
 from rag_app.access.nouns import Actor, written
 from rag_app.errors import AccessError, QuotaReached
-from rag_app.storage.database import Database
+from rag_app.storage.database import AnyDatabase
 from rag_app.text.page_names import count
 from rag_app.text.page_names import size as size_of
 
@@ -94,7 +94,7 @@ class Quotas:
 
     def __init__(
         self,
-        database: Database,
+        database: AnyDatabase,
         log: AuditLog,
         *,
         clock: Callable[[], float] = time.time,

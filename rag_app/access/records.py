@@ -32,7 +32,7 @@ def find_person(db: Connection, subject: str) -> Person | None:
 
 def all_people(db: Connection) -> tuple[Person, ...]:
     """Everybody, removed or not, in order of name."""
-    return tuple(map(_person, db.execute(f"{_PERSON} ORDER BY name COLLATE NOCASE, id")))
+    return tuple(map(_person, db.execute(f"{_PERSON} ORDER BY lower(name), id")))
 
 
 def person_there(db: Connection, subject: str) -> Person:
@@ -60,7 +60,7 @@ def all_groups(db: Connection) -> tuple[PeopleGroup, ...]:
         PeopleGroup(
             id_, name, claim, frozenset(members.get(id_, ())), frozenset(by_claim.get(id_, ()))
         )
-        for id_, name, claim in db.execute(f"{_GROUP} ORDER BY name COLLATE NOCASE")
+        for id_, name, claim in db.execute(f"{_GROUP} ORDER BY lower(name)")
     )
 
 
@@ -89,9 +89,7 @@ def find_collection(db: Connection, collection: str) -> Collection:
 
 def all_collections(db: Connection) -> tuple[Collection, ...]:
     """Every collection that is not being emptied, in order of name."""
-    return tuple(
-        Collection(*row) for row in db.execute(f"{_COLLECTION} ORDER BY name COLLATE NOCASE, id")
-    )
+    return tuple(Collection(*row) for row in db.execute(f"{_COLLECTION} ORDER BY lower(name), id"))
 
 
 def roles(db: Connection, subject: str) -> dict[str, Role]:
@@ -108,7 +106,7 @@ def held_collections(db: Connection, subject: str) -> tuple[tuple[Collection, Ro
     found = db.execute(
         "SELECT c.id, c.name, c.private_of, c.created, max(h.role) FROM held_roles h "
         "JOIN access_collections c ON c.id = h.collection WHERE h.person = ? "
-        "GROUP BY c.id ORDER BY c.name COLLATE NOCASE, c.id",
+        "GROUP BY c.id ORDER BY lower(c.name), c.id",
         (subject,),
     )
     return tuple((Collection(*row), Role(role)) for *row, role in found)

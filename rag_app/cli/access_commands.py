@@ -31,7 +31,7 @@ from rag_app.export.json_contract import (
     print_json,
 )
 from rag_app.scope import Role
-from rag_app.storage.database import Database
+from rag_app.storage.opening import check_backed_up_here, open_database
 from rag_app.storage.originals import made_for_me
 from rag_app.text.page_names import count, size
 
@@ -80,7 +80,7 @@ def _opened(arguments: argparse.Namespace) -> Iterator[Access]:
         raise BadUse("A name is empty. Write one.")
     settings = settings_of(arguments)
     with made_for_me():
-        database = Database(settings.folder / "library.sqlite3")
+        database = open_database(settings)
         try:
             yield Access(database, settings)
         finally:
@@ -453,7 +453,9 @@ def _backup(arguments: argparse.Namespace) -> int:
     """The status is 1 if the library had lost originals: they are in no backup."""
     from rag_app.storage.backup import back_up
 
-    folder = settings_of(arguments).folder
+    settings = settings_of(arguments)
+    check_backed_up_here(settings)
+    folder = settings.folder
     with _progress() as told:
         target, manifest = back_up(folder, arguments.file, replace=arguments.force, told=told)
     _say_done(arguments, "backed up", manifest, target, folder)
@@ -463,7 +465,9 @@ def _backup(arguments: argparse.Namespace) -> int:
 def _restore(arguments: argparse.Namespace) -> int:
     from rag_app.storage.restoring import restore
 
-    folder = settings_of(arguments).folder
+    settings = settings_of(arguments)
+    check_backed_up_here(settings)
+    folder = settings.folder
     source = arguments.file.expanduser().resolve()
     with _progress() as told:
         manifest = restore(source, folder, told=told)

@@ -21,7 +21,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from rag_app.errors import DiskFull, DocumentError, ModelAway, ModelUnavailable, RagAppError
+from rag_app.errors import (
+    DatabaseUnavailable,
+    DiskFull,
+    DocumentError,
+    ModelAway,
+    ModelUnavailable,
+    RagAppError,
+)
 from rag_app.ingestion.attachments import Parts
 from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
 from rag_app.observing import traces
@@ -263,7 +270,8 @@ class Ingestion(JobQueue):
                     self._give_up(document, _OUR_FAULT, RagAppError.code)
             except Cancelled:
                 pause = 0.0
-            except DiskFull as error:  # no fault of the document: it goes on when there is room
+            except (DiskFull, DatabaseUnavailable) as error:
+                # No fault of the document: it goes on when there is room, or the server is back.
                 log.error("work waits: %s", error)
                 self.is_stuck(str(error))
                 continue

@@ -11,7 +11,6 @@ unfinished one has made by then is deleted."""
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,9 +26,9 @@ from rag_app.retrieval.served_embedding import SERVED, served
 from rag_app.scope import WORKER, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
-from rag_app.storage.chroma import ChromaVectors
 from rag_app.storage.database import AnsweringModel
-from rag_app.storage.vectors import ChunkIds, VectorIndex
+from rag_app.storage.engines import vectors_of
+from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
 from rag_app.types import EMBEDDED, Document, Progress, Status
 
@@ -313,30 +312,6 @@ class Models:
 log = logging.getLogger(__name__)
 
 _PAUSE = 2.0  # seconds before another look at documents that are being embedded by the old model
-_FOLDER = "vectors"  # of the built-in model; others have their fingerprint behind it
-
-
-class Indexes:
-    """The folders of vectors under one folder."""
-
-    def __init__(self, folder: Path, built_in: Embedder, known: ChunkIds) -> None:
-        self._folder, self._built_in, self._known = folder, built_in, known
-
-    def pair(self, choice: str, embedder: Embedder) -> ModelIndex:
-        """A model with its vectors."""
-        vectors = ChromaVectors(self._of(embedder), embedder.fingerprint, self._known)
-        return ModelIndex(choice, embedder, vectors)
-
-    def keep_only(self, kept: Collection[Embedder]) -> None:
-        """Delete the vectors of all other models."""
-        names = {self._of(embedder).name for embedder in kept}
-        for path in self._folder.glob(f"{_FOLDER}*"):
-            if path.name.partition(".")[0] not in names:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _of(self, embedder: Embedder) -> Path:
-        same = embedder.fingerprint == self._built_in.fingerprint
-        return self._folder / (_FOLDER if same else f"{_FOLDER}-{embedder.fingerprint}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,7 +334,7 @@ class Reindexing:
         self._store = store
         self._models = Models(settings, folder / "models", built_in)
         self._model = AnsweringModel(store.database)
-        self._indexes = Indexes(folder, built_in, store.chunk_ids)
+        self._vectors = vectors_of(store.database, folder, built_in.fingerprint, store.chunk_ids)
         self._stop, self._changed = threading.Event(), threading.Event()
         self._choosing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rag-app-reindex", daemon=True)
@@ -408,9 +383,15 @@ class Reindexing:
         work = self._catching_up
         return Progress("", "embedding", work.done, work.total, "passages")
 
+    def _pair(self, choice: str, embedder: Embedder) -> ModelIndex:
+        return ModelIndex(choice, embedder, self._vectors.open(embedder.fingerprint))
+
+    def _keep_only(self, kept: Collection[Embedder]) -> None:
+        self._vectors.keep_only([embedder.fingerprint for embedder in kept])
+
     def _begin(self, choice: str) -> Live:
         begun = self._models.begin(choice, self._model.get() or self._first(choice))
-        current = self._indexes.pair(begun.choice, begun.embedder)
+        current = self._pair(begun.choice, begun.embedder)
         if begun.notice:
             self._wish = _ModelRequest(choice, None)
             self._give_notice(begun.notice)
@@ -418,10 +399,10 @@ class Reindexing:
             self._wish = _ModelRequest(choice, begun.coming or begun.embedder)
         if begun.coming is None:
             self._model.set(begun.choice, begun.embedder.fingerprint)
-            self._indexes.keep_only([begun.embedder])
+            self._keep_only([begun.embedder])
             return Live(current)
-        self._indexes.keep_only([begun.embedder, begun.coming])
-        return Live(current, self._indexes.pair(choice, begun.coming))
+        self._keep_only([begun.embedder, begun.coming])
+        return Live(current, self._pair(choice, begun.coming))
 
     def _first(self, choice: str) -> tuple[str, str]:
         """What answers before anything was written down: what there is can be of ours only."""
@@ -476,14 +457,14 @@ class Reindexing:
                 return None
             if coming is None or coming.embedder.fingerprint != embedder.fingerprint:
                 self._drop_coming()
-                coming = self.live.coming = self._indexes.pair(choice, embedder)
+                coming = self.live.coming = self._pair(choice, embedder)
             return coming
 
     def _drop_coming(self) -> None:
         if self.live.coming is not None:
             self.live.coming.vectors.close()
             self.live.coming = None
-            self._indexes.keep_only([self.live.current.embedder])
+            self._keep_only([self.live.current.embedder])
 
     def _give_up(self, wish: _ModelRequest, error: ModelUnavailable) -> None:
         """What it has made stays for another try; what is removed is removed from it, too."""
@@ -502,7 +483,7 @@ class Reindexing:
             self._model.set(wish.choice, coming.embedder.fingerprint)
             self.live.current, self.live.coming = coming, None
             old.vectors.close()
-            self._indexes.keep_only([coming.embedder])
+            self._keep_only([coming.embedder])
             self._pending = False
         log.info("the new embedding model answers")
         while under_way and not self._changed.wait(_PAUSE):  # half of them went to the old vectors

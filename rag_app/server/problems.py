@@ -96,6 +96,7 @@ STATUSES: dict[type[RagAppError], HTTPStatus] = {
     errors.LibraryInUse: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.LibraryDamaged: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.LibraryClosed: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.DatabaseUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.DiskFull: HTTPStatus.INSUFFICIENT_STORAGE,
 }
 

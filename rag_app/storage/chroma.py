@@ -325,3 +325,28 @@ class ChromaVectors:
             if self._collection is None:
                 self._client, self._collection = open_or_begin_anew(self._folder, self._name)
             return self._collection
+
+
+_FOLDER = "vectors"  # of the built-in model; others have their fingerprint behind it
+
+
+class ChromaFolders:
+    """The folders of vectors under one folder: a `VectorIndexes`."""
+
+    def __init__(self, folder: Path, built_in: str, known: ChunkIds) -> None:
+        self._folder, self._built_in, self._known = folder, built_in, known
+
+    def open(self, fingerprint: str) -> ChromaVectors:
+        """The index of a model; an empty one if there is none."""
+        return ChromaVectors(self._of(fingerprint), fingerprint, self._known)
+
+    def keep_only(self, fingerprints: Iterable[str]) -> None:
+        """Delete the vectors of all other models."""
+        names = {self._of(fingerprint).name for fingerprint in fingerprints}
+        for path in self._folder.glob(f"{_FOLDER}*"):
+            if path.name.partition(".")[0] not in names:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _of(self, fingerprint: str) -> Path:
+        same = fingerprint == self._built_in
+        return self._folder / (_FOLDER if same else f"{_FOLDER}-{fingerprint}")

@@ -8,14 +8,13 @@ types of columns, or of how text is recognised."""
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.database import Database, Reach, seen
+from rag_app.storage.database import AnyDatabase, Connection, Reach, seen
 from rag_app.storage.words import Choice, RankedWords, searched
 from rag_app.types import (
     Box,
@@ -36,10 +35,10 @@ from rag_app.types import (
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
   substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
 _CHUNK_FROM = "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page"
-_TEXT = (
-    "SELECT 1 FROM pages WHERE document_id = ? "
-    "AND trim(text, char(9, 10, 11, 12, 13, 32, 160)) <> '' LIMIT 1"
-)
+_TEXT = "SELECT 1 FROM pages WHERE document_id = ? AND trim(text, ?) <> '' LIMIT 1"
+SPACE = "\t\n\v\f\r \xa0"
+"""Characters of which a page without text may be made."""
+
 _THICKER = 1.5  # than its words: a box of a line that is askew would cover others, too
 
 
@@ -60,11 +59,11 @@ class Indexed:
 class Contents:
     """The text of documents, as it was read and as it is found."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self.database = database
         self._read, self._write = database.read, database.write
         self.reach = Reach(database)
-        self._ranked = RankedWords(database, self.reach)
+        self.words = RankedWords(database, self.reach)
         self.tables = Tables(database)
 
     # Pages
@@ -166,6 +165,7 @@ class Contents:
                     for i in chunks
                 ),
             )
+            self.words.index(db, document_id)
             db.execute(
                 "UPDATE documents SET status = ?, chunks = "
                 "(SELECT count(*) FROM chunks WHERE document_id = ?), language = ? WHERE id = ?",
@@ -218,7 +218,7 @@ class Contents:
         Best first; of what the scope sees, and of these documents if they are given. The words are
         data: nothing in them is query syntax. `endings`: words of Latin script may go on otherwise
         than they do here; words of other scripts always may."""
-        return self._ranked.search(words, phrases, limit, scope, documents, endings)
+        return self.words.search(words, phrases, limit, scope, documents, endings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class Conclusion:
 Concluding = Callable[[Sequence[Scan]], Conclusion]
 
 
-def expect(db: sqlite3.Connection, document_id: str, pages: Iterable[int]) -> None:
+def expect(db: Connection, document_id: str, pages: Iterable[int]) -> None:
     """Note, inside a transaction, which pages of a document are to be recognised; no others are."""
     db.execute("DELETE FROM scans WHERE document_id = ?", (document_id,))
     db.executemany(
@@ -254,7 +254,7 @@ def expect(db: sqlite3.Connection, document_id: str, pages: Iterable[int]) -> No
 class Scans:
     """The scanned pages of all documents. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
     def waiting(self, document_id: str | None = None) -> bool:
@@ -267,7 +267,7 @@ class Scans:
     def has_text(self, document_id: str) -> bool:
         """Whether any page of a document has text, its own or recognised."""
         with self._read() as db:
-            return db.execute(_TEXT, (document_id,)).fetchone() is not None
+            return db.execute(_TEXT, (document_id, SPACE)).fetchone() is not None
 
     def embedded(self, document_id: str) -> None:
         """A document's chunks are all embedded: it is ready, or `scanned` if pages are left."""
@@ -367,7 +367,7 @@ def _part(word: Word, start: int, end: int) -> Box:
     return Box(box.x0 + first * width, box.y0, box.x0 + last * width, box.y1)
 
 
-def _scans(db: sqlite3.Connection, document_id: str) -> list[Scan]:
+def _scans(db: Connection, document_id: str) -> list[Scan]:
     rows = db.execute(
         "SELECT page, words IS NOT NULL, coalesce(words, '[]') <> '[]', trouble "
         "FROM scans WHERE document_id = ? ORDER BY page",
@@ -376,7 +376,7 @@ def _scans(db: sqlite3.Connection, document_id: str) -> list[Scan]:
     return [Scan(page, bool(done), bool(found), trouble) for page, done, found, trouble in rows]
 
 
-def _carry_out(db: sqlite3.Connection, document_id: str, conclusion: Conclusion) -> None:
+def _carry_out(db: Connection, document_id: str, conclusion: Conclusion) -> None:
     if conclusion.failure:
         db.execute(
             "UPDATE documents SET status = ?, error = ?, error_code = ? WHERE id = ?",
@@ -390,7 +390,7 @@ def _carry_out(db: sqlite3.Connection, document_id: str, conclusion: Conclusion)
     _set_status(db, document_id, Status.READ if conclusion.index else Status.READY)
 
 
-def _set_status(db: sqlite3.Connection, document_id: str, status: Status) -> None:
+def _set_status(db: Connection, document_id: str, status: Status) -> None:
     db.execute("UPDATE documents SET status = ? WHERE id = ?", (status, document_id))
 
 
@@ -423,7 +423,7 @@ class StoredTable:
     blocks: tuple[TableBlock, ...]
 
 
-def save_tables(db: sqlite3.Connection, document_id: str, tables: Iterable[StoredTable]) -> None:
+def save_tables(db: Connection, document_id: str, tables: Iterable[StoredTable]) -> None:
     """Keep the tables of a document, inside a transaction, in place of any kept before."""
     for name in ("table_blocks", "tables"):
         db.execute(f"DELETE FROM {name} WHERE document_id = ?", (document_id,))
@@ -445,7 +445,7 @@ def save_tables(db: sqlite3.Connection, document_id: str, tables: Iterable[Store
 class Tables:
     """The tables of all documents. Thread-safe; every method is one transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read = database.read
 
     def of(self, scope: Scope, documents: Sequence[str] | None = None) -> list[Table]:
@@ -481,7 +481,8 @@ class Tables:
             found = db.execute(
                 'SELECT first, rows, "values", places FROM table_blocks '
                 "WHERE document_id = ? AND ordinal = ? AND EXISTS (SELECT 1 FROM json_each(?) "
-                "WHERE value >= first AND value < first + rows) ORDER BY first",
+                "WHERE CAST(value AS BIGINT) >= first AND CAST(value AS BIGINT) < first + rows) "
+                "ORDER BY first",
                 (table.document_id, table.ordinal, wanted),
             )
             for first, *block in found:

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import re
 import secrets
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import Any
 
 from rag_app.errors import UnknownConversation
 from rag_app.scope import Scope
-from rag_app.storage.database import Database, seen
+from rag_app.storage.database import AnyDatabase, Connection, seen
 from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
 from rag_app.types import (
@@ -215,7 +214,7 @@ def exchange_of(row: tuple[object, ...]) -> Exchange:
     )
 
 
-def copy(db: sqlite3.Connection, exchange_id: str, conversation_id: str) -> None:
+def copy(db: Connection, exchange_id: str, conversation_id: str) -> None:
     """An exchange once more, in another conversation; what was thought of it stays behind."""
     new_id = secrets.token_hex(8)
     db.execute(
@@ -278,7 +277,7 @@ class Conversations:
     says of a document that its owner may not see any more is left out; it is there again once they
     may. The `WORKER` does nothing here but `forget`, in everybody's."""
 
-    def __init__(self, database: Database, scope: Scope, changes: Changes | None = None) -> None:
+    def __init__(self, database: AnyDatabase, scope: Scope, changes: Changes | None = None) -> None:
         self._database, self._scope, self._owner = database, scope, scope.subject
         self._read, self._write = database.read, database.write
         self._log = Changes() if changes is None else changes
@@ -508,7 +507,7 @@ class Conversations:
             "x.document_id IN (SELECT document_id FROM removals))"
         ), given
 
-    def _place(self, db: sqlite3.Connection, exchange_id: str) -> tuple[str, int]:
+    def _place(self, db: Connection, exchange_id: str) -> tuple[str, int]:
         """(its conversation, its place in it); ("", 0) of an exchange that is not there."""
         row = db.execute(
             f"SELECT conversation_id, ordinal FROM exchanges WHERE id = ? AND {_MINE}",
@@ -521,7 +520,7 @@ class Conversations:
             self._log.note(self._owner, conversation_id, *exchanges)
 
 
-def _keep_answer(db: sqlite3.Connection, exchange_id: str, answer: Answer) -> None:
+def _keep_answer(db: Connection, exchange_id: str, answer: Answer) -> None:
     db.execute(
         "UPDATE exchanges SET answer = ?, error = NULL, rating = 0, reason = '' WHERE id = ?",
         (to_json(answer), exchange_id),

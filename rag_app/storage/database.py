@@ -1,5 +1,6 @@
-"""One SQLite file in WAL mode: connections, transactions, and the schema as it grew; and what a
-scope sees, as a condition of SQL, so that nothing else ever leaves the database.
+"""What holds a library: the contract of a database, and the one that needs no server, an SQLite
+file in WAL mode, with its connections, transactions, and the schema as it grew; and what a scope
+sees, as a condition of SQL, so that nothing else ever leaves the database.
 
 Collections are named in it, never documents: it does not grow with what is in them. Of what the
 tables mean it knows only that."""
@@ -10,17 +11,17 @@ import json
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any, Protocol
 
 from rag_app.errors import DiskFull, LibraryClosed, LibraryDamaged
 from rag_app.scope import WORKER, Scope
 
-Connection = sqlite3.Connection  # for those who write SQL and know nothing of SQLite
 _HERE = Path(__file__).parent
 _OLDEST = 2  # version of a database that can be brought up to date
-VERSIONS = tuple(sorted(_HERE.glob("schema_*.sql"), key=lambda path: int(path.stem[7:])))
+VERSIONS = tuple(sorted(_HERE.glob("schema_[0-9]*.sql"), key=lambda path: int(path.stem[7:])))
 """The steps of the schema: the n-th makes version n of version n - 1."""
 
 # What SQLite says when it cannot write more: the file itself, its log, the log's index.
@@ -32,8 +33,74 @@ FULL = (
 )
 
 
+class ConstraintBroken(Exception):
+    """What was to be written would break a rule of the schema; nothing was."""
+
+
+class Cursor(Protocol):
+    """What came of a statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were written."""
+
+    def fetchone(self) -> Any:
+        """The next row, None if there is none."""
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """What statements are given to. They are written so that every database understands them, or
+    so that `postgres.py` can put them into other words: parameters are `?` or `:name`."""
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> Cursor:
+        """Run a statement."""
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Cursor:
+        """Run a statement for each of these."""
+
+
+class AnyDatabase(Protocol):
+    """The contract of a database. Thread-safe: readers run side by side, writers one by one."""
+
+    @property
+    def commits(self) -> int:
+        """Grows with every change: the same number, the same data."""
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """A connection; every statement is a transaction of its own. Raises LibraryClosed."""
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """A connection in one transaction: all of it happens, or nothing. Raises LibraryClosed,
+        ConstraintBroken."""
+
+    def rewrite(self) -> None:
+        """Free what removed rows took."""
+
+    def cut_log(self) -> None:
+        """Give back the room of a log that is ours."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def unfinished(versions: Sequence[Path], version: int, where: str) -> Iterator[tuple[int, str]]:
+    """(number, script) of the steps that a schema of some version lacks. Raises LibraryDamaged."""
+    if version > len(versions):
+        raise LibraryDamaged(
+            f"The library in {where} was made by a newer version of this app. "
+            "Update the app, or choose another one with --data-dir or RAG_APP_DATABASE_URL."
+        )
+    for number, step in enumerate(versions[version:], start=version + 1):
+        yield number, step.read_text("utf-8")
+
+
 class Database:
-    """Thread-safe: readers run side by side, writers one by one."""
+    """A library in one SQLite file. Thread-safe: readers run side by side, writers one by one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -60,19 +127,13 @@ class Database:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect on a new file only
             db.execute("PRAGMA journal_mode = WAL")
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > len(VERSIONS):
-                raise LibraryDamaged(
-                    f"The library in {self._path.parent} was made by a newer version of this app. "
-                    "Update the app, or choose another folder with --data-dir."
-                )
             if 0 < version < _OLDEST:
                 raise LibraryDamaged(
                     f"The library in {self._path.parent} was made by a version of this app that "
                     f"was never released. Move {self._path.name} away: the app begins anew and "
                     "offers to add the files in files/ again."
                 )
-            for number, step in enumerate(VERSIONS[version:], start=version + 1):
-                script = step.read_text("utf-8")
+            for number, script in unfinished(VERSIONS, version, str(self._path.parent)):
                 db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
 
     def close(self) -> None:
@@ -98,6 +159,8 @@ class Database:
             connection.execute("PRAGMA secure_delete = ON")  # removed text is overwritten
         try:
             yield connection
+        except sqlite3.IntegrityError as error:
+            raise ConstraintBroken(str(error)) from error
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", None) in FULL:
                 with suppress(sqlite3.Error):  # what could not be finished has filled the log
@@ -160,7 +223,7 @@ def _cut_log(db: sqlite3.Connection) -> bool:
 class AnsweringModel:
     """What the setting said of the model, and its fingerprint."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
     def get(self) -> tuple[str, str] | None:
@@ -173,7 +236,7 @@ class AnsweringModel:
         """From now on this model's vectors answer."""
         with self._write() as db:
             db.execute(
-                "INSERT INTO answering_model VALUES (1, ?, ?) ON CONFLICT (only) "
+                'INSERT INTO answering_model VALUES (1, ?, ?) ON CONFLICT ("only") '
                 "DO UPDATE SET choice = excluded.choice, fingerprint = excluded.fingerprint",
                 (choice, fingerprint),
             )
@@ -197,7 +260,7 @@ def document_seen(scope: Scope, column: str) -> tuple[str, list[str]]:
 class Reach:
     """Which scopes see all that there is. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._database = database
         self._there: tuple[int, frozenset[str]] | None = None  # collections, as of so many commits
 

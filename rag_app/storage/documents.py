@@ -7,7 +7,6 @@ Every method is one transaction. Knows nothing of vectors, models or files."""
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +17,19 @@ from typing import Any
 from rag_app.errors import UnknownDocument
 from rag_app.scope import Scope
 from rag_app.storage.contents import Contents, Scans
-from rag_app.storage.database import Database, document_seen, seen
+from rag_app.storage.database import (
+    AnyDatabase,
+    Connection,
+    Database,
+    document_seen,
+    seen,
+)
 from rag_app.storage.provenance import (
     Fetched,
     Inside,
     add_part,
     going_with,
+    hand_in,
     name_after,
     rename_by_origin,
     rename_parts,
@@ -43,8 +49,8 @@ class Store(Contents):
     What lists or finds takes the scope of who asks; work on the documents themselves is done by
     the `WORKER`, who sees them all."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(Database(path))
+    def __init__(self, where: Path | AnyDatabase) -> None:
+        super().__init__(Database(where) if isinstance(where, Path) else where)
         self.queue = Queue(self.database)
         self.fetched = Fetched(self.database)
         self._listing = threading.Lock()
@@ -55,7 +61,7 @@ class Store(Contents):
         self.scans = Scans(self.database)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the database."""
         self.database.close()
 
     def add_document(
@@ -74,10 +80,11 @@ class Store(Contents):
         that."""
         with self._write() as db:
             db.execute(
-                "INSERT OR IGNORE INTO documents "
+                "INSERT INTO documents "
                 "(id, name, suffix, size, status, added_at, collection, place, added_by) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
-                "coalesce((SELECT added_by FROM documents WHERE id = ?), ?))",
+                "coalesce((SELECT added_by FROM documents WHERE id = ?), ?)) "
+                "ON CONFLICT DO NOTHING",
                 (
                     document.id,
                     document.name,
@@ -96,7 +103,7 @@ class Store(Contents):
             if inside:
                 add_part(db, inside, document.id)
             elif handed_in:
-                db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document.id,))
+                hand_in(db, document.id)
 
     def documents(self, scope: Scope, ids: Iterable[str] | None = None) -> list[Document]:
         """All documents or those of these ids, in the order they were added."""
@@ -241,17 +248,18 @@ class Store(Contents):
     def shred(self) -> None:
         """Make removed text unreadable on disk and give the space back."""
         with self._write() as db:
-            # Merging drops the words that deleted chunks left in older segments of the index.
-            db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
+            self.words.tidy(db)
         self.database.rewrite()
 
 
-def _remove(db: sqlite3.Connection, document_id: str) -> None:
+def _remove(db: Connection, document_id: str) -> None:
     going = going_with(db, document_id)
     staying = staying_behind(db, going)
     for each in going:
         db.execute(
-            "INSERT OR IGNORE INTO removals SELECT id, suffix FROM documents WHERE id = ?", (each,)
+            "INSERT INTO removals SELECT id, suffix FROM documents WHERE id = ? "
+            "ON CONFLICT DO NOTHING",
+            (each,),
         )
         db.execute("DELETE FROM chunks WHERE document_id = ?", (each,))
         db.execute("DELETE FROM documents WHERE id = ?", (each,))
@@ -260,10 +268,10 @@ def _remove(db: sqlite3.Connection, document_id: str) -> None:
     _to_clean(db)
 
 
-def _to_clean(db: sqlite3.Connection) -> None:
+def _to_clean(db: Connection) -> None:
     """Something was removed; counted, so that what comes during the cleaning is not overlooked."""
     db.execute(
-        "INSERT INTO marks VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+        "INSERT INTO marks VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = marks.value + 1",
         (UNCLEANED,),
     )
 
@@ -324,7 +332,7 @@ class DocumentGroups:
 
     Every method is one transaction; names that differ in case only are the same."""
 
-    def __init__(self, database: Database, scope: Scope) -> None:
+    def __init__(self, database: AnyDatabase, scope: Scope) -> None:
         self._read, self._write = database.read, database.write
         self._scope, self._owner = scope, scope.subject
 
@@ -338,12 +346,12 @@ class DocumentGroups:
                 f"SELECT g.folder, g.document_id FROM folders g {mine}", whose
             ).fetchall()
             tags = db.execute(
-                f"SELECT g.tag, g.document_id FROM tags g {mine} ORDER BY g.tag", whose
+                f"SELECT g.tag, g.document_id FROM tags g {mine} ORDER BY lower(g.tag)", whose
             ).fetchall()
             sets = db.execute(
                 "SELECT n.name, g.document_id FROM sets n LEFT JOIN in_sets g "
                 f"ON g.owner = n.owner AND g.name = n.name AND {only} "
-                "WHERE n.owner = ? ORDER BY n.name",
+                "WHERE n.owner = ? ORDER BY lower(n.name)",
                 (*given, self._owner),
             ).fetchall()
         around = [(outer, id_) for folder, id_ in folders for outer in _outer(folder)]
@@ -381,7 +389,7 @@ class DocumentGroups:
         """Take a tag from documents."""
         with self._write() as db:
             db.executemany(
-                "DELETE FROM tags WHERE document_id = ? AND owner = ? AND tag = ?",
+                "DELETE FROM tags WHERE document_id = ? AND owner = ? AND lower(tag) = lower(?)",
                 [(id_, self._owner, cleaned(tag)) for id_ in document_ids],
             )
 
@@ -390,7 +398,7 @@ class DocumentGroups:
         named = cleaned(name)
         if named:
             with self._write() as db:
-                db.execute("DELETE FROM sets WHERE owner = ? AND name = ?", (self._owner, named))
+                self._drop(db, named)
                 db.execute("INSERT INTO sets (owner, name) VALUES (?, ?)", (self._owner, named))
                 for document_id in document_ids:
                     self._insert(db, "in_sets (document_id, owner, name)", document_id, named)
@@ -399,22 +407,26 @@ class DocumentGroups:
     def drop(self, name: str) -> None:
         """Forget a set; its documents stay."""
         with self._write() as db:
-            db.execute(
-                "DELETE FROM sets WHERE owner = ? AND name = ?", (self._owner, cleaned(name))
-            )
+            self._drop(db, cleaned(name))
 
-    def _insert(self, db: sqlite3.Connection, into: str, document_id: str, name: str) -> None:
+    def _drop(self, db: Connection, name: str) -> None:
+        db.execute(
+            "DELETE FROM sets WHERE owner = ? AND lower(name) = lower(?)", (self._owner, name)
+        )
+
+    def _insert(self, db: Connection, into: str, document_id: str, name: str) -> None:
         """A row (document, owner, name), if the document can be seen."""
         only, given = seen(self._scope)
         db.execute(
-            f"INSERT OR IGNORE INTO {into} SELECT id, ?, ? FROM documents WHERE id = ? AND {only}",
+            f"INSERT INTO {into} SELECT id, ?, ? FROM documents WHERE id = ? AND {only} "
+            "ON CONFLICT DO NOTHING",
             (self._owner, name, document_id, *given),
         )
 
-    def _as_known(self, db: sqlite3.Connection, tag: str) -> str:
+    def _as_known(self, db: Connection, tag: str) -> str:
         """The tag as it is written already, if it is."""
         row = db.execute(
-            "SELECT tag FROM tags WHERE owner = ? AND tag = ?", (self._owner, tag)
+            "SELECT tag FROM tags WHERE owner = ? AND lower(tag) = lower(?)", (self._owner, tag)
         ).fetchone()
         return str(row[0]) if row else tag
 

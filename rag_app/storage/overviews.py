@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_app.scope import Scope
-from rag_app.storage.database import Database, document_seen, seen
+from rag_app.storage.database import AnyDatabase, document_seen, seen
 from rag_app.types import Heading, Status
 
 
@@ -51,7 +51,7 @@ class Overview:
 class KeptOverviews:
     """Every method is one transaction; an overview goes with its document."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
     def save(self, document_id: str, made_by: str, overview: Overview, chunks: int) -> None:
@@ -61,8 +61,10 @@ class KeptOverviews:
         text = json.dumps(asdict(overview), ensure_ascii=False)
         with self._write() as db:
             db.execute(
-                "INSERT OR REPLACE INTO overviews SELECT id, ?, ? FROM documents "
-                "WHERE id = ? AND chunks = ? AND status NOT IN (?, ?)",
+                "INSERT INTO overviews SELECT id, ?, ? FROM documents "
+                "WHERE id = ? AND chunks = ? AND status NOT IN (?, ?) "
+                "ON CONFLICT (document_id) DO UPDATE SET made_by = excluded.made_by, "
+                "overview = excluded.overview",
                 (made_by, text, document_id, chunks, Status.RECEIVED, Status.READ),
             )
 
@@ -109,7 +111,7 @@ def _overview(row: Mapping[str, Any]) -> Overview:
 class KeptCheck:
     """The last check of what a person sees. Every method is one transaction."""
 
-    def __init__(self, database: Database, scope: Scope) -> None:
+    def __init__(self, database: AnyDatabase, scope: Scope) -> None:
         self._read, self._write = database.read, database.write
         self._scope, self._owner = scope, scope.subject
 
@@ -124,7 +126,8 @@ class KeptCheck:
             for document_id, row in rows:
                 db.execute(
                     "INSERT INTO checked (owner, document_id, tried) SELECT ?, ?, ? "
-                    f"WHERE ? IS NULL OR EXISTS (SELECT 1 FROM documents WHERE id = ? AND {only})",
+                    "WHERE CAST(? AS TEXT) IS NULL "
+                    f"OR EXISTS (SELECT 1 FROM documents WHERE id = ? AND {only})",
                     (self._owner, document_id, row, document_id, document_id, *given),
                 )
 

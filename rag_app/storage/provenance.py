@@ -7,13 +7,12 @@ method is one of its own. Looks at no disk."""
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rag_app.scope import WORKER, Scope
-from rag_app.storage.database import Database, document_seen
+from rag_app.storage.database import AnyDatabase, Connection, document_seen
 from rag_app.storage.originals import inside_name
 
 _DEEPEST = 20  # a chain of containers longer than this is a circle
@@ -37,15 +36,20 @@ class Inside:
     name: str  # what it is called in there
 
 
-def add_part(db: sqlite3.Connection, inside: Inside, document_id: str) -> None:
+def hand_in(db: Connection, document_id: str) -> None:
+    """Note that a person handed a document in; noting it twice is noting it once."""
+    db.execute("INSERT INTO handed_in VALUES (?) ON CONFLICT DO NOTHING", (document_id,))
+
+
+def add_part(db: Connection, inside: Inside, document_id: str) -> None:
     """Note that a document came out of another; noting it twice is noting it once."""
     db.execute(
-        "INSERT OR IGNORE INTO parts SELECT ?, id, ? FROM documents WHERE id = ?",
+        "INSERT INTO parts SELECT ?, id, ? FROM documents WHERE id = ? ON CONFLICT DO NOTHING",
         (inside.container, inside.name, document_id),
     )
 
 
-def going_with(db: sqlite3.Connection, document_id: str) -> list[str]:
+def going_with(db: Connection, document_id: str) -> list[str]:
     """A document, and all that is here only because it is: what was unpacked from it."""
     going = [document_id]
     while found := db.execute(_ORPHANS, {"going": json.dumps(going)}).fetchall():
@@ -53,7 +57,7 @@ def going_with(db: sqlite3.Connection, document_id: str) -> list[str]:
     return going
 
 
-def superseded(db: sqlite3.Connection, newer: str, older: str) -> list[str]:
+def superseded(db: Connection, newer: str, older: str) -> list[str]:
     """What goes when a document takes the place of another: the other, what that was to replace
     itself, and what was to replace it and came before the newer."""
     found: list[str] = []
@@ -76,7 +80,7 @@ def superseded(db: sqlite3.Connection, newer: str, older: str) -> list[str]:
     return found
 
 
-def name_after(db: sqlite3.Connection, going: Sequence[str]) -> str:
+def name_after(db: Connection, going: Sequence[str]) -> str:
     """The name that is free when these documents go: of the one that replaces no other."""
     row = db.execute(
         "SELECT name FROM documents WHERE id IN (SELECT value FROM json_each(:going)) "
@@ -86,7 +90,7 @@ def name_after(db: sqlite3.Connection, going: Sequence[str]) -> str:
     return str(row[0])
 
 
-def staying_behind(db: sqlite3.Connection, going: Sequence[str]) -> list[str]:
+def staying_behind(db: Connection, going: Sequence[str]) -> list[str]:
     """What came out of documents that go and stays, and is called after one of them."""
     rows = db.execute(
         "SELECT d.id, d.name, c.name, p.name FROM parts p "
@@ -98,7 +102,7 @@ def staying_behind(db: sqlite3.Connection, going: Sequence[str]) -> list[str]:
     return [row[0] for row in rows if row[1] == inside_name(row[2], row[3])]
 
 
-def rename_by_origin(db: sqlite3.Connection, document_id: str) -> None:
+def rename_by_origin(db: Connection, document_id: str) -> None:
     """Call a document after where it still comes from, unless another has that name."""
     row = db.execute(
         "SELECT c.name, p.name FROM parts p JOIN documents c ON c.id = p.container_id "
@@ -111,10 +115,19 @@ def rename_by_origin(db: sqlite3.Connection, document_id: str) -> None:
         ).fetchone()
     if row is not None:
         name = inside_name(*row) if len(row) == 2 else row[0]
-        db.execute("UPDATE OR IGNORE documents SET name = ? WHERE id = ?", (name, document_id))
+        _rename(db, document_id, name)
 
 
-def has_other_origin(db: sqlite3.Connection, document_id: str) -> bool:
+def _rename(db: Connection, document_id: str, name: str) -> None:
+    """Give a document a name, unless another of its collection has that."""
+    db.execute(
+        "UPDATE documents SET name = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM documents o "
+        "WHERE o.collection = documents.collection AND o.name = ?)",
+        (name, document_id, name),
+    )
+
+
+def has_other_origin(db: Connection, document_id: str) -> bool:
     """Whether a document is here for another reason than a file of a watched folder."""
     row = db.execute(
         "SELECT EXISTS (SELECT 1 FROM handed_in WHERE document_id = :id) "
@@ -124,7 +137,7 @@ def has_other_origin(db: sqlite3.Connection, document_id: str) -> bool:
     return bool(row[0])
 
 
-def name_unclaimed(db: sqlite3.Connection, document_id: str, name: str) -> None:
+def name_unclaimed(db: Connection, document_id: str, name: str) -> None:
     """Give a document that nobody handed in a name, unless another has that: it was added again
     from a file without one, and comes now with its own."""
     before = db.execute(
@@ -141,24 +154,26 @@ def name_unclaimed(db: sqlite3.Connection, document_id: str, name: str) -> None:
         rename_parts(db, document_id, before[0], name)
 
 
-def containers(db: sqlite3.Connection, document_id: str) -> list[tuple[str, int]]:
+def containers(db: Connection, document_id: str) -> list[tuple[str, int]]:
     """(id, steps up) of all that a document came out of, nearest first."""
     return [
         (row[0], row[1])
         for row in db.execute(
-            "WITH RECURSIVE up (id, steps) AS (SELECT ?, 0 UNION "
+            "WITH RECURSIVE up (id, steps) AS ("
+            "SELECT container_id, 1 FROM parts WHERE document_id = ? UNION "
             "SELECT p.container_id, up.steps + 1 FROM up JOIN parts p ON p.document_id = up.id "
             "WHERE up.steps < ?) "
-            "SELECT id, min(steps) FROM up WHERE steps > 0 GROUP BY id ORDER BY 2",
+            "SELECT id, min(steps) FROM up GROUP BY id ORDER BY 2",
             (document_id, _DEEPEST),
         )
     ]
 
 
-def contents(db: sqlite3.Connection, document_id: str) -> tuple[int, int]:
+def contents(db: Connection, document_id: str) -> tuple[int, int]:
     """How many documents came out of a document, whatever their depth, and their bytes."""
     row = db.execute(
-        "WITH RECURSIVE down (id) AS (SELECT ? UNION "
+        "WITH RECURSIVE down (id) AS ("
+        "SELECT document_id FROM parts WHERE container_id = ? UNION "
         "SELECT p.document_id FROM down JOIN parts p ON p.container_id = down.id) "
         "SELECT count(*), coalesce(sum(d.size), 0) FROM down JOIN documents d ON d.id = down.id "
         "WHERE d.id != ?",
@@ -167,17 +182,19 @@ def contents(db: sqlite3.Connection, document_id: str) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def rename_parts(db: sqlite3.Connection, container_id: str, before: str, after: str) -> None:
+def rename_parts(db: Connection, container_id: str, before: str, after: str) -> None:
     """Give what came out of a document names that begin with its new one."""
-    db.execute(
-        "UPDATE OR IGNORE documents SET name = ? || substr(name, ?) "
-        "WHERE id IN (SELECT document_id FROM parts WHERE container_id = ?) "
-        "AND substr(name, 1, ?) = ?",
-        (after, len(before) + 1, container_id, len(before), before),
-    )
+    rows = db.execute(
+        "SELECT d.id, d.name FROM documents d JOIN parts p ON p.document_id = d.id "
+        "WHERE p.container_id = ?",
+        (container_id,),
+    ).fetchall()
+    for document_id, name in rows:
+        if name.startswith(before):
+            _rename(db, document_id, after + name[len(before) :])
 
 
-def taken_names(db: sqlite3.Connection, name: str, stem: str, collection: str) -> list[str]:
+def taken_names(db: Connection, name: str, stem: str, collection: str) -> list[str]:
     """`name`, and the names that begin with "stem (", as far as documents of a collection have
     them."""
     rows = db.execute(
@@ -205,7 +222,7 @@ class Origin:
 class Fetched:
     """The addresses of documents. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
     def note(self, document_id: str, origin: Origin) -> None:
@@ -214,7 +231,7 @@ class Fetched:
             db.execute(
                 "INSERT INTO fetched SELECT id, ?, ?, ? FROM documents WHERE id = ? "
                 "ON CONFLICT (document_id) DO UPDATE SET fetched_at = excluded.fetched_at "
-                "WHERE asked = excluded.asked OR address = excluded.address",
+                "WHERE fetched.asked = excluded.asked OR fetched.address = excluded.address",
                 (origin.asked, origin.address, origin.at, document_id),
             )
 
@@ -262,14 +279,17 @@ class Known:
 class Folders:
     """Which folders are watched. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
     def add(self, folder: str, identity: str) -> None:
         """Watch a folder; watching it twice is watching it once."""
         now = datetime.now(UTC).isoformat()
         with self._write() as db:
-            db.execute("INSERT OR IGNORE INTO watched VALUES (?, ?, ?)", (folder, identity, now))
+            db.execute(
+                "INSERT INTO watched VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (folder, identity, now),
+            )
 
     def recognise(self, folder: str, identity: str) -> None:
         """The folder is the same, though the system calls it by another number now."""
@@ -280,8 +300,8 @@ class Folders:
         """Watch a folder no more; its documents stay, as if a person had handed them in."""
         with self._write() as db:
             db.execute(
-                "INSERT OR IGNORE INTO handed_in "
-                "SELECT document_id FROM watched_files WHERE folder = ? AND document_id NOT NULL",
+                "INSERT INTO handed_in SELECT document_id FROM watched_files "
+                "WHERE folder = ? AND document_id IS NOT NULL ON CONFLICT DO NOTHING",
                 (folder,),
             )
             db.execute("DELETE FROM watched WHERE folder = ?", (folder,))
@@ -305,9 +325,11 @@ class Folders:
         """Write down what became of a file."""
         with self._write() as db:
             db.execute(
-                "INSERT OR REPLACE INTO watched_files "
-                "SELECT folder, ?, ?, ?, (SELECT id FROM documents WHERE id = ?), ? "
-                "FROM watched WHERE folder = ?",
+                "INSERT INTO watched_files SELECT folder, ?, CAST(? AS BIGINT), "
+                "CAST(? AS BIGINT), (SELECT id FROM documents WHERE id = ?), ? FROM watched "
+                "WHERE folder = ? ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, "
+                "changed = excluded.changed, document_id = excluded.document_id, "
+                "refused = excluded.refused",
                 (path, known.size, known.changed, known.document_id, known.refused, folder),
             )
 

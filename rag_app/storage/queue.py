@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from rag_app.scope import Scope
 from rag_app.storage import provenance
-from rag_app.storage.database import Database, seen
+from rag_app.storage.contents import SPACE
+from rag_app.storage.database import AnyDatabase, seen
 from rag_app.types import Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"
@@ -28,7 +29,7 @@ _FIRST_OF_EACH = """
   SELECT d.id, d.added_by, d.place FROM people JOIN documents d ON d.rowid = (
     SELECT f.rowid FROM documents f
     WHERE f.status = people.status AND f.added_by = people.who
-      AND (:largest IS NULL OR f.size <= :largest)
+      AND (CAST(:largest AS BIGINT) IS NULL OR f.size <= :largest)
       AND f.id NOT IN (SELECT value FROM json_each(:without))
     ORDER BY f.place, f.rowid LIMIT 1)"""
 
@@ -65,7 +66,7 @@ class Facts:
 class Queue:
     """The order of work, and the origins of documents. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
     # Waiting
@@ -131,7 +132,11 @@ class Queue:
     def mark(self, name: str, value: int) -> None:
         """Set a mark that outlives the process; 0 takes it away."""
         with self._write() as db:
-            db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (name, value))
+            db.execute(
+                "INSERT INTO marks VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (name, value),
+            )
 
     def unmark(self, name: str, value: int) -> None:
         """Take so much off a mark; at 0 it is gone."""
@@ -150,7 +155,7 @@ class Queue:
     def handed_in(self, document_id: str) -> None:
         """A person handed this document in: it stays when what it came out of goes."""
         with self._write() as db:
-            db.execute("INSERT OR IGNORE INTO handed_in VALUES (?)", (document_id,))
+            provenance.hand_in(db, document_id)
 
     def name_unclaimed(self, document_id: str, name: str) -> None:
         """Give a document that nobody handed in a name, unless another has that."""
@@ -161,8 +166,8 @@ class Queue:
         """The same bytes came under another name."""
         with self._write() as db:
             db.execute(
-                "INSERT OR IGNORE INTO duplicates SELECT id, ? FROM documents "
-                "WHERE id = ? AND name != ?",
+                "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
+                "ON CONFLICT DO NOTHING",
                 (name, document_id, name),
             )
 
@@ -223,7 +228,8 @@ class Queue:
         """How many tables a reader told."""
         with self._write() as db:
             db.execute(
-                "INSERT OR REPLACE INTO readings SELECT id, ? FROM documents WHERE id = ?",
+                "INSERT INTO readings SELECT id, CAST(? AS BIGINT) FROM documents WHERE id = ? "
+                "ON CONFLICT (document_id) DO UPDATE SET tables = excluded.tables",
                 (tables, document_id),
             )
 
@@ -232,9 +238,8 @@ class Queue:
         one = (document_id,)
         with self._read() as db:
             empty = db.execute(
-                "SELECT count(*) FROM pages WHERE document_id = ? "
-                "AND trim(text, char(9, 10, 11, 12, 13, 32, 160)) = ''",
-                one,
+                "SELECT count(*) FROM pages WHERE document_id = ? AND trim(text, ?) = ''",
+                (document_id, SPACE),
             ).fetchone()[0]
             tables = db.execute("SELECT tables FROM readings WHERE document_id = ?", one).fetchone()
             duplicates = db.execute(

@@ -59,6 +59,16 @@ class VectorIndex(Protocol):
         """Let go of files and threads."""
 
 
+class VectorIndexes(Protocol):
+    """The vectors of a library: an index for each embedding model, told by its fingerprint."""
+
+    def open(self, fingerprint: str) -> VectorIndex:
+        """The index of a model; an empty one if there is none."""
+
+    def keep_only(self, fingerprints: Collection[str]) -> None:
+        """Delete the vectors of all other models."""
+
+
 # Exact search by meaning in a few documents, or in small collections.
 #
 # A graph of all vectors is slow where only a few of them may be found: it is walked until enough of

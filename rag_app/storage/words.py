@@ -11,13 +11,20 @@ import heapq
 import json
 import math
 import re
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rag_app.scope import WORKER, Scope
-from rag_app.storage.database import Database, Reach, document_seen, seen
+from rag_app.storage.database import (
+    AnyDatabase,
+    Connection,
+    Reach,
+    document_seen,
+    seen,
+)
+from rag_app.storage.engines import full_text_of
 from rag_app.text.scripts import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
 
@@ -100,19 +107,21 @@ def _quoted(text: str) -> str:
 # Words of the title and headings count less than words of the text itself.
 _WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
 _SMALL = 20_000  # chunks; a library with fewer is searched by every word
-_LARGE = 50_000  # chunks; rare words alone are looked up only if they are missed
+LARGE = 50_000  # chunks; rare words alone are looked up only if they are missed
 _FEW = 64  # documents; more are picked out of what is found in all
 _WIDE, _WIDER = 5, 50  # times as many as are asked for, to be picked from
 _SCORED = 5_000  # chunks that are scored one by one (benchmarks/LOG.md)
 _LEAST = 1_000  # chunks that the rarer words have to stand in, all together
 _EVERYWHERE = 2  # a word in more than every second chunk adds nothing to BM25
-_COMMON = 20_000  # chunks that a word is in; more of them may be estimated
+COMMON = 20_000  # chunks that a word is in; more of them may be estimated
 _SAMPLES, _SAMPLED = 20, 20  # stretches of the library, and the share of each that is counted
-_GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
+GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
 
 _APART = 2_000  # documents that are searched one by one; among more, all that matches is passed
 
 Found = list[tuple[str, float]]
+Place = tuple[int, str, float]
+"""Where a chunk stands in the index, its id, and its BM25."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +159,7 @@ class Matching:
     given: tuple[str | int | None, ...]
 
 
-def matching(db: sqlite3.Connection, match: str, choice: Choice) -> Matching:
+def matching(db: Connection, match: str, choice: Choice) -> Matching:
     """How the chunks of a choice that match a query are found."""
     if choice.everything:
         return Matching("chunk_words", "chunk_words MATCH ?", (match,))
@@ -175,13 +184,98 @@ def matching(db: sqlite3.Connection, match: str, choice: Choice) -> Matching:
     )
 
 
+class FullText(Protocol):
+    """The full-text index of a database. A query is one of FTS5: quoted texts (their words as one
+    phrase; with a star, the last one only begun), AND, OR, brackets, `{words grams} :` before all.
+
+    What is indexed comes and goes in the transactions of those who write it."""
+
+    def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
+        """The best chunks of a choice that match, by BM25 in the whole library."""
+
+    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
+        """(place, BM25) of all chunks of a choice that match, up to a factor: that of a part does
+        not depend on how many chunks hold it."""
+
+    def count(self, db: Connection, part: str, chunks: int) -> int:
+        """How many chunks match, of so many; `COMMON` and more may be estimated."""
+
+    def documents(self, db: Connection, match: str, choice: Choice) -> list[str]:
+        """The documents of a choice that have chunks that match."""
+
+    def marked(self, db: Connection, match: str, ids: Sequence[str]) -> dict[str, str]:
+        """The words of these chunks, of those that match, each match between characters 1 and 2."""
+
+    def index(self, db: Connection, document_id: str) -> None:
+        """Let the chunks of a document be found that were just written."""
+
+    def tidy(self, db: Connection) -> None:
+        """Let go of what is left of words that went."""
+
+
+class Fts5:
+    """The full-text index in SQLite. Triggers of the schema keep it in step with the chunks."""
+
+    def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
+        """See `FullText.best`. Only what is kept is looked up beside the index."""
+        which = matching(db, match, choice)
+        return db.execute(
+            "SELECT f.place, c.id, f.score FROM (SELECT chunk_words.rowid AS place, "
+            f"-bm25(chunk_words, {_WEIGHTS}) AS score FROM {which.source} "
+            f"WHERE {which.condition} ORDER BY score DESC, chunk_words.rowid LIMIT ?) f "
+            "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
+            (*which.given, limit),
+        ).fetchall()
+
+    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
+        """See `FullText.scores`."""
+        which = matching(db, part, choice)
+        return db.execute(
+            f"SELECT chunk_words.rowid, -bm25(chunk_words, {_WEIGHTS}) "
+            f"FROM {which.source} WHERE {which.condition}",
+            which.given,
+        ).fetchall()
+
+    def count(self, db: Connection, part: str, chunks: int) -> int:
+        """See `FullText.count`."""
+        count = _estimated(db, part, chunks) if chunks > LARGE else 0
+        return count if count >= COMMON else _counted(db, part, 0, chunks)
+
+    def documents(self, db: Connection, match: str, choice: Choice) -> list[str]:
+        """See `FullText.documents`."""
+        which = matching(db, match, choice)
+        rows = db.execute(
+            f"SELECT DISTINCT c.document_id FROM {which.source} "
+            f"JOIN chunks c ON c.rowid = chunk_words.rowid WHERE {which.condition}",
+            which.given,
+        ).fetchall()
+        return [str(document) for (document,) in rows]
+
+    def marked(self, db: Connection, match: str, ids: Sequence[str]) -> dict[str, str]:
+        """See `FullText.marked`."""
+        rows = db.execute(
+            "SELECT c.id, highlight(chunk_words, 1, char(1), char(2)) "
+            "FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
+            "WHERE chunk_words MATCH ? AND c.id IN (SELECT value FROM json_each(?))",
+            (match, json.dumps(list(ids))),
+        ).fetchall()
+        return dict(rows)
+
+    def index(self, db: Connection, document_id: str) -> None:
+        """They have been indexed as they came."""
+
+    def tidy(self, db: Connection) -> None:
+        """Merge: that drops the words that deleted chunks left in older segments of the index."""
+        db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
+
+
 # FTS5 weighs a word by how many chunks of the whole library hold it. Who sees a part of that could
 # add two texts, compare their scores, and learn which words stand in texts of others. Of one word
 # alone it tells how much of a chunk is of it, up to a factor that is the same for all chunks. What
 # counts here is the share of the best, and how few of the chunks that may be seen hold the word.
 
 
-def is_ones_own(db: sqlite3.Connection, choice: Choice) -> bool:
+def is_ones_own(db: Connection, choice: Choice) -> bool:
     """Whether a choice is a person's part of a library, and small enough to be weighed by itself.
 
     Larger parts are scored as the whole is, which takes less (docs/security.md)."""
@@ -189,19 +283,20 @@ def is_ones_own(db: sqlite3.Connection, choice: Choice) -> bool:
 
 
 def best_of_ones_own(
-    db: sqlite3.Connection, parts: Sequence[str], limit: int, choice: Choice, *, every: bool
-) -> list[tuple[int, str, float]]:
+    text: FullText,
+    db: Connection,
+    parts: Sequence[str],
+    limit: int,
+    choice: Choice,
+    *,
+    every: bool,
+) -> list[Place]:
     """(place, chunk id, score) of the best chunks of a choice that hold any of the parts, or every
     one; nothing in it depends on which words stand in chunks that are not of the choice."""
     held, times = _held(db, choice), Counter[int]()
     scores: dict[int, float] = defaultdict(float)
     for part in parts:
-        which = matching(db, part, choice)
-        rows = db.execute(
-            f"SELECT chunk_words.rowid, -bm25(chunk_words, {_WEIGHTS}) "
-            f"FROM {which.source} WHERE {which.condition}",
-            which.given,
-        ).fetchall()
+        rows = text.scores(db, part, choice)
         best = max((score for _, score in rows), default=0.0)
         rarity = math.log(1 + (max(0, held - len(rows)) + 0.5) / (len(rows) + 0.5))
         for place, score in rows:
@@ -211,9 +306,10 @@ def best_of_ones_own(
     first = heapq.nsmallest(limit, wanted, key=lambda place: (-scores[place], place))
     ids = dict(
         db.execute(
-            "SELECT rowid, id FROM chunks WHERE rowid IN (SELECT value FROM json_each(?))",
+            "SELECT rowid, id FROM chunks "
+            "WHERE rowid IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
             (json.dumps(first),),
-        )
+        ).fetchall()
     )
     return [(place, ids[place], scores[place]) for place in first]
 
@@ -221,8 +317,10 @@ def best_of_ones_own(
 class RankedWords:
     """Chunks that hold the words of a question, best first. Thread-safe."""
 
-    def __init__(self, database: Database, reach: Reach) -> None:
+    def __init__(self, database: AnyDatabase, reach: Reach) -> None:
         self._read, self._reach = database.read, reach
+        self._text = full_text_of(database)
+        self.index, self.tidy = self._text.index, self._text.tidy
         self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
 
     def search(
@@ -242,19 +340,19 @@ class RankedWords:
         choice = Choice.of(self._reach.widest(scope), documents)
         with self._read() as db:
             if is_ones_own(db, choice):
-                found = best_of_ones_own(db, exact or parts, limit, choice, every=bool(exact))
+                found = best_of_ones_own(
+                    self._text, db, exact or parts, limit, choice, every=bool(exact)
+                )
                 return [(chunk, score) for _, chunk, score in found]
             if exact:
-                return _best(db, " AND ".join(exact), limit, choice)
+                return self._best(db, " AND ".join(exact), limit, choice)
             if _is_wide(db, choice):
                 among = self._among(db, parts, limit, choice)
                 if among is not None:
                     return among
             return self._best_of(db, parts, limit, choice)
 
-    def _among(
-        self, db: sqlite3.Connection, parts: list[str], limit: int, choice: Choice
-    ) -> Found | None:
+    def _among(self, db: Connection, parts: list[str], limit: int, choice: Choice) -> Found | None:
         """The best chunks of a wide choice; None if the best of all are of others.
 
         A million rows that may be found take a second to be listed."""
@@ -267,20 +365,21 @@ class RankedWords:
                 break
         return None
 
-    def _best_of(
-        self, db: sqlite3.Connection, parts: list[str], limit: int, choice: Choice
-    ) -> Found:
+    def _best_of(self, db: Connection, parts: list[str], limit: int, choice: Choice) -> Found:
         first, others = self._told_apart(db, parts, choice)
         found: dict[str, float] = {}
         if others:  # scores of both queries can be compared: BM25 is a sum over the words
             both = f"{_any(first)} AND {_any(others)}"
-            found = dict(_best(db, both, limit, choice))
-        if len(found) < limit or _chunks(db) <= _LARGE:
-            found = dict(_best(db, _any(first), limit, choice)) | found
+            found = dict(self._best(db, both, limit, choice))
+        if len(found) < limit or _chunks(db) <= LARGE:
+            found = dict(self._best(db, _any(first), limit, choice)) | found
         return sorted(found.items(), key=lambda one: -one[1])[:limit]
 
+    def _best(self, db: Connection, match: str, limit: int, choice: Choice) -> Found:
+        return [(chunk, score) for _, chunk, score in self._text.best(db, match, limit, choice)]
+
     def _told_apart(
-        self, db: sqlite3.Connection, parts: list[str], choice: Choice
+        self, db: Connection, parts: list[str], choice: Choice
     ) -> tuple[list[str], list[str]]:
         """Words of which a chunk has to hold one, and others that make it better."""
         chunks, narrow = _chunks(db), choice.everything
@@ -299,18 +398,16 @@ class RankedWords:
             total += counts[part]
         return first, telling[len(first) :]
 
-    def _count(self, db: sqlite3.Connection, part: str, chunks: int) -> int:
+    def _count(self, db: Connection, part: str, chunks: int) -> int:
         """How many chunks hold a word: counted once, and again when the library has grown."""
         count, of = self._counted.get(part, (0, 0))
-        if not of <= chunks <= of * _GROWN:
-            count = _estimated(db, part, chunks) if chunks > _LARGE else 0
-            if count < _COMMON:
-                count = _counted(db, part, 0, chunks)
+        if not of <= chunks <= of * GROWN:
+            count = self._text.count(db, part, chunks)
             self._counted[part] = count, chunks
         return count
 
 
-def _is_wide(db: sqlite3.Connection, choice: Choice) -> bool:
+def _is_wide(db: Connection, choice: Choice) -> bool:
     """Whether the best chunks of all are likely to be in a choice."""
     if choice.everything:
         return False
@@ -320,7 +417,7 @@ def _is_wide(db: sqlite3.Connection, choice: Choice) -> bool:
     return held > _SMALL and held * _WIDER > _chunks(db)
 
 
-def _held(db: sqlite3.Connection, choice: Choice) -> int:
+def _held(db: Connection, choice: Choice) -> int:
     """How many chunks a scope sees."""
     if choice.scope.everything:
         return _chunks(db)
@@ -331,7 +428,7 @@ def _held(db: sqlite3.Connection, choice: Choice) -> int:
     return count
 
 
-def _chosen(db: sqlite3.Connection, found: Found, choice: Choice) -> Found:
+def _chosen(db: Connection, found: Found, choice: Choice) -> Found:
     """Of what was found, what is in a choice."""
     if choice.scope.everything:
         inside = of_documents(choice.documents or ())
@@ -346,12 +443,12 @@ def _chosen(db: sqlite3.Connection, found: Found, choice: Choice) -> Found:
     return [one for one in found if one[0] in kept]
 
 
-def _chunks(db: sqlite3.Connection) -> int:
+def _chunks(db: Connection) -> int:
     count: int = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
     return count
 
 
-def _estimated(db: sqlite3.Connection, part: str, chunks: int) -> int:
+def _estimated(db: Connection, part: str, chunks: int) -> int:
     """The same, from a twentieth of the chunks: reading a whole list takes 10 ms a million."""
     step = chunks // _SAMPLES
     width = max(1, step // _SAMPLED)
@@ -359,7 +456,7 @@ def _estimated(db: sqlite3.Connection, part: str, chunks: int) -> int:
     return seen * step // width
 
 
-def _counted(db: sqlite3.Connection, part: str, after: int, last: int) -> int:
+def _counted(db: Connection, part: str, after: int, last: int) -> int:
     count: int = db.execute(
         "SELECT count(*) FROM chunk_words WHERE chunk_words MATCH ? AND rowid > ? AND rowid <= ?",
         (part, after, last),
@@ -369,18 +466,6 @@ def _counted(db: sqlite3.Connection, part: str, after: int, last: int) -> int:
 
 def _any(parts: Sequence[str]) -> str:
     return "(" + " OR ".join(parts) + ")"
-
-
-def _best(db: sqlite3.Connection, match: str, limit: int, choice: Choice) -> Found:
-    """The best chunks of a query. Only what is kept is looked up beside the index."""
-    which = matching(db, match, choice)
-    return db.execute(
-        "SELECT c.id, f.score FROM (SELECT chunk_words.rowid AS place, "
-        f"-bm25(chunk_words, {_WEIGHTS}) AS score FROM {which.source} WHERE {which.condition} "
-        "ORDER BY score DESC, chunk_words.rowid LIMIT ?) f "
-        "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
-        (*which.given, limit),
-    ).fetchall()
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,8 +480,9 @@ class WordHit:
 class WordSearch:
     """Every method is one transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: AnyDatabase) -> None:
         self._read, self._reach = database.read, Reach(database)
+        self._text = full_text_of(database)
 
     def hits(
         self,
@@ -415,17 +501,11 @@ class WordSearch:
         with self._read() as db:
             if is_ones_own(db, choice):
                 parts = [one for term in terms if (one := _match([term], any_of_them=False))]
-                best = best_of_ones_own(db, parts, limit, choice, every=not any_of_them)
-                return _hits(db, [place for place, _, _ in best])
-            which = matching(db, match, choice)
-            rows = db.execute(
-                "SELECT c.id, c.document_id, c.words FROM (SELECT chunk_words.rowid AS place, "
-                f"bm25(chunk_words) AS score FROM {which.source} WHERE {which.condition} "
-                "ORDER BY score, chunk_words.rowid LIMIT ?) f "
-                "JOIN chunks c ON c.rowid = f.place ORDER BY f.score, f.place",
-                (*which.given, limit),
-            ).fetchall()
-        return [WordHit(*row) for row in rows]
+                every = not any_of_them
+                best = best_of_ones_own(self._text, db, parts, limit, choice, every=every)
+            else:
+                best = self._text.best(db, match, limit, choice)
+            return _hits(db, [place for place, _, _ in best])
 
     def forms(
         self, terms: Sequence[str], scope: Scope, ids: Sequence[str]
@@ -439,16 +519,15 @@ class WordSearch:
         only, given = document_seen(self._reach.widest(scope), "c.document_id")
         with self._read() as db:
             rows = db.execute(
-                "SELECT c.id, highlight(chunk_words, 1, char(1), char(2)), c.document_id, "
-                'c.page, c.ordinal, c.start, c."end", '
+                'SELECT c.id, c.document_id, c.page, c.ordinal, c.start, c."end", '
                 'substr(p.text, c.start + 1, c."end" - c.start), c.heading '
-                "FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
-                "JOIN pages p ON p.document_id = c.document_id AND p.number = c.page "
-                "WHERE chunk_words MATCH ? AND c.id IN (SELECT value FROM json_each(?)) "
-                f"AND {only}",
-                (match, json.dumps(list(ids)), *given),
+                "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page "
+                f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
+                (json.dumps(list(ids)), *given),
             ).fetchall()
-        return {row[0]: (Chunk(*row[2:]), frozenset(_FORM.findall(row[1]))) for row in rows}
+            chunks = {row[0]: Chunk(*row[1:]) for row in rows}
+            marked = self._text.marked(db, match, list(chunks))
+        return {one: (chunks[one], frozenset(_FORM.findall(marked[one]))) for one in marked}
 
     def documents_with(self, term: str, scope: Scope) -> list[str]:
         """The documents that hold a word or phrase."""
@@ -456,20 +535,14 @@ class WordSearch:
         if not match:
             return []
         with self._read() as db:
-            which = matching(db, match, Choice(self._reach.widest(scope)))
-            rows = db.execute(
-                f"SELECT DISTINCT c.document_id FROM {which.source} "
-                f"JOIN chunks c ON c.rowid = chunk_words.rowid WHERE {which.condition}",
-                which.given,
-            ).fetchall()
-        return [str(document) for (document,) in rows]
+            return self._text.documents(db, match, Choice(self._reach.widest(scope)))
 
 
-def _hits(db: sqlite3.Connection, places: Sequence[int]) -> list[WordHit]:
+def _hits(db: Connection, places: Sequence[int]) -> list[WordHit]:
     """The chunks at these places, in this order."""
     rows = db.execute(
         "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
-        "JOIN chunks c ON c.rowid = j.value ORDER BY j.key",
+        "JOIN chunks c ON c.rowid = CAST(j.value AS BIGINT) ORDER BY j.key",
         (json.dumps(places),),
     ).fetchall()
     return [WordHit(*row) for row in rows]

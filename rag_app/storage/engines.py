@@ -1,0 +1,38 @@
+"""What goes with which database: the one place that tells SQLite from PostgreSQL for words and
+vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_app.storage.database import AnyDatabase, Database
+
+if TYPE_CHECKING:
+    from rag_app.storage.vectors import ChunkIds, VectorIndexes
+    from rag_app.storage.words import FullText
+
+
+def full_text_of(database: AnyDatabase) -> FullText:
+    """The full-text index of a database."""
+    if isinstance(database, Database):
+        from rag_app.storage.words import Fts5
+
+        return Fts5()
+    from rag_app.storage.postgres_words import TsVectors
+
+    return TsVectors()
+
+
+def vectors_of(
+    database: AnyDatabase, folder: Path, built_in: str, known: ChunkIds
+) -> VectorIndexes:
+    """Where the vectors of a library are: in its folder, or in its database. `built_in` is the
+    fingerprint of the model that comes with the app. Raises DatabaseUnavailable."""
+    if isinstance(database, Database):
+        from rag_app.storage.chroma import ChromaFolders
+
+        return ChromaFolders(folder, built_in, known)
+    from rag_app.storage.pgvector import PgTables
+
+    return PgTables(database)
