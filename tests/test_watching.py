@@ -74,6 +74,7 @@ def test_what_happens_in_the_folder_happens_in_the_library(library, folder):
     (folder / "a.txt").rename(folder / "moved.txt")
     (folder / "deep" / "b.txt").unlink()
     until(lambda: names(library) == ["a.txt", "c.md"])  # a file that moved is the same document
+    until(lambda: library.watched()[0].files == 2)  # a moment after its document has gone
     [watched] = library.watched()
     assert (watched.files, watched.refused, watched.trouble) == (2, (), "")
 
