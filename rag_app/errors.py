@@ -6,6 +6,12 @@
     ├── LibraryDamaged       the library's own file cannot be used
     ├── LibraryClosed        the library was closed while it was still being asked
     ├── DiskFull             no room is left where the library lies
+    ├── FilesError           the store of files cannot be used; what waits goes on when it can
+    │   ├── FilesMissing     there is no such bucket, or folder
+    │   ├── FilesRefused     it does not let us do that, or knows no key of ours
+    │   ├── FilesUnreachable it does not answer, or not in time
+    │   ├── FilesFull        it takes no more
+    │   └── FilesDiffer      other bytes lie there under the name of a file
     ├── BackupError          a backup cannot be made, or cannot be restored
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
@@ -90,6 +96,42 @@ class DiskFull(RagAppError):
             "The disk is full. Make room on it: what was accepted is kept and goes on by itself, "
             "and what was refused can be added again."
         )
+
+
+class FilesError(RagAppError):
+    """The store of files cannot be used; what is under way goes on when it can."""
+
+    code = "files"
+
+
+class FilesMissing(FilesError):
+    """There is no such bucket, or folder."""
+
+    code = "files_missing"
+
+
+class FilesRefused(FilesError):
+    """The store of files does not let us do that, or knows no key of ours."""
+
+    code = "files_refused"
+
+
+class FilesUnreachable(FilesError):
+    """The store of files does not answer, or not in time."""
+
+    code = "files_unreachable"
+
+
+class FilesFull(FilesError):
+    """The store of files takes no more."""
+
+    code = "files_full"
+
+
+class FilesDiffer(FilesError):
+    """Other bytes lie there under the name that a file is to have."""
+
+    code = "files_differ"
 
 
 class BackupError(RagAppError):

@@ -163,6 +163,25 @@ def checked_url(text: str) -> str:
     return url
 
 
+# Places of files. Keys are never part of an address, which is shown: no “@” and nothing behind “?”.
+_PLACE = re.compile(r"(?:(?:s3|gs|az)://[\w.-]+(?:/[^?#@\x00-\x1f]*)?|file:///[^?#\x00-\x1f]*)")
+_PLAIN_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
+
+
+def checked_files_url(text: str) -> str:
+    """An address of a bucket or folder, without a slash at its end. Raises ValueError."""
+    url = text.strip().rstrip("/")
+    if not _PLACE.fullmatch(url):
+        raise ValueError("write it like s3://BUCKET/PREFIX, without a key in it")
+    return url
+
+
+def plain_http_is_allowed() -> bool:
+    """Whether the environment says, as object stores have it, that buckets may be reached
+    unencrypted."""
+    return any(os.environ.get(name, "").lower() in ("true", "1") for name in _PLAIN_HTTP)
+
+
 def origin_of(url: str) -> str:
     """The server that an address names, whatever the path: scheme, host and port."""
     parts = urlsplit(url)
@@ -203,6 +222,21 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(
         default_factory=_default_data_dir, description="where everything is kept"
+    )
+
+    files_url: str = Field(
+        "",
+        description="where the originals are kept: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, "
+        "`file:///FOLDER`; empty: in the data directory",
+    )
+    files_seconds: float = Field(
+        60, gt=0, description="longest time one request to that place may take"
+    )
+    files_copies_mb: int = Field(
+        2_048,
+        ge=1,
+        description="most that copies of originals from there may take in the data directory "
+        "while nothing works on them, in MiB",
     )
 
     max_file_mb: int = Field(200, ge=1, description="largest file taken, in MiB")
@@ -374,6 +408,11 @@ class Settings(BaseSettings):
         default_factory=_default_models_dir,
         description="where that model is kept, shared by every checkout",
     )
+
+    @field_validator("files_url")
+    @classmethod
+    def _is_a_place(cls, given: str) -> str:
+        return checked_files_url(given) if given.strip() else ""
 
     @field_validator("own_networks", "proxies")
     @classmethod

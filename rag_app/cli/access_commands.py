@@ -452,21 +452,26 @@ def add_backup_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 def _backup(arguments: argparse.Namespace) -> int:
     """The status is 1 if the library had lost originals: they are in no backup."""
     from rag_app.storage.backup import back_up
+    from rag_app.storage.remote_originals import bucket_of
 
-    folder = settings_of(arguments).folder
+    settings = settings_of(arguments)
+    folder, bucket = settings.folder, bucket_of(settings)
     with _progress() as told:
-        target, manifest = back_up(folder, arguments.file, replace=arguments.force, told=told)
+        target, manifest = back_up(
+            folder, arguments.file, replace=arguments.force, told=told, bucket=bucket
+        )
     _say_done(arguments, "backed up", manifest, target, folder)
     return 1 if manifest.lost else 0
 
 
 def _restore(arguments: argparse.Namespace) -> int:
+    from rag_app.storage.remote_originals import bucket_of
     from rag_app.storage.restoring import restore
 
-    folder = settings_of(arguments).folder
-    source = arguments.file.expanduser().resolve()
+    settings = settings_of(arguments)
+    folder, source = settings.folder, arguments.file.expanduser().resolve()
     with _progress() as told:
-        manifest = restore(source, folder, told=told)
+        manifest = restore(source, folder, told=told, bucket=bucket_of(settings))
     _say_done(arguments, "restored", manifest, source, folder)
     return 0
 

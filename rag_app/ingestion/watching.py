@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.errors import DiskFull, DocumentError, RagAppError
+from rag_app.errors import DiskFull, DocumentError, FilesError, RagAppError
 from rag_app.reading import NAMES
 from rag_app.storage.provenance import Folders, Known
 from rag_app.supervision import surviving
@@ -248,7 +248,7 @@ class Watching:
                     return False
                 try:
                     pending |= self._look(folder, known_as)
-                except DiskFull as error:
+                except (DiskFull, FilesError) as error:
                     self._troubles[folder] = str(error)
         return pending
 
@@ -307,7 +307,7 @@ class Watching:
         file = Path(folder, path)
         try:
             added = self._asked.take(file.name, file)
-        except DiskFull:
+        except (DiskFull, FilesError):  # no fault of the file
             raise
         except (RagAppError, OSError) as error:
             if not file.exists():  # gone since: the next look sees it

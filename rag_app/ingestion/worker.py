@@ -16,11 +16,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 
-from rag_app.errors import DiskFull, DocumentError, ModelUnavailable, RagAppError
+from rag_app.errors import DiskFull, DocumentError, FilesError, ModelUnavailable, RagAppError
 from rag_app.ingestion.attachments import Parts
 from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
 from rag_app.reading.pdf_page import named
@@ -46,13 +46,13 @@ _SWITCHED_OFF = "Recognising text in scans and pictures is switched off (RAG_APP
 
 
 class Recognition:
-    """Works on the scanned pages of one document at a time; `file_of` gives its file."""
+    """Works on the scanned pages of one document at a time; `file_of` gives its file for a block."""
 
     def __init__(
         self,
         scans: Scans,
         sandbox: Sandbox,
-        file_of: Callable[[Document], Path],
+        file_of: Callable[[Document], AbstractContextManager[Path]],
         settings: Settings,
     ) -> None:
         self._scans, self._sandbox, self._file_of = scans, sandbox, file_of
@@ -105,17 +105,17 @@ class Recognition:
             self._scans.embedded(document.id)  # that it waits is stale
             return
         report(done, len(scans))
-        path = self._file_of(document)
-        for scan in scans:
-            if scan.done:
-                continue
-            recognised, trouble = self._page(path, scan.page, cancelled)
-            done, found = done + 1, found + bool(recognised.words)
-            index = bool(recognised.words) and _is_step(found, written)
-            self._scans.save(document.id, scan.page, recognised, trouble, conclude, index=index)
-            report(done, len(scans))
-            if index or (done < len(scans) and overtaken()):
-                return
+        with self._file_of(document) as path:
+            for scan in scans:
+                if scan.done:
+                    continue
+                recognised, trouble = self._page(path, scan.page, cancelled)
+                done, found = done + 1, found + bool(recognised.words)
+                index = bool(recognised.words) and _is_step(found, written)
+                self._scans.save(document.id, scan.page, recognised, trouble, conclude, index=index)
+                report(done, len(scans))
+                if index or (done < len(scans) and overtaken()):
+                    return
 
     def _page(self, path: Path, number: int, cancelled: threading.Event) -> tuple[Recognised, str]:
         """What is on a page, or why that cannot be said."""
@@ -193,7 +193,7 @@ class Ingestion(JobQueue):
     """Works through the documents that the store says are not finished.
 
     `small_sandbox` reads small files while `sandbox` reads any. `file_of` gives the file to read
-    for a document; `after_step` is called, with nothing held, after every step of work on one."""
+    of a document, for a block; `after_step` is called, with nothing held, after every step of work on one."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Ingestion(JobQueue):
         embedder: Embedder,
         sandbox: Sandbox,
         small_sandbox: Sandbox,
-        file_of: Callable[[Document], Path],
+        file_of: Callable[[Document], AbstractContextManager[Path]],
         chunk_tokens: int,
         parts: Parts,
         recognition: Recognition,
@@ -259,7 +259,7 @@ class Ingestion(JobQueue):
                     self._give_up(document, _OUR_FAULT, RagAppError.code)
             except Cancelled:
                 pause = 0.0
-            except DiskFull as error:  # no fault of the document: it goes on when there is room
+            except (DiskFull, FilesError) as error:  # no fault of the document: it goes on later
                 log.error("work waits: %s", error)
                 self.is_stuck(str(error))
                 continue
@@ -292,9 +292,9 @@ class Ingestion(JobQueue):
 
     def _read(self, sandbox: Sandbox, document: Document, task: RunningJob) -> None:
         if document.status is Status.RECEIVED:
-            with self._parts.unpacking(document) as limits:
+            with self._parts.unpacking(document) as limits, self._file_of(document) as path:
                 reading = sandbox.read(
-                    self._file_of(document),
+                    path,
                     document.suffix,
                     on_page=task.report,
                     cancelled=task.cancelled,

@@ -97,6 +97,8 @@ STATUSES: dict[type[RagAppError], HTTPStatus] = {
     errors.LibraryDamaged: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.LibraryClosed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.DiskFull: HTTPStatus.INSUFFICIENT_STORAGE,
+    errors.FilesError: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.FilesFull: HTTPStatus.INSUFFICIENT_STORAGE,
 }
 
 
