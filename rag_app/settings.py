@@ -165,6 +165,7 @@ def checked_url(text: str) -> str:
 
 # Places of files. Keys are never part of an address, which is shown: no “@” and nothing behind “?”.
 _PLACE = re.compile(r"(?:(?:s3|gs|az)://[\w.-]+(?:/[^?#@\x00-\x1f]*)?|file:///[^?#\x00-\x1f]*)")
+_SECRET_PART = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=\?)[^']*")  # of an address that has a key
 _PLAIN_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
 
 
@@ -488,9 +489,10 @@ class Settings(BaseSettings):
         except ValidationError as error:
             first = error.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
+            given_as = _SECRET_PART.sub("…", repr(first.get("input")))
             raise SettingsError(
-                f"RAG_APP_{name} cannot be {first.get('input')!r}: {first['msg'].lower()}."
-            ) from error
+                f"RAG_APP_{name} cannot be {given_as}: {first['msg'].lower()}."
+            ) from None
 
     @property
     def folder(self) -> Path:

@@ -197,7 +197,7 @@ class Parts:
             if refused := _SELF if received.content_id in circle else room.take(received.size):
                 left.setdefault(refused, []).append(part.name)
                 continue
-            self._originals.send(received, suffix)
+            received = self._originals.send(received, suffix)
             with _alone(self._taking_in, cancelled):
                 shown = inside_name(document.name, part.name)
                 inside = Inside(document.id, part.name)

@@ -262,7 +262,7 @@ class DocumentService:
         try:
             suffix = detect(incoming.path, shown)
             if not self._store.documents(WORKER, [incoming.content_id]):
-                self._originals.send(incoming, suffix)
+                incoming = self._originals.send(incoming, suffix)
             with self._adding:
                 older = self._store.named(shown, readers_of(collection))
                 added = self._intake.accept(

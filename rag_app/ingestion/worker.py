@@ -46,7 +46,8 @@ _SWITCHED_OFF = "Recognising text in scans and pictures is switched off (RAG_APP
 
 
 class Recognition:
-    """Works on the scanned pages of one document at a time; `file_of` gives its file for a block."""
+    """Works on the scanned pages of one document at a time; `file_of` gives its file, while a block
+    lasts."""
 
     def __init__(
         self,
@@ -193,7 +194,8 @@ class Ingestion(JobQueue):
     """Works through the documents that the store says are not finished.
 
     `small_sandbox` reads small files while `sandbox` reads any. `file_of` gives the file to read
-    of a document, for a block; `after_step` is called, with nothing held, after every step of work on one."""
+    of a document, while a block lasts; `after_step` is called, with nothing held, after every step
+    of work on one."""
 
     def __init__(
         self,

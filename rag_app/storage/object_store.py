@@ -32,7 +32,7 @@ from rag_app.settings import plain_http_is_allowed
 from rag_app.storage.originals import INCOMING
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import GetOptions, ObjectMeta
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ _MEANINGS: tuple[tuple[type[FilesError], re.Pattern[str]], ...] = (
     (FilesUnreachable, re.compile(r"error sending request|kind: (Connect|Body)|status code: 5")),
 )
 _SLOW = _MEANINGS[3][1]
-_CODE = re.compile(r"<Code>(\w{3,60})</Code>|status code: (\d{3})")
+_CODES = re.compile(r"<Code>(\w{3,60})</Code>"), re.compile(r"status code: (\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +130,16 @@ class Bucket:
     def blocks(self, key: str) -> Iterator[bytes]:
         """A file's bytes, a piece a request, so that every piece has its own time. Raises
         FileNotFoundError."""
-        done, size, etag = 0, 1, None
+        done, size = 0, 1
+        wanted: GetOptions = {}
         while done < size:
+            options: GetOptions = {"range": (done, done + PIECE), **wanted}
             with self._said():
-                found = self._store.get(
-                    key, options={"range": (done, done + PIECE), "if_match": etag}
-                )
+                found = self._store.get(key, options=options)
                 block = bytes(found.buffer())
-            size, etag = found.meta["size"], found.meta["e_tag"]
-            done += len(block)
+            size, done = found.meta["size"], done + len(block)
+            if etag := found.meta["e_tag"]:
+                wanted = {"if_match": etag}  # all of it is of one and the same file
             yield block
 
     def fetch(self, key: str, target: Path) -> None:
@@ -222,17 +223,16 @@ class Bucket:
         if kind is None:
             return None
         slow = kind is FilesUnreachable and _SLOW.search(told)
-        code = _CODE.search(told)
-        why = f" ({code[1] or code[2]})" if code else ""
+        code = _code(told)
+        why = f" ({code})" if code else ""
         return kind((_TOO_SLOW if slow else _SENTENCES[kind]).format(
             url=self.url, why=why, seconds=f"{self._seconds:g}"
         ))  # fmt: skip
 
     def _unknown(self, error: Exception) -> FilesError:
-        code = _CODE.search(str(error))
-        why = f" ({(code[1] or code[2]) if code else type(error).__name__})"
+        why = _code(str(error)) or type(error).__name__
         return FilesError(
-            f"{self.url} cannot be used as it is{why}. Check the address, and what is there."
+            f"{self.url} cannot be used as it is ({why}). Check the address, and what is there."
         )
 
 
@@ -249,6 +249,11 @@ _TOO_SLOW = (
     "{url} does not answer within the {seconds} seconds set by RAG_APP_FILES_SECONDS. "
     "Try it again, or raise the limit; what was accepted is kept and goes on by itself."
 )
+
+
+def _code(told: str) -> str:
+    """What the server calls an error; empty if it does not."""
+    return next((found[1] for each in _CODES if (found := each.search(told))), "")
 
 
 def _object(one: ObjectMeta) -> StoredObject:

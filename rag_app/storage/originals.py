@@ -99,6 +99,7 @@ class Incoming:
     path: Path
     content_id: str
     size: int
+    sent: bool = False  # it is where it will be kept
 
 
 class Originals:
@@ -155,8 +156,9 @@ class Originals:
             os.fsync(file.fileno())
         return Incoming(path, digest.hexdigest(), size)
 
-    def send(self, incoming: Incoming, suffix: str) -> None:
+    def send(self, incoming: Incoming, suffix: str) -> Incoming:
         """What takes long of `keep`, which may then be waited for with a lock held."""
+        return incoming
 
     def keep(self, incoming: Incoming, suffix: str) -> None:
         """Give a received file its lasting name."""

@@ -5,6 +5,7 @@ read, and nothing that was not used for a while. What lies in files/ from before
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import shutil
 import threading
@@ -181,14 +182,15 @@ class RemoteOriginals(Originals):
         self._strange: dict[str, StoredObject] = {}  # by key: what the library does not know
         self._closing = threading.Event()
 
-    def send(self, incoming: Incoming, suffix: str) -> None:
-        """Returns when the file is there."""
+    def send(self, incoming: Incoming, suffix: str) -> Incoming:
+        """Returns when the file is there. Raises FilesDiffer, too."""
         self._bucket.put_same(f"{incoming.content_id}{suffix}", incoming.path)
+        return dataclasses.replace(incoming, sent=True)
 
     def keep(self, incoming: Incoming, suffix: str) -> None:
         """Returns when the file is there, and known to be."""
         key = f"{incoming.content_id}{suffix}"
-        if self._bucket.size(key) != incoming.size:
+        if not incoming.sent or self._bucket.size(key) != incoming.size:  # removed since
             self.send(incoming, suffix)
         self._copies.take_over(key, incoming.path)
 
