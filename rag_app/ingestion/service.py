@@ -480,7 +480,7 @@ _CHANGED = "This page has changed since you added it last; the version of then i
 class TakesIn(Protocol):
     """Keeps what is handed in, as far as whoever hands it in may."""
 
-    def __call__(self, name: str, data: bytes, into: str, *, added_by: str = "") -> Added:
+    def __call__(self, name: str, data: bytes | Path, into: str, *, added_by: str = "") -> Added:
         """What became of it. Raises DocumentError or QuotaReached."""
         ...
 
