@@ -7,10 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 import httpx
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
 
 KEY, SECRET = "AKIAOFTHETESTS", "a-secret-of-the-tests"
 _ERROR = "<Error><Code>{code}</Code><Message>{secret}</Message></Error>"
@@ -40,6 +43,14 @@ def keys(server: str, name: str) -> list[str]:
     """What is in a bucket, straight from the server."""
     listed = httpx.get(f"{server}/{name}?list-type=2").text
     return [part.partition("</Key>")[0] for part in listed.split("<Key>")[1:]]
+
+
+def straight_to(server: str, name: str) -> ObjectStore:
+    """A bucket without the way to it."""
+    from obstore.store import S3Store
+
+    given = {"access_key_id": KEY, "secret_access_key": SECRET, "region": "us-east-1"}
+    return S3Store(name, endpoint=server, client_options={"allow_http": True}, **given)
 
 
 class Way(BaseHTTPRequestHandler):

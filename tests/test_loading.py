@@ -7,9 +7,7 @@ import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote
 
-import httpx
 import pytest
 
 import rag_app.open_library
@@ -18,7 +16,7 @@ from rag_app.ingestion import loading
 from rag_app.library import Library
 from rag_app.settings import Settings
 from tests.fakes import WordEmbedder
-from tests.object_stores import keys
+from tests.object_stores import keys, straight_to
 from tests.test_remote_originals import BUCKET, server, way
 
 pytest.importorskip("obstore", reason="of the extra “cluster”")
@@ -44,13 +42,11 @@ def source(request, tmp_path) -> SimpleNamespace:
     """A place of files, how it is named, and how files are put there and taken away."""
     if request.param == "s3":
         behind = request.getfixturevalue("way").behind
-        at = f"{behind}/{BUCKET}/in"
+        store = straight_to(behind, BUCKET)
         return SimpleNamespace(
             name=f"s3://{BUCKET}/in",
-            put=lambda path, text: httpx.put(
-                f"{at}/{path}", content=text.encode(), headers=_SIGNED
-            ).raise_for_status(),
-            delete=lambda path: httpx.delete(f"{at}/{path}", headers=_SIGNED).raise_for_status(),
+            put=lambda path, text: store.put(f"in/{path}", text.encode()),
+            delete=lambda path: store.delete(f"in/{path}"),
         )
     folder = tmp_path / "source"
     folder.mkdir()
@@ -61,12 +57,6 @@ def source(request, tmp_path) -> SimpleNamespace:
 
     name = folder.as_uri() if request.param == "file" else str(folder)
     return SimpleNamespace(name=name, put=put, delete=lambda path: (folder / path).unlink())
-
-
-_SIGNED = {
-    "Authorization": "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=0, "
-    "Credential=AKIAOFTHETESTS/20261123/us-east-1/s3/aws4_request"
-}
 
 
 def documents(run) -> dict[str, str]:
@@ -155,7 +145,7 @@ def test_as_json_there_is_one_object_for_each_file_that_was_taken(run, source):
 
 def test_strange_names_are_files_like_others(run, source):
     for name in ("ü é 日本.txt", "a+b&c=d%41.txt", "'one' \"two\".txt", "<i>.txt", "a;b?c#d.txt"):
-        source.put(quote(name) if source.name.startswith("s3") else name, f"{name} {FERRY}")
+        source.put(name, f"{name} {FERRY}")
     status, out, _ = run("load", source.name)
     assert status == 0 and said(out)[0] == 5, out
     assert "ü é 日本.txt" in documents(run) and "a+b&c=d%41.txt" in documents(run)
@@ -167,7 +157,7 @@ def test_a_collection_is_loaded_into_and_remembered_apart(run, source):
     assert said(run("load", source.name, "--collection", "Harbour")[1]) == (1, 1, 0, 0)
     assert said(run("load", source.name)[1]) == (1, 1, 0, 0)
     assert said(run("load", source.name, "--collection", "Harbour")[1]) == (0, 0, 1, 0)
-    assert len(json.loads(run("documents", "--json")[1])) == 2
+    assert said(run("load", source.name)[1]) == (0, 0, 1, 0)
 
 
 def test_thousands_of_tiny_files_are_never_all_under_way(run, tmp_path, monkeypatch):
@@ -245,8 +235,7 @@ def test_a_bucket_that_goes_in_the_middle_loses_nothing(run, way, monkeypatch):
     monkeypatch.setenv("RAG_APP_FILES_SECONDS", "2")
     monkeypatch.setattr(load_command, "_AT_ONCE", 1)
     for number in range(6):
-        at = f"{way.behind}/{BUCKET}/in/{number}.txt"
-        httpx.put(at, content=f"{number} {FERRY}".encode(), headers=_SIGNED).raise_for_status()
+        straight_to(way.behind, BUCKET).put(f"in/{number}.txt", f"{number} {FERRY}".encode())
     real, taken = loading.Loading.add, []
 
     def going(self, source, found, *given):
@@ -265,8 +254,7 @@ def test_a_bucket_that_goes_in_the_middle_loses_nothing(run, way, monkeypatch):
 
 def test_originals_in_one_bucket_and_what_is_loaded_in_another_place_of_it(run, way, monkeypatch):
     monkeypatch.setenv("RAG_APP_FILES_URL", f"s3://{BUCKET}/kept")
-    at = f"{way.behind}/{BUCKET}/in/ferry.txt"
-    httpx.put(at, content=FERRY.encode(), headers=_SIGNED).raise_for_status()
+    straight_to(way.behind, BUCKET).put("in/ferry.txt", FERRY.encode())
     assert said(run("load", f"s3://{BUCKET}/in")[1]) == (1, 1, 0, 0)
     assert len([key for key in keys(way.behind, BUCKET) if key.startswith("kept/")]) == 1
     for around in (f"s3://{BUCKET}", f"s3://{BUCKET}/kept", f"s3://{BUCKET}/kept/deeper"):
