@@ -16,7 +16,7 @@ from rag_app.ingestion import loading
 from rag_app.library import Library
 from rag_app.settings import Settings
 from tests.fakes import WordEmbedder
-from tests.object_stores import keys, straight_to
+from tests.object_stores import KEY, SECRET, keys, straight_to
 from tests.test_remote_originals import BUCKET, server, way
 
 pytest.importorskip("obstore", reason="of the extra “cluster”")
@@ -250,6 +250,20 @@ def test_a_bucket_that_goes_in_the_middle_loses_nothing(run, way, monkeypatch):
     way.mode = ""
     status, out, _ = run("load", f"s3://{BUCKET}/in")
     assert (status, said(out)) == (0, (4, 4, 2, 0))
+
+
+@pytest.mark.parametrize("key", ["in/../up.txt", "in/a//b.txt", "in/./c.txt", "in/x\x01y.txt"])
+def test_a_name_that_no_file_can_have_is_said_or_taken(run, way, key):
+    boto3 = pytest.importorskip("boto3")
+    given = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
+    store = boto3.client("s3", endpoint_url=way.behind, **given)
+    store.put_object(Bucket=BUCKET, Key=key, Body=MUSEUM.encode())
+    status, out, err = run("load", f"s3://{BUCKET}/in")
+    assert "Traceback" not in err
+    if status:
+        assert "a name that no file can have here" in err and err.count("\n") == 1
+    else:
+        assert said(out) == (1, 1, 0, 0)
 
 
 def test_originals_in_one_bucket_and_what_is_loaded_in_another_place_of_it(run, way, monkeypatch):

@@ -62,6 +62,7 @@ _MEANINGS: tuple[tuple[type[FilesError], re.Pattern[str]], ...] = (
     (FilesUnreachable, re.compile(r"error sending request|kind: (Connect|Body)|status code: 5")),
 )
 _SLOW = _MEANINGS[3][1]
+_BAD_NAME = re.compile(r'[Pp]ath "([^"]{1,300})"')
 _CODES = re.compile(r"<Code>(\w{3,60})</Code>"), re.compile(r"status code: (\d{3})")
 
 
@@ -230,6 +231,11 @@ class Bucket:
         ))  # fmt: skip
 
     def _unknown(self, error: Exception) -> FilesError:
+        if name := _BAD_NAME.search(str(error)):
+            return FilesError(
+                f"In {self.url} there is a name that no file can have here: {name[1]!r}. "
+                "Rename it there, or take it away."
+            )
         why = _code(str(error)) or type(error).__name__
         return FilesError(
             f"{self.url} cannot be used as it is ({why}). Check the address, and what is there."
