@@ -119,7 +119,16 @@ WITHOUT = set(
     conversations.start
     """.split()  # noqa: SIM905 - easier to read and to add to
 )
-PARTS = ("checks", "conversations", "loading", "overviews", "plain", "preferences", "shelves", "web")
+PARTS = (
+    "checks",
+    "conversations",
+    "loading",
+    "overviews",
+    "plain",
+    "preferences",
+    "shelves",
+    "web",
+)
 # Nothing of anybody's documents.
 SHARED = {"access", "meaning", "models", "settings", "folder", "scope"}
 

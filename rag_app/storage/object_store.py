@@ -231,7 +231,10 @@ class Bucket:
         ))  # fmt: skip
 
     def _unknown(self, error: Exception) -> FilesError:
-        if name := _BAD_NAME.search(str(error)):
+        from obstore.exceptions import InvalidPathError
+
+        name = _BAD_NAME.search(str(error))
+        if name and isinstance(error, InvalidPathError):
             return FilesError(
                 f"In {self.url} there is a name that no file can have here: {name[1]!r}. "
                 "Rename it there, or take it away."
