@@ -24,7 +24,7 @@ from rag_app.settings import Settings, checked_files_url
 from rag_app.storage import Store
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import check_size, incoming_file
-from rag_app.storage.provenance import Loaded, LoadedFile
+from rag_app.storage.provenance import LoadedFile, LoadedFiles
 from rag_app.types import Added, Status
 
 _HIDDEN = re.compile(r"(^|/)\.")  # a file, or a folder around it
@@ -159,7 +159,7 @@ class Loading:
         self._store, self._keeping, self._scope = store, keeping, scope
         self._most = settings.max_file_mb << 20
         self._collection, self._take = collection, take
-        self._loaded = Loaded(store.database)
+        self._loaded = LoadedFiles(store.database)
 
     def add(self, source: FileSource, found: FoundFile, collection: str = "") -> Added | None:
         """Hand a file in; None if there is nothing to do: it is here as it is, or was removed here.

@@ -336,7 +336,7 @@ class LoadedFile:
     refused: str = ""
 
 
-class Loaded:
+class LoadedFiles:
     """Which files were loaded. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
