@@ -148,8 +148,8 @@ def test_added_files(run, tmp_path, ferry):
 
 
 def test_loaded_files(run, ferry):
-    hold(run("load", str(ferry.parent)), FIELDS["rag-app add --json"])
-    assert run("load", str(ferry.parent)) == []
+    hold(run("load", "--json", str(ferry.parent)), FIELDS["rag-app add --json"])
+    assert run("load", "--json", str(ferry.parent)) == []
 
 
 def test_files_that_were_set_aside(run, ferry, own_house):
