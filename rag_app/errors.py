@@ -7,6 +7,12 @@
     ├── LibraryClosed        the library was closed while it was still being asked
     ├── DiskFull             no room is left where the library lies
     ├── DatabaseUnavailable  the database server cannot be reached, or lets nothing be written
+    ├── FilesError           the store of files cannot be used; what waits goes on when it can
+    │   ├── FilesMissing     there is no such bucket, or folder
+    │   ├── FilesRefused     it does not let us do that, or knows no key of ours
+    │   ├── FilesUnreachable it does not answer, or not in time
+    │   ├── FilesFull        it takes no more
+    │   └── FilesDiffer      other bytes lie there under the name of a file
     ├── BackupError          a backup cannot be made, or cannot be restored
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     │   └── ModelAway        its server does not answer for now
@@ -99,6 +105,42 @@ class DatabaseUnavailable(RagAppError):
     when it can."""
 
     code = "database_unavailable"
+
+
+class FilesError(RagAppError):
+    """The store of files cannot be used; what is under way goes on when it can."""
+
+    code = "files"
+
+
+class FilesMissing(FilesError):
+    """There is no such bucket, or folder."""
+
+    code = "files_missing"
+
+
+class FilesRefused(FilesError):
+    """The store of files does not let us do that, or knows no key of ours."""
+
+    code = "files_refused"
+
+
+class FilesUnreachable(FilesError):
+    """The store of files does not answer, or not in time."""
+
+    code = "files_unreachable"
+
+
+class FilesFull(FilesError):
+    """The store of files takes no more."""
+
+    code = "files_full"
+
+
+class FilesDiffer(FilesError):
+    """Other bytes lie there under the name that a file is to have."""
+
+    code = "files_differ"
 
 
 class BackupError(RagAppError):

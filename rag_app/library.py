@@ -17,6 +17,7 @@ from rag_app.answering.generation import Generator
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
 from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
+from rag_app.ingestion.loading import Loading
 from rag_app.ingestion.service import WebDocuments
 from rag_app.observing.measures import LibraryFigures, measures
 from rag_app.observing.questions import observed
@@ -113,9 +114,8 @@ class _View:
         self.preferences = PreferenceFile.of(opened.folder, scope.subject)
         self.plain = PlainSearch(opened.words, scope)
         self.overviews = SeenOverviews(opened.overviews, opened.store, scope)
-        self.web = WebDocuments(
-            opened.store, opened.keeping, opened.settings, scope, self._into, self._take
-        )
+        takes_in = opened.store, opened.keeping, opened.settings, scope, self._into, self._take
+        self.web, self.loading = WebDocuments(*takes_in), Loading(*takes_in)
 
     def _seen(self, document_id: str) -> Document:
         """A document that may be read. Raises UnknownDocument."""

@@ -35,8 +35,9 @@ from rag_app.settings import Settings, origin_of, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
 from rag_app.storage.opening import open_database
-from rag_app.storage.originals import Originals, Reserve, own
+from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.remote_originals import originals_of
 from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name
@@ -57,8 +58,9 @@ class PageViews:
         self._stock, self._viewer, self._scope = stock, viewer, scope
 
     def original(self, document_id: str) -> Path:
-        """The file as it was handed in."""
-        return self._stock.original(self._document(document_id))
+        """The file as it was handed in. Raises FilesError."""
+        with self._stock.original(self._document(document_id)) as path:
+            return path  # a copy that was just used stays for a while
 
     def page_name(self, document_id: str, number: int, name: str) -> str:
         """What a page is called, by the document's name if it is gone. Raises nothing."""
@@ -73,7 +75,8 @@ class PageViews:
         document = self._document(document_id)
         if self._stock.store.page(document_id, number).width is None:
             return None
-        return self._viewer.render(self._stock.readable(document), number, scale)
+        with self._stock.reading(document) as path:
+            return self._viewer.render(path, number, scale)
 
     def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
         """Where a span of a page stands on its picture, see `Library.boxes`."""
@@ -83,7 +86,8 @@ class PageViews:
         recognised = self._stock.store.scans.boxes(document_id, page, start, end)
         if recognised is not None:
             return recognised
-        return self._viewer.boxes(self._stock.readable(document), page, start, end)
+        with self._stock.reading(document) as path:
+            return self._viewer.boxes(path, page, start, end)
 
     def lines(self, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
         """The lines of a page and where they stand, see `Library.lines`."""
@@ -95,7 +99,8 @@ class PageViews:
         if words is not None:
             each = [boxes_of(words, *span) for span in spans]
         else:
-            each = self._viewer.boxes_of_spans(self._stock.readable(document), number, spans)
+            with self._stock.reading(document) as path:
+                each = self._viewer.boxes_of_spans(path, number, spans)
         return tuple(
             (page.text[start:end], boxes[0])
             for (start, end), boxes in zip(spans, each, strict=True)
@@ -179,12 +184,13 @@ class OpenLibrary:
         self.embedder = LiveEmbedder(self.reindexing.live)
         self.vectors = LiveVectors(self.reindexing.live)
         undone.callback(self.vectors.close)
-        originals = Originals(self.folder / "files", settings.max_file_mb << 20)
+        self.viewer = Sandbox(Limits.from_settings(settings), swept(self.folder))
+        undone.callback(self.viewer.close)
+        originals = originals_of(settings)
+        undone.callback(originals.close)
         self.stock = Dependencies(
             self.store, originals, self.vectors, self.embedder, self.conversations
         )
-        self.viewer = Sandbox(Limits.from_settings(settings), swept(self.folder))
-        undone.callback(self.viewer.close)
         self.keeping = DocumentService(
             self.stock, self.viewer, settings, reserve, lambda: self.overviews.wake()
         )

@@ -177,6 +177,26 @@ def model_at(text: str) -> tuple[str, str]:
     return model.strip(), checked_url(f"http{url}") if at else ""
 
 
+# Places of files. Keys are never part of an address, which is shown: no “@” and nothing behind “?”.
+_PLACE = re.compile(r"(?:(?:s3|gs|az)://[\w.-]+(?:/[^?#@\x00-\x1f]*)?|file:///[^?#\x00-\x1f]*)")
+_SECRET_PART = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=\?)[^']*")  # of an address that has a key
+_PLAIN_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
+
+
+def checked_files_url(text: str) -> str:
+    """An address of a bucket or folder, without a slash at its end. Raises ValueError."""
+    url = text.strip().rstrip("/")
+    if not _PLACE.fullmatch(url):
+        raise ValueError("write it like s3://BUCKET/PREFIX, without a key in it")
+    return url
+
+
+def plain_http_is_allowed() -> bool:
+    """Whether the environment says, as object stores have it, that buckets may be reached
+    unencrypted."""
+    return any(os.environ.get(name, "").lower() in ("true", "1") for name in _PLAIN_HTTP)
+
+
 def origin_of(url: str) -> str:
     """The server that an address names, whatever the path: scheme, host and port."""
     parts = urlsplit(url)
@@ -224,6 +244,20 @@ class Settings(BaseSettings):
         description="PostgreSQL database (16 to 18) that holds the library, such as "
         "postgresql://USER:PASSWORD@HOST/NAME; never shown, logged or stored; empty: a file in "
         "the data directory",
+    )
+    files_url: str = Field(
+        "",
+        description="where the originals are kept: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, "
+        "`file:///FOLDER`; empty: in the data directory",
+    )
+    files_seconds: float = Field(
+        60, gt=0, description="longest time one request to that place may take"
+    )
+    files_copies_mb: int = Field(
+        2_048,
+        ge=1,
+        description="most that copies of originals from there may take in the data directory "
+        "while nothing works on them, in MiB",
     )
 
     max_file_mb: int = Field(200, ge=1, description="largest file taken, in MiB")
@@ -438,6 +472,11 @@ class Settings(BaseSettings):
             )
         return self
 
+    @field_validator("files_url")
+    @classmethod
+    def _is_a_place(cls, given: str) -> str:
+        return checked_files_url(given) if given.strip() else ""
+
     @field_validator("own_networks", "proxies")
     @classmethod
     def _are_networks(cls, given: str, field: ValidationInfo) -> str:
@@ -522,9 +561,10 @@ class Settings(BaseSettings):
         except ValidationError as error:
             first = error.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
+            given_as = _SECRET_PART.sub("…", repr(first.get("input")))
             raise SettingsError(
-                f"RAG_APP_{name} cannot be {first.get('input')!r}: {first['msg'].lower()}."
-            ) from error
+                f"RAG_APP_{name} cannot be {given_as}: {first['msg'].lower()}."
+            ) from None
 
     @property
     def folder(self) -> Path:

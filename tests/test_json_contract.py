@@ -147,6 +147,11 @@ def test_added_files(run, tmp_path, ferry):
     hold(added, FIELDS["rag-app add --json"])
 
 
+def test_loaded_files(run, ferry):
+    hold(run("load", "--json", str(ferry.parent)), FIELDS["rag-app add --json"])
+    assert run("load", "--json", str(ferry.parent)) == []
+
+
 def test_files_that_were_set_aside(run, ferry, own_house):
     (own_house / "library.sqlite3").unlink()
     listed = run("set-aside", "--json")

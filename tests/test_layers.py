@@ -45,6 +45,7 @@ RANKS = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 ROOMS: dict[str, tuple[str, ...]] = {
     "streamlit": ("ui",),
     "chromadb": ("storage",),
+    "obstore": ("storage",),
     "sqlite3": ("storage",),
     "psycopg": ("storage",),
     "psycopg_pool": ("storage",),

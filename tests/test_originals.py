@@ -22,7 +22,8 @@ def originals(tmp_path: Path) -> Originals:
 def test_a_file_is_kept_under_its_hash(originals, tmp_path):
     incoming = originals.receive("a.txt", b"hello", HOME)
     assert incoming.content_id == hashlib.sha256(b"hello").hexdigest()
-    kept = originals.keep(incoming, ".txt")
+    originals.keep(incoming, ".txt")
+    kept = originals.path(incoming.content_id, ".txt")
     assert kept == tmp_path / "files" / f"{incoming.content_id}.txt"
     assert kept.read_bytes() == b"hello"
 

@@ -121,7 +121,7 @@ WITHOUT = set(
     progress reindexing resume scoped set_aside size_on_disk trouble unwatch vectors
     wait_until_clean warm warm_state watch watched
     checks.clear checks.get shelves.all shelves.drop preferences.change preferences.clear
-    preferences.of preferences.read preferences.write overviews.start web.add
+    preferences.of preferences.read preferences.write overviews.start web.add loading.add
     conversations.answer conversations.ask conversations.branch conversations.changes
     conversations.conversation conversations.cut conversations.delete conversations.exchange
     conversations.exchanges conversations.fail conversations.listed conversations.order
@@ -129,7 +129,16 @@ WITHOUT = set(
     conversations.start
     """.split()  # noqa: SIM905 - easier to read and to add to
 )
-PARTS = ("checks", "conversations", "overviews", "plain", "preferences", "shelves", "web")
+PARTS = (
+    "checks",
+    "conversations",
+    "loading",
+    "overviews",
+    "plain",
+    "preferences",
+    "shelves",
+    "web",
+)
 # Nothing of anybody's documents.
 SHARED = {"access", "meaning", "models", "settings", "folder", "scope"}
 

@@ -452,25 +452,28 @@ def add_backup_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 def _backup(arguments: argparse.Namespace) -> int:
     """The status is 1 if the library had lost originals: they are in no backup."""
     from rag_app.storage.backup import back_up
+    from rag_app.storage.remote_originals import bucket_of
 
     settings = settings_of(arguments)
     check_backed_up_here(settings)
-    folder = settings.folder
+    folder, bucket = settings.folder, bucket_of(settings)
     with _progress() as told:
-        target, manifest = back_up(folder, arguments.file, replace=arguments.force, told=told)
+        target, manifest = back_up(
+            folder, arguments.file, replace=arguments.force, told=told, bucket=bucket
+        )
     _say_done(arguments, "backed up", manifest, target, folder)
     return 1 if manifest.lost else 0
 
 
 def _restore(arguments: argparse.Namespace) -> int:
+    from rag_app.storage.remote_originals import bucket_of
     from rag_app.storage.restoring import restore
 
     settings = settings_of(arguments)
     check_backed_up_here(settings)
-    folder = settings.folder
-    source = arguments.file.expanduser().resolve()
+    folder, source = settings.folder, arguments.file.expanduser().resolve()
     with _progress() as told:
-        manifest = restore(source, folder, told=told)
+        manifest = restore(source, folder, told=told, bucket=bucket_of(settings))
     _say_done(arguments, "restored", manifest, source, folder)
     return 0
 

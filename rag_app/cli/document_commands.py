@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rag_app.library import Library
 _CLEAN_SECONDS = 300.0  # waited for the index to be written anew after a removal
 _LOOK_EVERY = 0.2  # seconds between looks at which of several files are done
-_Accepted = tuple[Path | str, float, Added]  # what was given, when, and what was said of it
+Accepted = tuple[Path | str, float, Added]  # what was given, when, and what was said of it
 _GAVE_WAY = "A later file of the same name took its place."
 _LOOK_AGAIN = 0.5  # seconds
 
@@ -72,8 +72,8 @@ def _add(arguments: argparse.Namespace) -> int:
     files = list(_files(arguments.paths))
     failed = False
     with opened(arguments) as whole:
-        library = _seen(whole, arguments.collection)
-        waiting: list[_Accepted] = []
+        library = seen_in(whole, arguments.collection)
+        waiting: list[Accepted] = []
         for path in files:
             began = time.perf_counter()
             try:
@@ -81,13 +81,13 @@ def _add(arguments: argparse.Namespace) -> int:
             except RagAppError as error:
                 failed = True
                 seconds = time.perf_counter() - began
-                _print_added(arguments, refused_json(path, str(error), seconds))
+                print_added(arguments, refused_json(path, str(error), seconds))
             else:
                 waiting.append((path, began, added))
         for path, began, added in _as_they_are_done(library, waiting):
-            became = _became(library, path, began, added)
-            failed |= became["status"] == "failed"
-            _print_added(arguments, became)
+            said = became(library, path, began, added)
+            failed |= said["status"] == "failed"
+            print_added(arguments, said)
     return 1 if failed else 0
 
 
@@ -97,7 +97,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     return watch(arguments)
 
 
-def _seen(library: Library, collection: str | None) -> Library:
+def seen_in(library: Library, collection: str | None) -> Library:
     """The view that documents are added to. Raises UnknownCollection."""
     if collection is None:
         return library
@@ -105,21 +105,26 @@ def _seen(library: Library, collection: str | None) -> Library:
     return library.scoped(Scope.of("", {found.id: Role.EDITOR}))
 
 
-def _as_they_are_done(library: Library, accepted: list[_Accepted]) -> Iterator[_Accepted]:
+def _as_they_are_done(library: Library, accepted: list[Accepted]) -> Iterator[Accepted]:
     """What was accepted, each as soon as no work on it, nor on what comes out of it, is left."""
     left = accepted
     while left:
-        busy = frozenset() if library.paused else frozenset(library.progress())
-        waiting = []
-        for one in left:
-            document_id = one[2].document.id
-            if document_id in busy or busy.intersection(with_parts(library, [document_id])):
-                waiting.append(one)
-            else:
-                yield one
-        if len(waiting) == len(left):
+        done, left = settled(library, left)
+        yield from done
+        if left and not done:
             library.wait(with_parts(library, [left[0][2].document.id]), _LOOK_EVERY)
-        left = waiting
+
+
+def settled(library: Library, left: list[Accepted]) -> tuple[list[Accepted], list[Accepted]]:
+    """Those of the accepted that are done, with what comes out of them, and the others."""
+    busy = frozenset() if library.paused else frozenset(library.progress())
+    done: list[Accepted] = []
+    waiting: list[Accepted] = []
+    for one in left:
+        document_id = one[2].document.id
+        works = document_id in busy or busy.intersection(with_parts(library, [document_id]))
+        (waiting if works else done).append(one)
+    return done, waiting
 
 
 def _given(text: str) -> Path | str:
@@ -133,17 +138,17 @@ def _take(library: Library, path: Path | str, arguments: argparse.Namespace) -> 
     return library.add(path.name, path, password=arguments.password, replace=arguments.replace)
 
 
-def _became(library: Library, path: Path | str, began: float, added: Added) -> dict[str, Any]:
+def became(library: Library, path: Path | str, began: float, added: Added) -> dict[str, Any]:
     """What became of an accepted file, once all work on it is done."""
     wait_for_all(library, [added.document.id])
     seconds = time.perf_counter() - began
     try:
-        became = added_json(path, library.report(added.document.id), added, seconds)
+        said = added_json(path, library.report(added.document.id), added, seconds)
     except UnknownDocument:
         return refused_json(path, _GAVE_WAY, seconds)
-    if became["status"] == "ready" and added.document.id in library.progress():
-        became["status"] = "waiting"  # while the queue is paused
-    return became
+    if said["status"] == "ready" and added.document.id in library.progress():
+        said["status"] = "waiting"  # while the queue is paused
+    return said
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[Path | str]:
@@ -164,13 +169,14 @@ def _files(paths: Iterable[Path | str]) -> Iterator[Path | str]:
             raise BadUse(f"There is no file or folder {path}.")
 
 
-def _print_added(arguments: argparse.Namespace, became: dict[str, Any]) -> None:
+def print_added(arguments: argparse.Namespace, one: dict[str, Any]) -> None:
+    """Say what became of a file."""
     if arguments.json:
-        print_json(became)
+        print_json(one)
         return
-    said = became["error"] or f"{became['pages']} pages, {became['chunks']} passages"
-    print(f"{became['status']:>9}  {became['name']}: {said}", flush=True)
-    for warning in became["warnings"]:
+    said = one["error"] or f"{one['pages']} pages, {one['chunks']} passages"
+    print(f"{one['status']:>9}  {one['name']}: {said}", flush=True)
+    for warning in one["warnings"]:
         print(f"           {warning}", flush=True)
 
 
@@ -192,11 +198,11 @@ def _set_aside(arguments: argparse.Namespace) -> int:
 def _add_again(library: Library, arguments: argparse.Namespace) -> int:
     began = time.perf_counter()
     again = library.add_set_aside()
-    became = [_became(library, one.document.name, began, one) for one in again.added]
-    became += [refused_json(name, why, time.perf_counter() - began) for name, why in again.refused]
-    for one in became:
-        _print_added(arguments, one)
-    return 1 if any(one["status"] == "failed" for one in became) else 0
+    said = [became(library, one.document.name, began, one) for one in again.added]
+    said += [refused_json(name, why, time.perf_counter() - began) for name, why in again.refused]
+    for one in said:
+        print_added(arguments, one)
+    return 1 if any(one["status"] == "failed" for one in said) else 0
 
 
 def _documents(arguments: argparse.Namespace) -> int:

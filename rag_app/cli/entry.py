@@ -11,7 +11,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rag_app.cli import access_commands, ask_commands, document_commands, model_commands, serve
+from rag_app.cli import (
+    access_commands,
+    ask_commands,
+    document_commands,
+    load_command,
+    model_commands,
+    serve,
+)
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
 from rag_app.text.jsonl import UnfitFile
@@ -19,6 +26,7 @@ from rag_app.text.jsonl import UnfitFile
 _FAMILIES = (
     serve.add_parsers,
     document_commands.add_parsers,
+    load_command.add_parser,
     ask_commands.add_parsers,
     ask_commands.add_conversation_parsers,
     model_commands.add_parsers,

@@ -94,7 +94,7 @@ class Intake:
         elif handed_in:
             self._store.queue.handed_in(known.id)
             self._store.keep(known.id)  # whoever hands it in again wants it to stay
-        lost = not self._originals.path(known.id, known.suffix).is_file()
+        lost = not self._originals.has(known.id, known.suffix)
         tried_again = known.status is Status.FAILED and handed_in and not inside
         if lost or tried_again:
             self._originals.keep(incoming, known.suffix)
@@ -171,7 +171,7 @@ class Parts:
     ) -> Reading:
         """Make documents of what was unpacked; the reading then says what stayed inside.
 
-        Raises Cancelled, or DiskFull; doing it again is doing it once."""
+        Raises Cancelled, DiskFull or FilesError; doing it again is doing it once."""
         with _alone(self._counting, cancelled):
             return self._take_in(document, reading, limits, cancelled)
 
@@ -197,6 +197,7 @@ class Parts:
             if refused := _SELF if received.content_id in circle else room.take(received.size):
                 left.setdefault(refused, []).append(part.name)
                 continue
+            received = self._originals.send(received, suffix)
             with _alone(self._taking_in, cancelled):
                 shown = inside_name(document.name, part.name)
                 inside = Inside(document.id, part.name)

@@ -13,13 +13,20 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from rag_app.errors import DiskFull, DocumentError, RagAppError, UnknownDocument
+from rag_app.errors import (
+    DiskFull,
+    DocumentError,
+    FilesError,
+    FilesUnreachable,
+    RagAppError,
+    UnknownDocument,
+)
 from rag_app.ingestion.attachments import Intake, Parts
 from rag_app.ingestion.watching import Watching, WatchRequest
 from rag_app.ingestion.web_fetch import FetchRequest, fetch
@@ -44,10 +51,14 @@ _AGAIN = 60.0  # seconds until what failed, of a full disk say, is tried again
 
 
 class Cleaner:
-    """One thread that makes removed text and vectors unreadable, and gives their room back."""
+    """One thread that makes removed text and vectors unreadable, and gives their room back.
 
-    def __init__(self, store: Store, vectors: VectorIndex) -> None:
-        self._store, self._vectors = store, vectors
+    `finish` is called for removals that could not be finished at once."""
+
+    def __init__(
+        self, store: Store, vectors: VectorIndex, finish: Callable[[], object] = lambda: None
+    ) -> None:
+        self._store, self._vectors, self._finish = store, vectors, finish
         self._wanted, self._stopping = threading.Event(), threading.Event()
         self._hurried = threading.Event()  # somebody waits for it
         self._took = 0.0  # seconds, the last time
@@ -93,6 +104,8 @@ class Cleaner:
                 self._wanted.set()
 
     def _clean(self) -> None:
+        if self._store.removals():
+            self._finish()
         removed = self._store.queue.marked(UNCLEANED)
         if not removed:
             return
@@ -123,13 +136,13 @@ class Dependencies:
     embedder: Embedder  # that makes the vectors
     conversations: Conversations  # which hold words of documents, too
 
-    def original(self, document: Document) -> Path:
-        """The file as it was handed in."""
-        return self.originals.path(document.id, document.suffix)
+    def original(self, document: Document) -> AbstractContextManager[Path]:
+        """The file as it was handed in, while the block lasts."""
+        return self.originals.original(document.id, document.suffix)
 
-    def readable(self, document: Document) -> Path:
+    def reading(self, document: Document) -> AbstractContextManager[Path]:
         """The file to read: as it was handed in, or unlocked."""
-        return self.originals.readable(document.id, document.suffix)
+        return self.originals.reading(document.id, document.suffix)
 
 
 log = logging.getLogger(__name__)
@@ -158,7 +171,7 @@ class DocumentService:
         # Of files of any size, and of small ones.
         self._readers = Sandbox(limits, workspaces), Sandbox(limits, workspaces)
         self._recognition = Recognition(
-            stock.store.scans, Sandbox(limits, workspaces), stock.readable, settings
+            stock.store.scans, Sandbox(limits, workspaces), stock.reading, settings
         )
         parts = Parts(
             stock.store,
@@ -174,16 +187,17 @@ class DocumentService:
             stock.vectors,
             stock.embedder,
             *self._readers,
-            stock.readable,
+            stock.reading,
             settings.chunk_tokens,
             parts,
             self._recognition,
             self._step_done,
         )
-        self.cleaner = Cleaner(stock.store, stock.vectors)
+        self.cleaner = Cleaner(stock.store, stock.vectors, self._finish_removals)
         asked = WatchRequest(self._take_watched, self.replace, self._withdraw)
         self.watching = Watching(Folders(stock.store.database), asked, settings.folder)
         self._checked = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="rag-app-files", daemon=True)
 
     def start(self) -> None:
         """Finish what a killed process left half done, and begin to work."""
@@ -195,12 +209,17 @@ class DocumentService:
         self.ingestion.start(self._check_vectors)
         self.cleaner.start()
         self.watching.start()
+        if self._originals.far:
+            self._looking.start()
 
     def stop(self) -> None:
         """Let go; work that is not finished goes on at the next start."""
         self.watching.stop()
         self.ingestion.stop()
         self.cleaner.stop()
+        self._originals.close()
+        if self._looking.is_alive():
+            self._looking.join()
         for reader in self._readers:
             reader.close()
         self._recognition.close()
@@ -242,6 +261,8 @@ class DocumentService:
         incoming = self._originals.receive(shown, data, collection)
         try:
             suffix = detect(incoming.path, shown)
+            if not self._store.documents(WORKER, [incoming.content_id]):
+                incoming = self._originals.send(incoming, suffix)
             with self._adding:
                 older = self._store.named(shown, readers_of(collection))
                 added = self._intake.accept(
@@ -286,22 +307,26 @@ class DocumentService:
             suffix = detect(incoming.path, one.name)
             added = self._intake.accept(incoming, one.name, suffix, HOME, handed_in=False)
             incoming.path.unlink(missing_ok=True)  # the library had it already
+            self._originals.taken(one, incoming.content_id)
         return added
 
     def delete_set_aside(self) -> None:
         """Delete them for good."""
         with self._adding:
-            self._originals.delete_set_aside()
+            found = [one.document_id for one in self._originals.set_aside()]
+            known = self._store.documents(WORKER, found)
+            self._originals.delete_set_aside({document.id for document in known})
 
     def unlock(self, document_id: str, password: str) -> None:
         """Open an encrypted document, see `Library.unlock`."""
         document = self._store.document(document_id, WORKER)
+        which = document.id, document.suffix
         with self.ingestion.hold(document_id):
-            self._viewer.unlock(
-                self._stock.original(document),
-                password,
-                self._originals.unlocked(document.id, document.suffix),
-            )
+            with (
+                self._originals.original(*which) as locked,
+                self._originals.unlocking(*which) as copy,
+            ):
+                self._viewer.unlock(locked, password, copy)
             self._store.set_status(document_id, Status.RECEIVED)
 
     def _try(self, document: Document, password: str) -> Document:
@@ -393,13 +418,35 @@ class DocumentService:
             self._forget(document_id, *self._store.queue.to_replace(document_id))
 
     def _sweep_away(self) -> None:
-        """Finish removals: vectors, files, and what is left of the text on disk."""
+        """Finish removals: vectors, files, and what is left of the text on disk. Files that an
+        object store does not let go of now are the cleaner's matter; nothing finds them."""
+        refused: FilesError | None = None
         for document_id, suffix in self._store.removals():
             self._stock.vectors.delete(document_id)
-            self._originals.forget(document_id, suffix)
             self._stock.conversations.forget(document_id)
-            self._store.finish_removal(document_id)
+            try:
+                if refused is None:  # else every one would be waited for
+                    self._originals.forget(document_id, suffix)
+            except FilesError as error:
+                log.error("files of removed documents are still there: %s", error)
+                refused = error
+            if refused is None:
+                self._store.finish_removal(document_id)
         self.cleaner.wake()
+
+    def _finish_removals(self) -> None:
+        """Raises FilesError if that cannot be done now either."""
+        with self._adding:
+            self._sweep_away()
+            if self._store.removals():
+                raise FilesUnreachable("Files of removed documents are still there.")
+
+    def _look(self) -> None:
+        """Find the originals that the library does not know, where that takes long."""
+        with surviving(log, "not all originals could be looked at"):
+            if self._originals.look({d.id for d in self._store.documents(WORKER)}):
+                self._store.queue.mark(UNCLEANED, 1)  # their vectors are nobody's
+                self.cleaner.wake()
 
     def _recover(self) -> None:
         self._sweep_away()
@@ -433,7 +480,7 @@ _CHANGED = "This page has changed since you added it last; the version of then i
 class TakesIn(Protocol):
     """Keeps what is handed in, as far as whoever hands it in may."""
 
-    def __call__(self, name: str, data: bytes, into: str, *, added_by: str = "") -> Added:
+    def __call__(self, name: str, data: bytes | Path, into: str, *, added_by: str = "") -> Added:
         """What became of it. Raises DocumentError or QuotaReached."""
         ...
 

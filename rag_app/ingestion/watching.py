@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.errors import DatabaseUnavailable, DiskFull, DocumentError, RagAppError
+from rag_app.errors import (
+    DatabaseUnavailable,
+    DiskFull,
+    DocumentError,
+    FilesError,
+    RagAppError,
+)
 from rag_app.reading import NAMES
 from rag_app.storage.provenance import Folders, Known
 from rag_app.supervision import surviving
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
 
 _MOST = 50_000  # files; a folder with more is none of documents
 _UNFINISHED = (".part", ".crdownload", ".partial", ".download", ".tmp", ".swp")
-_LOCK_FILES = ("~$", ".~")  # of Office programs, beside the file that is open
+_NOT_OURS = (".", "~$", ".~")  # hidden, or of Office programs beside the file that is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +95,29 @@ def _enter(
     entry: os.DirEntry[str], path: str, own: Path, found: FolderListing, waiting: list[str]
 ) -> None:
     name = entry.name
-    if name.startswith((".", *_LOCK_FILES)) or entry.is_symlink() or not _is_text(path):
+    if name.startswith(_NOT_OURS) or entry.is_symlink() or not _is_text(path):
         return
     if entry.is_dir(follow_symlinks=False):
         if Path(entry.path) != own:
             waiting.append(f"{path}/")
         return
-    suffix = Path(name).suffix.lower()
-    if suffix in NAMES and suffix not in _UNFINISHED and entry.is_file(follow_symlinks=False):
+    if is_worth_taking(name) and entry.is_file(follow_symlinks=False):
         try:
             status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:  # gone since
             return
         found.files[path] = Stamp(status.st_size, status.st_mtime_ns)
+
+
+def is_worth_taking(name: str) -> bool:
+    """Whether a file of this name can be read, and is neither hidden nor unfinished."""
+    suffix = Path(name).suffix.lower()
+    return (
+        suffix in NAMES
+        and suffix not in _UNFINISHED
+        and not name.startswith(_NOT_OURS)
+        and _is_text(name)
+    )
 
 
 def _is_text(path: str) -> bool:
@@ -248,7 +264,7 @@ class Watching:
                     return False
                 try:
                     pending |= self._look(folder, known_as)
-                except (DatabaseUnavailable, DiskFull) as error:
+                except (DatabaseUnavailable, DiskFull, FilesError) as error:
                     self._troubles[folder] = str(error)
         return pending
 
@@ -307,7 +323,7 @@ class Watching:
         file = Path(folder, path)
         try:
             added = self._asked.take(file.name, file)
-        except (DatabaseUnavailable, DiskFull):
+        except (DatabaseUnavailable, DiskFull, FilesError):  # no fault of the file
             raise
         except (RagAppError, OSError) as error:
             if not file.exists():  # gone since: the next look sees it

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from rag_app.errors import (
     DatabaseUnavailable,
     DiskFull,
     DocumentError,
+    FilesError,
     ModelAway,
     ModelUnavailable,
     RagAppError,
@@ -56,13 +57,14 @@ _SWITCHED_OFF = "Recognising text in scans and pictures is switched off (RAG_APP
 
 
 class Recognition:
-    """Works on the scanned pages of one document at a time; `file_of` gives its file."""
+    """Works on the scanned pages of one document at a time; `file_of` gives its file, while a block
+    lasts."""
 
     def __init__(
         self,
         scans: Scans,
         sandbox: Sandbox,
-        file_of: Callable[[Document], Path],
+        file_of: Callable[[Document], AbstractContextManager[Path]],
         settings: Settings,
     ) -> None:
         self._scans, self._sandbox, self._file_of = scans, sandbox, file_of
@@ -115,17 +117,17 @@ class Recognition:
             self._scans.embedded(document.id)  # that it waits is stale
             return
         report(done, len(scans))
-        path = self._file_of(document)
-        for scan in scans:
-            if scan.done:
-                continue
-            recognised, trouble = self._page(path, scan.page, cancelled)
-            done, found = done + 1, found + bool(recognised.words)
-            index = bool(recognised.words) and _is_step(found, written)
-            self._scans.save(document.id, scan.page, recognised, trouble, conclude, index=index)
-            report(done, len(scans))
-            if index or (done < len(scans) and overtaken()):
-                return
+        with self._file_of(document) as path:
+            for scan in scans:
+                if scan.done:
+                    continue
+                recognised, trouble = self._page(path, scan.page, cancelled)
+                done, found = done + 1, found + bool(recognised.words)
+                index = bool(recognised.words) and _is_step(found, written)
+                self._scans.save(document.id, scan.page, recognised, trouble, conclude, index=index)
+                report(done, len(scans))
+                if index or (done < len(scans) and overtaken()):
+                    return
 
     def _page(self, path: Path, number: int, cancelled: threading.Event) -> tuple[Recognised, str]:
         """What is on a page, or why that cannot be said."""
@@ -203,7 +205,8 @@ class Ingestion(JobQueue):
     """Works through the documents that the store says are not finished.
 
     `small_sandbox` reads small files while `sandbox` reads any. `file_of` gives the file to read
-    for a document; `after_step` is called, with nothing held, after every step of work on one."""
+    of a document, while a block lasts; `after_step` is called, with nothing held, after every step
+    of work on one."""
 
     def __init__(
         self,
@@ -212,7 +215,7 @@ class Ingestion(JobQueue):
         embedder: Embedder,
         sandbox: Sandbox,
         small_sandbox: Sandbox,
-        file_of: Callable[[Document], Path],
+        file_of: Callable[[Document], AbstractContextManager[Path]],
         chunk_tokens: int,
         parts: Parts,
         recognition: Recognition,
@@ -270,7 +273,7 @@ class Ingestion(JobQueue):
                     self._give_up(document, _OUR_FAULT, RagAppError.code)
             except Cancelled:
                 pause = 0.0
-            except (DiskFull, DatabaseUnavailable) as error:
+            except (DatabaseUnavailable, DiskFull, FilesError) as error:
                 # No fault of the document: it goes on when there is room, or the server is back.
                 log.error("work waits: %s", error)
                 self.is_stuck(str(error))
@@ -309,9 +312,10 @@ class Ingestion(JobQueue):
 
     def _read(self, sandbox: Sandbox, document: Document, task: RunningJob) -> None:
         if document.status is Status.RECEIVED:
-            with self._parts.unpacking(document) as limits, traces.span("read"):
+            unpacking, file = self._parts.unpacking(document), self._file_of(document)
+            with unpacking as limits, file as path, traces.span("read"):
                 reading = sandbox.read(
-                    self._file_of(document),
+                    path,
                     document.suffix,
                     on_page=task.report,
                     cancelled=task.cancelled,

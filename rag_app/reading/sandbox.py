@@ -71,7 +71,7 @@ class Workspace:
     def __init__(self, within: Path | None) -> None:
         self.folder = _made(within)
         self.inbox, self.outbox = self.folder / "in", self.folder / "out"
-        with _or_full():
+        with or_full():
             self.inbox.mkdir()
             self.outbox.mkdir()
         self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
@@ -90,7 +90,7 @@ class Workspace:
         self._count += 1
         shown = self.inbox / f"{self._count}{path.suffix}"
         try:
-            with _or_full(), suppress(FileNotFoundError):
+            with or_full(), suppress(FileNotFoundError):
                 _link(path.resolve(), shown)
             yield shown
         finally:
@@ -121,7 +121,7 @@ def _made(within: Path | None) -> Path:
         with suppress(OSError):
             within.mkdir(parents=True, exist_ok=True)
             return Path(tempfile.mkdtemp(dir=within)).resolve()
-    with _or_full():
+    with or_full():
         return Path(tempfile.mkdtemp(prefix="rag-app-")).resolve()
 
 
@@ -142,7 +142,7 @@ def _move(path: Path, target: Path) -> None:
             return
     except FileNotFoundError:
         return
-    with _or_full():
+    with or_full():
         try:
             path.replace(target)
         except OSError:  # another disk
@@ -164,7 +164,7 @@ def _clear(folder: Path) -> None:
 
 
 @contextmanager
-def _or_full() -> Iterator[None]:
+def or_full() -> Iterator[None]:
     """Raises DiskFull for an OSError that means that."""
     try:
         yield

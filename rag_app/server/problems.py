@@ -98,6 +98,8 @@ STATUSES: dict[type[RagAppError], HTTPStatus] = {
     errors.LibraryClosed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.DatabaseUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.DiskFull: HTTPStatus.INSUFFICIENT_STORAGE,
+    errors.FilesError: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.FilesFull: HTTPStatus.INSUFFICIENT_STORAGE,
 }
 
 

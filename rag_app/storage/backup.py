@@ -29,6 +29,7 @@ from rag_app.settings import app_version
 from rag_app.storage.conversations import Conversations
 from rag_app.storage.database import FULL, VERSIONS
 from rag_app.storage.documents import Store
+from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for, made_for_me
 from rag_app.storage.queue import UNCLEANED
 from rag_app.text.formats import all_that
@@ -253,8 +254,16 @@ class _ArchiveWriter:
 class _Copying:
     """What is copied of a library, until everything that its database names is there."""
 
-    def __init__(self, folder: Path, database: Path, archive: _ArchiveWriter, told: Told) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        database: Path,
+        archive: _ArchiveWriter,
+        told: Told,
+        bucket: Bucket | None = None,
+    ) -> None:
         self._folder, self._database, self._archive = folder, database, archive
+        self._bucket = bucket  # where originals lie that are not in the folder
         self._missed: set[tuple[str, str]] = set()  # (id, added at)
         self._at = ""  # when the database was copied
         self._told, self._done, self._total = told, 0, 0
@@ -276,8 +285,10 @@ class _Copying:
 
     def _aside(self) -> dict[str, SetAside]:
         """The files that are set aside, unlocked copies too, by their names in the archive."""
-        paths = (self._folder / "files" / ASIDE).glob("*")
-        found = [KEPT.fullmatch(f"files/{ASIDE}/{path.name}") for path in paths]
+        names = [path.name for path in (self._folder / "files" / ASIDE).glob("*")]
+        if self._bucket:  # all that lies there is, until it is known which documents there are
+            names += [one.key for one in self._bucket.objects()]
+        found = [KEPT.fullmatch(f"files/{ASIDE}/{name}") for name in names]
         return {match[0]: SetAside(match[2], match[4]) for match in found if match}
 
     def _moment(self) -> list[_Named]:
@@ -296,7 +307,7 @@ class _Copying:
         there = True
         if one.suffix in _LOCKABLE and not self._copied(one.unlocked):
             # A removal deletes the original first: while that lies there, there is no such copy.
-            there = (self._folder / one.original).exists()
+            there = self._is_there(one.original)
         if there and self._copied(one.original, one.collection):
             return True
         if (one.id, one.added_at) in self._missed:  # and was here all the while: it is lost
@@ -324,18 +335,27 @@ class _Copying:
                 archive.drop(name)
         return True
 
+    def _is_there(self, name: str) -> bool:
+        path = self._folder / name
+        return path.exists() or bool(self._bucket and self._bucket.size(path.name) is not None)
+
     def _blocks(self, path: Path) -> Iterator[bytes]:
         """Raises FileNotFoundError or _UnreadableError; who writes raises OSError."""
         try:
             with path.open("rb") as file:
                 while block := file.read(BLOCK):
-                    self._done += len(block)
-                    self._told(self._done, self._total)
-                    yield block
+                    yield self._counted(block)
         except FileNotFoundError:
-            raise
+            if self._bucket is None:
+                raise
+            yield from map(self._counted, self._bucket.blocks(path.name))
         except OSError as error:
             raise _UnreadableError from error
+
+    def _counted(self, block: bytes) -> bytes:
+        self._done += len(block)
+        self._told(self._done, self._total)
+        return block
 
     def _concluded(self, named: list[_Named], aside: Mapping[str, SetAside]) -> Manifest:
         """What was copied for an earlier moment goes; preferences and the database come."""
@@ -371,11 +391,17 @@ class _Copying:
 
 
 def back_up(
-    folder: Path, target: Path, *, replace: bool = False, told: Told = untold
+    folder: Path,
+    target: Path,
+    *,
+    replace: bool = False,
+    told: Told = untold,
+    bucket: Bucket | None = None,
 ) -> tuple[Path, Manifest]:
-    """Write a backup of the data directory `folder`, all of it or nothing.
+    """Write a backup of the data directory `folder`, and of the originals in a bucket if they lie
+    there, all of it or nothing.
 
-    Returns where it is, and what it says of itself. Raises BackupError."""
+    Returns where it is, and what it says of itself. Raises BackupError or FilesError."""
     target = target.expanduser().resolve()
     with in_a_sentence(target), made_for_me():
         _check_place(folder, target, replace)
@@ -384,7 +410,7 @@ def back_up(
             with archive.open("xb") as file:
                 with zipfile.ZipFile(file, "w") as opened:
                     writer = _ArchiveWriter(file, opened)
-                    manifest = _Copying(folder, work / DATABASE, writer, told).copy()
+                    manifest = _Copying(folder, work / DATABASE, writer, told, bucket).copy()
                     writer.add(MANIFEST, iter((manifest.as_json(),)), packed=True)
                 file.flush()
                 os.fsync(file.fileno())

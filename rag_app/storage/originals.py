@@ -1,5 +1,5 @@
 """The files as they were handed in, kept as files/<content id><suffix>, in a data directory that is
-its user's alone, whatever the system gives to new files.
+its user's alone, whatever the system gives to new files. In an object store: remote_originals.py.
 
 Those that the library does not know lie in files/set-aside: nothing but a removal deletes a file.
 A user's file name is only ever shown, never used as a path. Where the system has no permissions
@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 _BLOCK = 1 << 20
 _LONGEST_NAME = 160
 UNLOCKED = ".unlocked"  # before the suffix of a copy that opens without a password
-_INCOMING = "incoming-"
+INCOMING = "incoming-"  # before the names of files on their way to their own
 ASIDE = "set-aside"  # in the folder of the originals, so that to move there is to rename
-_OURS = re.compile(r"([0-9a-f]{64})(\..+)")
+OURS = re.compile(r"([0-9a-f]{64})(\..+)")
 INSIDE = " › "  # between a document and what came out of it
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO  # what the group and everybody else may do
 # What a data directory may hold of ours: nothing else in the folder somebody chose is touched.
@@ -99,10 +99,13 @@ class Incoming:
     path: Path
     content_id: str
     size: int
+    sent: bool = False  # it is where it will be kept
 
 
 class Originals:
     """A folder of kept files."""
+
+    far = False  # whether to look at all of them takes long
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder, self._aside = folder, folder / ASIDE
@@ -111,14 +114,14 @@ class Originals:
 
     def receive(self, name: str, data: bytes | Path, collection: str) -> Incoming:
         """Write the bytes down. Raises DocumentError or DiskFull; then nothing is left behind."""
-        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=_INCOMING)
+        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=INCOMING)
         path = Path(temporary)
         digest, size, kept = begun_for(collection), 0, False
         try:
             with os.fdopen(handle, "wb") as file:
                 for block in _blocks(name, data):
                     size += len(block)
-                    self._check_size(name, size)
+                    check_size(name, size, self._max_bytes)
                     digest.update(block)
                     file.write(block)
                 file.flush()
@@ -147,22 +150,38 @@ class Originals:
         digest, size = begun_for(collection), 0
         for block in _blocks(name, path):
             size += len(block)
-            self._check_size(name, size)
+            check_size(name, size, self._max_bytes)
             digest.update(block)
         with path.open("rb+") as file:
             os.fsync(file.fileno())
         return Incoming(path, digest.hexdigest(), size)
 
-    def _check_size(self, name: str, size: int) -> None:
-        if size > self._max_bytes:
-            raise LimitReached(
-                f"“{name}” is larger than {self._max_bytes >> 20} MB, the limit set by "
-                "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."
-            )
+    def send(self, incoming: Incoming, suffix: str) -> Incoming:
+        """What takes long of `keep`, which may then be waited for with a lock held."""
+        return incoming
 
-    def keep(self, incoming: Incoming, suffix: str) -> Path:
+    def keep(self, incoming: Incoming, suffix: str) -> None:
         """Give a received file its lasting name."""
-        return incoming.path.replace(self.path(incoming.content_id, suffix))
+        incoming.path.replace(self.path(incoming.content_id, suffix))
+
+    def has(self, document_id: str, suffix: str) -> bool:
+        """Whether the original of a document is there."""
+        return self.path(document_id, suffix).is_file()
+
+    @contextmanager
+    def original(self, document_id: str, suffix: str) -> Iterator[Path]:
+        """The original of a document, as a file while the block lasts."""
+        yield self.path(document_id, suffix)
+
+    @contextmanager
+    def reading(self, document_id: str, suffix: str) -> Iterator[Path]:
+        """The file to read, see `readable`, while the block lasts."""
+        yield self.readable(document_id, suffix)
+
+    @contextmanager
+    def unlocking(self, document_id: str, suffix: str) -> Iterator[Path]:
+        """Where to put the copy that opens without a password; it is kept after the block."""
+        yield self.unlocked(document_id, suffix)
 
     def path(self, document_id: str, suffix: str) -> Path:
         """Where the original of a document lies."""
@@ -186,7 +205,7 @@ class Originals:
 
     def sweep(self) -> None:
         """Delete what a killed process left half done; nothing else, whoever put it here."""
-        for path in [*self._folder.glob(f"{_INCOMING}*"), *self._folder.glob("*.part")]:
+        for path in [*self._folder.glob(f"{INCOMING}*"), *self._folder.glob("*.part")]:
             path.unlink(missing_ok=True)
 
     # Set aside
@@ -209,6 +228,10 @@ class Originals:
             log.warning("%d files that the library does not know are set aside", len(strange))
         return bool(strange)
 
+    def look(self, known: Collection[str]) -> bool:
+        """The same where that takes long; whether there was any."""
+        return False
+
     def set_aside(self) -> list[SetAside]:
         """The originals that were set aside, in the order in which they were kept."""
         found = [
@@ -230,10 +253,26 @@ class Originals:
             copy.replace(self._folder / name)
         return incoming
 
-    def delete_set_aside(self) -> None:
-        """Delete what was set aside, for good."""
-        for path, _, _ in _ours(self._aside):
+    def taken(self, one: SetAside, document_id: str) -> None:
+        """What was set aside is a document again; that it has another id is so if it was of another
+        collection."""
+
+    def delete_set_aside(self, known: Collection[str]) -> None:
+        """Delete what was set aside, for good, but no original of the `known` documents."""
+        for path, _, _ in _ours(self._aside):  # those of the known lie elsewhere
             path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+def check_size(name: str, size: int, max_bytes: int) -> None:
+    """Raises LimitReached for a file that is too large."""
+    if size > max_bytes:
+        raise LimitReached(
+            f"“{name}” is larger than {max_bytes >> 20} MB, the limit set by "
+            "RAG_APP_MAX_FILE_MB. Split it, or raise the limit."
+        )
 
 
 class Digest(Protocol):
@@ -261,7 +300,7 @@ def incoming_file(folder: Path) -> tuple[int, Path]:
     """A new empty file (its handle, its path) in a data directory, for what is being handed in.
 
     Whoever makes it deletes it; what a killed process leaves is deleted at the next start."""
-    handle, path = tempfile.mkstemp(dir=folder / "files", prefix=_INCOMING)
+    handle, path = tempfile.mkstemp(dir=folder / "files", prefix=INCOMING)
     return handle, Path(path)
 
 
@@ -311,7 +350,7 @@ def _ours(folder: Path) -> list[tuple[Path, str, str]]:
     """The files in a folder that have names as we give them, with the id and what follows it."""
     if not folder.is_dir():
         return []
-    matches = [(path, _OURS.fullmatch(path.name)) for path in folder.iterdir()]
+    matches = [(path, OURS.fullmatch(path.name)) for path in folder.iterdir()]
     return [(path, match[1], match[2]) for path, match in matches if match]
 
 

@@ -347,3 +347,51 @@ class Folders:
                 (document_id, folder, path),
             ).fetchone()
             return row is not None or has_other_origin(db, document_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """A file of a bucket or folder as it was when it was last loaded, or refused."""
+
+    version: str
+    document_id: str | None = None  # None: refused, or removed here
+    refused: str = ""
+
+
+class LoadedFiles:
+    """Which files were loaded. Thread-safe."""
+
+    def __init__(self, database: AnyDatabase) -> None:
+        self._read, self._write = database.read, database.write
+
+    def of(self, source: str, collection: str, path: str) -> LoadedFile | None:
+        """What is known of a file; None if it was never loaded."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT version, document_id, refused FROM loaded "
+                "WHERE source = ? AND collection = ? AND path = ?",
+                (source, collection, path),
+            ).fetchone()
+        return LoadedFile(*row) if row else None
+
+    def keep(self, source: str, collection: str, path: str, loaded: LoadedFile) -> None:
+        """Write down what became of a file."""
+        with self._write() as db:
+            db.execute(
+                "INSERT INTO loaded "
+                "VALUES (?, ?, ?, ?, (SELECT id FROM documents WHERE id = ?), ?) "
+                "ON CONFLICT (source, collection, path) DO UPDATE SET version = excluded.version, "
+                "document_id = excluded.document_id, refused = excluded.refused",
+                (source, collection, path, loaded.version, loaded.document_id, loaded.refused),
+            )
+
+    def is_elsewhere(self, document_id: str, source: str, path: str) -> bool:
+        """Whether a document is another file that was loaded, or lies in a watched folder, too."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT 1 FROM loaded WHERE document_id = :id "
+                "AND NOT (source = :source AND path = :path) "
+                "UNION ALL SELECT 1 FROM watched_files WHERE document_id = :id LIMIT 1",
+                {"id": document_id, "source": source, "path": path},
+            ).fetchone()
+        return row is not None

@@ -40,7 +40,9 @@ from rag_app.storage.backup import (
     untold,
     workshop,
 )
+from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import made_for_me, own
+from rag_app.storage.remote_originals import send_all
 from rag_app.text.page_names import size
 
 _LARGEST_MANIFEST = 256 << 20  # bytes: of a million documents
@@ -56,10 +58,13 @@ _BROKEN = (
 )
 
 
-def restore(source: Path, folder: Path, *, told: Told = untold) -> Manifest:
-    """Make the data directory `folder` of a backup, all of it or nothing.
+def restore(
+    source: Path, folder: Path, *, told: Told = untold, bucket: Bucket | None = None
+) -> Manifest:
+    """Make the data directory `folder` of a backup, all of it or nothing; with a bucket, the
+    originals go there.
 
-    Returns what the backup says of itself. Raises BackupError, or LibraryInUse."""
+    Returns what the backup says of itself. Raises BackupError, LibraryInUse or FilesError."""
     with _opened(source) as archive, in_a_sentence(folder), made_for_me():
         inside = _cannot_be_exchanged(folder)
         if (folder / "lock").is_file():
@@ -72,6 +77,8 @@ def restore(source: Path, folder: Path, *, told: Told = untold) -> Manifest:
         with workshop(folder / "restored" if inside else folder) as work:
             made = work / "library"
             _unpack(archive, manifest, made, source, told)
+            if bucket:
+                send_all(bucket, made / "files")
             (_move_in if inside else _exchange)(made, folder)
     return manifest
 
