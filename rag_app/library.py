@@ -406,9 +406,10 @@ class _Documents(_View):
         self._seen(document_id)
         return self._store.page(document_id, number)
 
-    def page_name(self, document_id: str, number: int, name: str = "") -> str:
-        """What a page is called, see `text.page_names`; `name` of a document that may be gone."""
-        return self._showing.page_name(document_id, number, name)
+    def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
+        """What a page is called, see `text.page_names`, or the section of a text without pages that
+        `start` stands in; `name` of a document that may be gone."""
+        return self._showing.page_name(document_id, number, name, start)
 
     def headings(self, document_id: str) -> list[Heading]:
         """A document's headings, in order. Raises UnknownDocument."""

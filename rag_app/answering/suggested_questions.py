@@ -408,11 +408,11 @@ _EMPTY_TITLE = re.compile(
     r"(?i)\b(?:contents|introduction|conclusion|summary|appendix|part|item|note|index|preface|"
     r"references|bibliography|section|chapter|page|table|figure|exhibit|schedule|signatures?)\b"
 )
-DRY = "subject"  # the kind that is good to check with; nobody would ask like that
+DRY, OF_HEADING = "subject", "heading"  # kinds that are good to check with; nobody asks like that
 # Which kinds of questions people like best; the first that can be answered are shown.
 _ORDER = (
     "cost", "count", "date", "how often", "reason", "how long", "sum", "who", "change", "where",
-    "what", DRY, "heading",
+    "what", DRY, OF_HEADING,
 )  # fmt: skip
 
 
@@ -467,7 +467,7 @@ def _of_headings(chunks: Sequence[Chunk], headings: Sequence[Heading]) -> Iterat
         if own:
             place = Span(own[0].document_id, heading.page, heading.start, own[-1].end)
             yield Suggestion(
-                f"What does it say about {_inside(title, small, names)}?", "heading", place
+                f"What does it say about {_inside(title, small, names)}?", OF_HEADING, place
             )
 
 

@@ -24,7 +24,7 @@ from rag_app.server.api import checked_documents, collections_json, page_json
 from rag_app.server.desk import Desk
 from rag_app.server.gate import view_of
 from rag_app.server.streams import gone_from, until_gone
-from rag_app.types import Answer, Event, Finished
+from rag_app.types import Answer, Chunk, Event, Finished
 
 T = TypeVar("T")
 
@@ -135,12 +135,7 @@ def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
 
         def found(library: Library) -> Results:
             passages = library.search(query, None, checked_documents(library, documents))
-            return Results(
-                results=[
-                    _result(library, at, one.chunk.document_id, one.chunk.page, one.chunk.text)
-                    for one in passages
-                ]
-            )
+            return Results(results=[_result(library, at, one.chunk) for one in passages])
 
         return await _called(desk, ctx, found)
 
@@ -261,13 +256,14 @@ def _title(name: str, page_name: str) -> str:
     return f"{name}, {page_name}" if page_name else name
 
 
-def _result(library: Library, at: str, document_id: str, page: int, text: str) -> ToolResult:
+def _result(library: Library, at: str, chunk: Chunk) -> ToolResult:
+    document_id, page = chunk.document_id, chunk.page
     name = library.report(document_id).document.name
     return ToolResult(
         id=_id(document_id, page),
-        title=_title(name, library.page_name(document_id, page, name)),
+        title=_title(name, library.page_name(document_id, page, name, chunk.start)),
         url=_url(at, document_id, page),
-        text=text[:_SHOWN],
+        text=chunk.text[:_SHOWN],
     )
 
 

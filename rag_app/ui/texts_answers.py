@@ -190,6 +190,8 @@ def how_sure(answer: Answer, caution: float) -> str:
         return "That could not be judged: the figures were fitted on English."
     if NoteKind.ABOUT_THE_THING in said:
         return "That could not be judged: what is quoted is about what you named."
+    if answer.task not in texts.JUDGED:
+        return "That is not judged: a piece of work like this is not simply right or wrong."
     in_words = texts.sureness(answer.confidence)
     return (
         f"{in_words.capitalize()}, {percent}: of 100 answers with this figure, about "
