@@ -129,7 +129,7 @@ class PageViews:
         return self._stock.store.document(document_id, self._scope)
 
 
-_CALM = 3.0  # seconds without a question after which overviews are made
+_CALM = 3.0  # seconds without a question or a page that is drawn after which overviews are made
 _FAREWELL = 20.0  # seconds that closing waits for answers that are being made, at most
 
 
@@ -234,8 +234,8 @@ class OpenLibrary:
             return self.questioner.ask(question, scope, [document.id], stop, AskOptions(by))
 
         def busy() -> bool:
-            asking = self.underway.asked_within(_CALM) or self.warming.state == "warming"
-            return asking or bool(self.keeping.ingestion.progress(WORKER))
+            asking = self.underway.asked_within(_CALM) or self.overviews.looked_within(_CALM)
+            return asking or self.warming.state == "warming" or bool(self.keeping.ingestion.progress(WORKER))
 
         who = f"{by or generator.name} {generator.name}"
         return Makers(ask, self.embedder, who, busy, self.questioner.introduce)

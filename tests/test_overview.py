@@ -185,6 +185,13 @@ def test_a_busy_library_goes_first_but_a_person_who_looks_goes_before_it(store, 
     assert overviews.kept(other.id) is None
 
 
+def test_who_opens_the_page_gets_it_before_overviews_are_made(made):
+    overviews = made(busy=lambda: True)
+    assert not overviews.looked_within(60)
+    overviews.start()
+    assert overviews.looked_within(60) and not overviews.looked_within(0)
+
+
 def test_an_overview_goes_with_its_document_and_when_it_is_read_anew(store, made):
     document, other, overviews = add(store), add(store, "b.txt"), made()
     overviews.make(document)

@@ -9,6 +9,7 @@ import logging
 import math
 import re
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -274,10 +275,12 @@ class Overviews:
         self._wanted: list[str] = []
         self._given_up: set[str] = set()
         self._stop = threading.Event()
+        self._looked = -math.inf
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to make what is missing; to be called as often as one likes."""
+        """Begin to make what is missing; to be called whenever somebody looks."""
+        self._looked = time.monotonic()
         with self._changed:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(
@@ -291,6 +294,10 @@ class Overviews:
         self.wake()
         if self._thread is not None:
             self._thread.join()
+
+    def looked_within(self, seconds: float) -> bool:
+        """Whether somebody has looked at the page so short a time ago: it may still be drawn."""
+        return time.monotonic() - self._looked < seconds
 
     def wake(self) -> None:
         """Something has changed in the library."""
@@ -422,7 +429,7 @@ class SeenOverviews:
         self._overviews, self._store, self._scope = overviews, store, scope
 
     def start(self) -> None:
-        """Begin to make what is missing; to be called as often as one likes."""
+        """Begin to make what is missing; to be called whenever somebody looks."""
         self._overviews.start()
 
     def of(self, document_id: str) -> Overview | None:

@@ -274,11 +274,19 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     page.keyboard.press("q")
     page.locator("#words").wait_for(state="detached")
     page.keyboard.press("w")
+    page.keyboard.press("/")  # while the page is drawn anew, which takes the focus with it
     page.locator(".why").wait_for()
     page.locator('[data-test-script-state="notRunning"]').wait_for(state="attached")
-    page.wait_for_timeout(500)  # what is drawn anew at the end of a run takes the focus with it
-    page.keyboard.press("/")
+    page.wait_for_timeout(500)
     eventually(page, lambda: field.evaluate("field => field === document.activeElement"))
+    page.locator('[data-act^="copy:"]').focus()
+    for key in ("w", "1", "q", "i"):  # as fast as they can be pressed: each waits for its turn
+        page.keyboard.press(key)
+    page.locator('[class*="st-key-edited-"] textarea').wait_for()
+    assert not page.locator(".why").count() and not page.locator(".st-key-source").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Cancel").click()
+    page.locator('[class*="st-key-edited-"]').wait_for(state="detached")
     page.locator('[data-act^="copy:"]').focus()
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard").get_by_text("Open source 1").wait_for()
