@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_app.access.audit import Action
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.generation import Generator
+from rag_app.answering.generation import Generator, Told, untold
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
 from rag_app.errors import DocumentError, NotAllowed, UnknownDocument
@@ -538,19 +538,21 @@ class Library(_Documents):
         language: str = "",
         caution: float | None = None,
         top_k: int | None = None,
+        told: Told = untold,
     ) -> Iterator[Event]:
         """Sources, then Deltas, then Finished; `generator`, `caution` and `top_k` instead of those
         in the settings.
 
         A question that leans on the `turns` before it is made standalone first. The answer is to be
-        in `language` (its English name); empty: in the question's.
+        in `language` (its English name); empty: in the question's. Of work that takes several parts
+        `told` hears how many are done, of how many.
         Raises QuestionError, QuotaReached, or SettingsError for a generator that makes no sense."""
         if self.scope.subject:
             self.access.quotas.check_question(self.scope.subject)
             self._log(Action.ASK, detail=question)
         stop = cancelled or threading.Event()
         manner = AskOptions(generator, language, caution, top_k)
-        made = self._questioner.ask(question, self.scope, documents, stop, manner, turns)
+        made = self._questioner.ask(question, self.scope, documents, stop, manner, turns, told)
         return self._underway.events(made, stop)
 
     def empty_deleted(self) -> None:

@@ -263,6 +263,11 @@ def left(said: str, seconds: float | None) -> str:
     return said if seconds is None else f"{said} · {time_left(seconds)}"
 
 
+def in_parts(done: int, total: int) -> str:
+    """Which part of long work is being done."""
+    return f"Part {min(done + 1, total):,} of {total:,}"
+
+
 def progress(work: Progress, name: str = "") -> str:
     """What is being done with a document, by its suffix: stage, pages or share done, time left."""
     parts = [_STAGES.get(work.stage, work.stage.capitalize())]
