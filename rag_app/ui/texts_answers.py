@@ -12,6 +12,7 @@ from rag_app.ui import texts
 ABOUT_ANSWER = "About this answer"
 GOOD, BAD = "Good answer", "Bad answer"
 COPY, COPIED = "Copy with its sources", "Copied"
+READ_ALOUD = "Read aloud"
 ANSWER_AGAIN = "Answer again"
 EDIT = "Change the question"
 WHY = "Why this answer?"
@@ -74,6 +75,7 @@ SHORTCUTS = {
     "The last answer": {
         "1": "Open source 1, and so on to 9",
         "y": "Copy it",
+        "r": "Read it aloud, or stop that",
         "w": "Why this answer?",
         "i": "Change the question",
         "m": "Answer again",

@@ -126,6 +126,34 @@ def test_an_answer_is_really_copied_with_its_footnotes(browser):
     assert copied.endswith("selby.txt: “The crane of Selby lifts forty tons.”")
 
 
+VOICES = """
+const heard = window.heard = { said: [], stopped: 0, changed: [], voices: [] };
+Object.defineProperty(window, 'speechSynthesis', { value: {
+  getVoices: () => heard.voices,
+  speak: one => heard.said.push([one.text, one.lang]),
+  cancel: () => { heard.stopped += 1; },
+  addEventListener: (kind, changed) => heard.changed.push(changed),
+} });
+"""
+
+
+def test_an_answer_is_read_aloud_where_the_browser_has_a_voice(browser):
+    page = opened(browser)
+    page.context.add_init_script(VOICES)
+    page.reload()
+    page.locator(".acts").last.wait_for()
+    aloud = page.locator('[data-act^="say:"]').last
+    assert not aloud.is_visible(), "there is no voice yet"
+    page.evaluate("heard.voices = [{ lang: 'en-GB' }]; for (const one of heard.changed) one();")
+    aloud.click()
+    assert aloud.get_attribute("aria-pressed") == "true"
+    [[said, tongue]] = page.evaluate("heard.said")
+    assert said.strip() == "The crane of Selby lifts forty tons." and tongue in ("en", "")
+    aloud.click()
+    assert page.evaluate("heard.stopped") == 1
+    assert aloud.get_attribute("aria-pressed") == "false"
+
+
 def test_the_next_question_can_be_typed_without_a_click(browser):
     page = opened(browser)
     field = page.get_by_test_id("stChatInputTextArea")
