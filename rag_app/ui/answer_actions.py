@@ -1,8 +1,9 @@
 """The row of buttons under an answer: plain HTML, and two listeners for all of them.
 
-Copying and reading aloud happen in the browser; every other press is reported and carried out by the page. Thumbs
-have a listener of their own, so that a small part of the page can take them without the rest being
-drawn anew. The other one also says it when the browser has lost the network."""
+Copying and reading aloud happen in the browser; every other press is reported and carried out by
+the page. Thumbs have a listener of their own, so that a small part of the page can take them
+without the rest being drawn anew. The other one also says it when the browser has lost the
+network."""
 
 from __future__ import annotations
 
