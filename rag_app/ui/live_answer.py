@@ -178,7 +178,6 @@ def ask(
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed) and the
     answers `after` which it is asked are there: only then are its `turns` known.
-
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
     comes of it is kept in the exchange, whether or not anybody still looks; `afterwards` is done
     when it has ended. `subject` is whom it is for."""
@@ -201,9 +200,9 @@ def ask(
                     yield event
 
     failed = partial(library.conversations.fail, exchange_id)
-    generation = Generation(events, failed, afterwards, subject, lambda: parts.now)
-    RUNNING[exchange_id] = generation
-    return generation
+    made = Generation(events, failed, afterwards, subject, lambda: parts.now)
+    RUNNING[exchange_id] = made
+    return made
 
 
 class _Parts:

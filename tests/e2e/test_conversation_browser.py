@@ -128,6 +128,7 @@ def test_an_answer_is_really_copied_with_its_footnotes(browser):
 
 VOICES = """
 const heard = window.heard = { said: [], stopped: 0, changed: [], voices: [] };
+window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; this.lang = ''; } };
 Object.defineProperty(window, 'speechSynthesis', { value: {
   getVoices: () => heard.voices,
   speak: one => heard.said.push([one.text, one.lang]),
