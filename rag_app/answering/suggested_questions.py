@@ -93,6 +93,7 @@ _LEANS = re.compile(
     r"\b(?:our|ours|we|us|my|(?:its|their)(?! own)|his|her|your|above|below|such|these|those)\b",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\b\d+(?:\.\d+)+\.? (?=[A-Z])")  # "3.6 The loft": a paragraph's number
 _TITLED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Lady|Judge|President)\b")
 _VAGUE = re.compile(
     r"^The \S+ $|\b(?:first|second|third|last|latter|former|following|only|other|rest|same) $"
@@ -155,7 +156,9 @@ def by_rules(
         found = rule.pattern.fullmatch(said)
         if found:
             question = " ".join(rule.ask(found, inside).split())
-            if 4 <= len(question.split()) <= 18 and not _LEANS.search(question):
+            if 4 <= len(question.split()) <= 18 and not (
+                _LEANS.search(question) or _NUMBERED.search(question)
+            ):
                 return QuestionForm(f"{question[0].upper()}{question[1:]}?", rule.kind)
     return None
 

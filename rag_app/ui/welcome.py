@@ -134,7 +134,7 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
         st.html(f"<p class='example'>{texts.TRY_ASKING}</p>")
     for number, (question, document) in enumerate(offered[:_OFFERED]):
         st.button(
-            f"{escape_markdown(question)} :small[{escape_markdown(document.name)}]",
+            f"{escape_markdown(question)} :gray[:small[{escape_markdown(document.name)}]]",
             key=f"suggestion-{number}",
             on_click=document_page.ask,
             args=(library, question, document.id),

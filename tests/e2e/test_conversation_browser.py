@@ -338,6 +338,7 @@ def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
 
 def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser):
     page = opened(browser)
+    drop(page, "selby tides.txt", HARBOUR + b"\nTides.\n")
     words = page.get_by_placeholder("Search conversations")
     for button, said in (("None", "visible"), ("All", "hidden")):
         page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
