@@ -198,7 +198,7 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = "".join(f"<th>{escape(one)}</th>" for one in columns)
     body = "".join("<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows)
     inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f"<div class='cells'><table>{inner}</table></div>"
+    return f"<div class='cells' tabindex='0'><table>{inner}</table></div>"
 
 
 def _csv(computed: Computation) -> bytes:
