@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_app.access.audit import Action
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.generation import Generator
+from rag_app.answering.generation import Generator, Told, untold
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
 from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
@@ -414,9 +414,10 @@ class _Documents(_View):
         self._seen(document_id)
         return self._store.page(document_id, number)
 
-    def page_name(self, document_id: str, number: int, name: str = "") -> str:
-        """What a page is called, see `text.page_names`; `name` of a document that may be gone."""
-        return self._showing.page_name(document_id, number, name)
+    def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
+        """What a page is called, see `text.page_names`, or the section of a text without pages that
+        `start` stands in; `name` of a document that may be gone."""
+        return self._showing.page_name(document_id, number, name, start)
 
     def headings(self, document_id: str) -> list[Heading]:
         """A document's headings, in order. Raises UnknownDocument."""
@@ -545,19 +546,21 @@ class Library(_Documents):
         language: str = "",
         caution: float | None = None,
         top_k: int | None = None,
+        told: Told = untold,
     ) -> Iterator[Event]:
         """Sources, then Deltas, then Finished; `generator`, `caution` and `top_k` instead of those
         in the settings.
 
         A question that leans on the `turns` before it is made standalone first. The answer is to be
-        in `language` (its English name); empty: in the question's.
+        in `language` (its English name); empty: in the question's. Of work that takes several parts
+        `told` hears how many are done, of how many.
         Raises QuestionError, QuotaReached, or SettingsError for a generator that makes no sense."""
         if self.scope.subject:
             self.access.quotas.check_question(self.scope.subject)
             self._log(Action.ASK, detail=question)
         stop = cancelled or threading.Event()
         manner = AskOptions(generator, language, caution, top_k)
-        made = self._questioner.ask(question, self.scope, documents, stop, manner, turns)
+        made = self._questioner.ask(question, self.scope, documents, stop, manner, turns, told)
         return observed(self._underway.events(made, stop), self.scope.subject)
 
     def empty_deleted(self) -> None:

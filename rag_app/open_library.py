@@ -40,7 +40,7 @@ from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.remote_originals import originals_of
 from rag_app.storage.words import WordSearch
 from rag_app.text import languages
-from rag_app.text.page_names import page_name
+from rag_app.text.page_names import page_name, section_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture
 
 # Documents as they are looked at: pages, pictures, places on them, passages.
@@ -62,13 +62,15 @@ class PageViews:
         with self._stock.original(self._document(document_id)) as path:
             return path  # a copy that was just used stays for a while
 
-    def page_name(self, document_id: str, number: int, name: str) -> str:
-        """What a page is called, by the document's name if it is gone. Raises nothing."""
-        known = None
-        if self._stock.store.documents(self._scope, [document_id]):
-            known = self._stock.store.page_label(document_id, number)
+    def page_name(self, document_id: str, number: int, name: str, start: int) -> str:
+        """What a page is called, by the document's name if it is gone; of a text without pages, the
+        section that an offset of it stands in. Raises nothing."""
+        known, store = None, self._stock.store
+        if store.documents(self._scope, [document_id]):
+            known = store.page_label(document_id, number)
         suffix, label, total = known or (name, "", 0)
-        return page_name(suffix, number, label, total)
+        called = page_name(suffix, number, label, total)
+        return called or (section_name(store.section(document_id, number, start)) if known else "")
 
     def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
         """The page as it looks, see `Library.picture`."""
@@ -133,7 +135,7 @@ class PageViews:
         return self._stock.store.document(document_id, self._scope)
 
 
-_CALM = 3.0  # seconds without a question after which overviews are made
+_CALM = 3.0  # seconds without a question or a page that is drawn after which overviews are made
 _FAREWELL = 20.0  # seconds that closing waits for answers that are being made, at most
 
 
@@ -232,15 +234,19 @@ class OpenLibrary:
     def _makers(self, generator: Generator | ModelSpec) -> Makers:
         """Overviews are checked by quoting: nothing is sent anywhere that nobody asked for."""
         quoting = not isinstance(generator, ModelSpec) or generator.kind in QUOTING
-        by = None if quoting else "quotes"
+        by = None if quoting else "reader"
 
         def ask(question: str, document: Document, stop: threading.Event) -> Iterator[Event]:
             scope = readers_of(document.collection)
             return self.questioner.ask(question, scope, [document.id], stop, AskOptions(by))
 
         def busy() -> bool:
-            asking = self.underway.asked_within(_CALM) or self.warming.state == "warming"
-            return asking or bool(self.keeping.ingestion.progress(WORKER))
+            asking = self.underway.asked_within(_CALM) or self.overviews.looked_within(_CALM)
+            return (
+                asking
+                or self.warming.state == "warming"
+                or bool(self.keeping.ingestion.progress(WORKER))
+            )
 
         who = f"{by or generator.name} {generator.name}"
         return Makers(ask, self.embedder, who, busy, self.questioner.introduce)

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from rag_app import errors
 from rag_app.access.audit import Action
 from rag_app.access.identity import Identity
 from rag_app.access.nouns import MACHINE, Grantee
@@ -22,7 +24,8 @@ from rag_app.access.quotas import Limited
 from rag_app.answering.generation import Cancelled, Piece, pieces
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
-from rag_app.scope import HOME, OWN, Role, Scope
+from rag_app.scope import HOME, OWN, WORKER, Role, Scope
+from rag_app.server import problems
 from rag_app.server.problems import STATUSES
 from rag_app.settings import Settings
 from rag_app.types import Draft, Passage
@@ -313,6 +316,70 @@ def test_where_one_may_not_add_it_is_not_told_what_there_is(shared):
         assert all(one == refused[0] and one["status"] == 403 for one in refused)
         assert ben.get("/api/v1/documents").json()["total"] == 0
         assert not incoming(shared)
+
+
+def _asked_of(ids: list[str]) -> list[tuple[str, dict[str, Any]]]:
+    """The same question at every door, of these collections."""
+    chat = {"model": "quotes", "messages": [{"role": "user", "content": "What is the ferry?"}]}
+    return [
+        ("/api/v1/search", {"query": "ferry", "collections": ids}),
+        ("/api/v1/ask", {"question": "What is the ferry?", "collections": ids}),
+        ("/api/v1/ask", {"question": "What is the ferry?", "collections": ids, "stream": True}),
+        ("/v1/chat/completions", chat | {"collections": ids}),
+        ("/v1/chat/completions", chat | {"collections": ids, "stream": True}),
+    ]
+
+
+def test_only_the_collections_that_are_named_are_looked_in(shared):
+    with shared.client("anna") as anna:
+        team, own = collections(anna)["Team"][0], collections(anna)["My documents"][0]
+        in_team = hand_in(anna, "ferry.txt", FERRY, collection=team).json()["document_id"]
+        other = b"A ferry to the mainland leaves at nine.\n"
+        in_own = hand_in(anna, "other ferry.txt", other).json()["document_id"]
+        shared.library.scoped(WORKER).wait([in_team, in_own], timeout=30)
+        for ids, meant in (
+            ([team], {in_team}),
+            ([own], {in_own}),
+            ([team, own], {in_team, in_own}),
+        ):
+            (path, body), *_ = _asked_of(ids)
+            found = anna.post(path, json=body).json()["passages"]
+            assert {one["document_id"] for one in found} == meant
+        for path, body in _asked_of([own])[1:]:
+            said = anna.post(path, json=body)
+            assert said.status_code == 200 and in_team not in said.text, path
+
+
+def test_a_collection_that_the_key_does_not_open_cannot_be_told_from_none(shared):
+    with shared.client("anna") as anna, shared.client("ben") as ben:
+        team, own = collections(anna)["Team"][0], collections(anna)["My documents"][0]
+        for hidden, nowhere in zip(
+            _asked_of([team, own]), _asked_of([team, "nowhere"]), strict=True
+        ):
+            one, other = (ben.post(path, json=body) for path, body in (hidden, nowhere))
+            assert one.status_code == other.status_code == 404
+            assert one.content == other.content and own not in one.text
+            assert "does not open" in one.text
+
+
+def test_who_has_to_wait_is_told_how_long(shared):
+    with shared.client("ben") as ben:
+        shared.library.access.quotas.set_limit(MACHINE, Limited.QUESTIONS, 1)
+        own = collections(ben)["My documents"][0]
+        made = hand_in(ben, "ferry.txt", FERRY).json()["document_id"]
+        shared.library.scoped(WORKER).wait([made], timeout=30)
+        asked = [ben.post(path, json=body) for path, body in _asked_of([own])[1:]]
+        waits = [one.headers["Retry-After"] for one in asked if one.status_code == 429]
+        assert waits and all(50 <= int(wait) <= 60 for wait in waits)
+
+
+def test_every_error_that_waiting_helps_says_how_long():
+    assert problems.retry_after(errors.QuotaReached("", 0.2)) == {"Retry-After": "1"}
+    assert problems.retry_after(errors.QuotaReached("")) == {"Retry-After": "3600"}
+    for error, status in STATUSES.items():
+        if status == 503:
+            assert int(problems.retry_after(error(""))["Retry-After"]) > 0
+    assert problems.retry_after(errors.QuestionError("")) == {}
 
 
 def test_a_full_quota_in_the_middle_of_an_upload_leaves_nothing_behind(shared):

@@ -353,6 +353,23 @@ def test_mcp_asks_and_quotes(served):
     assert answer["quotes"][0]["quote"] == SENTENCE
 
 
+def test_mcp_looks_only_in_the_collections_that_are_named(served):
+    async def do(client: Client) -> Any:
+        wished = {"query": "ticket", "collections": [HOME]}
+        found = await client.call_tool("search", wished)
+        asked = await client.call_tool("ask", {"question": QUESTION, "collections": [HOME]})
+        refused = [
+            await client.call_tool(tool, {name: "ticket?", "collections": ["nowhere"]})
+            for tool, name in (("search", "query"), ("ask", "question"))
+        ]
+        return found, asked, refused
+
+    found, asked, refused = talk(served, do)
+    assert found.structured_content["results"] and asked.structured_content["quotes"]
+    for one in refused:
+        assert one.is_error and "does not open" in one.content[0].text
+
+
 def test_mcp_reads_pages_as_tools_and_as_resources(served):
     document = served.library.document("prices.pdf").id
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 import time
 from collections.abc import Callable
 from html import escape
@@ -150,6 +151,25 @@ def test_an_empty_app_says_what_to_do_and_offers_a_sample(page):
     page.click("example-0")
     page.until(page.at_rest)
     assert len(page.at.chat_message) == 2
+
+
+def test_a_page_and_an_earlier_answer_are_drawn_without_asking_any_model(page, monkeypatch):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    asked: list[str] = []
+    for name in ("warm", "embed_documents", "embed_query"):
+        real = getattr(WordEmbedder, name)
+
+        def noted(self, *given, real=real):
+            asked.append(threading.current_thread().name)
+            return real(self, *given)
+
+        monkeypatch.setattr(WordEmbedder, name, noted)
+    other = AppTest.from_file(str(APP), default_timeout=30)
+    other.query_params["c"] = page.at.query_params["c"][0]
+    other.run()
+    assert len(other.chat_message) == 2 and other.chat_input
+    assert all(name.startswith("rag-app") for name in asked), "what draws waits for nobody"
 
 
 def test_a_dropped_file_answers_with_a_citation_that_can_be_opened(page):

@@ -106,8 +106,7 @@ def test_an_answer_is_copied_with_its_footnotes():
     said = answer(short_answer="4 euros", citations=(FERRY_CITED, Citation(
         2, "d", "dogs.txt", 3, 0, 0, "")))  # fmt: skip
     assert as_text(said) == (
-        "4 euros\n\nFour euros. [1]\n\n"
-        "[1] ferry.txt, part 1: “Four euros.”\n[2] dogs.txt, part 3 (source removed)"
+        "4 euros\n\nFour euros. [1]\n\n[1] ferry.txt: “Four euros.”\n[2] dogs.txt (source removed)"
     )
 
 
@@ -115,7 +114,7 @@ def test_markdown_has_the_questions_as_headings_and_the_sources_as_footnotes():
     text = as_markdown(MEANT, [exchange(answer()), exchange(None, error="It was too much.")])
     assert "# What does it cost?" in text
     assert "## 1. What does it cost?\n\nFour euros\\.[^1-1]" in text.replace(".[^", "\\.[^")
-    assert "[^1-1]: ferry.txt, part 1: “Four euros.”" in text
+    assert "[^1-1]: ferry.txt: “Four euros.”" in text
     assert "*It was too much.*" in text
 
 

@@ -340,6 +340,21 @@ def test_figures_and_the_answer_itself_are_bold():
     assert "**Ada Brandt**" in said
 
 
+@pytest.mark.parametrize(
+    ("said", "bold"),
+    [
+        ("Due on the 5th day of each month", ["5th"]),
+        ("It ends on 5 March and begins on March 12th", ["5 March", "March 12th"]),
+        ("On the 5th of March 2026 at 10am or 11 pm", ["5th of March 2026", "10am", "11 pm"]),
+        ("El 5 de marzo de 2026, am 5. März 2026", ["5 de marzo de 2026", "5. März 2026"]),
+        ("By Mar 31, 2026 in section 6a of B2", ["Mar 31, 2026"]),
+    ],
+)
+def test_ordinals_and_days_are_bold_as_a_whole(said, bold):
+    shown = link_citations(said, [], "0" * 16, stressed="")
+    assert re.findall(r"\*\*(.+?)\*\*", shown) == bold
+
+
 def test_what_numbers_a_paragraph_or_is_part_of_a_name_is_not_bold():
     assert "**" not in _plain("6.1 The WM8140 and its E2 lamp")
     assert "**" not in link_citations("Rent is £5.", [], "0" * 16, plain=True)

@@ -68,6 +68,15 @@ def test_a_file_is_added_and_answers_with_a_verbatim_quote(library):
     assert not answer.abstained and answer.notes == ()
 
 
+def test_a_place_in_a_text_without_pages_is_called_by_its_section(library):
+    text = b"# Opening hours\n\nThe museum is closed on Mondays.\n\n# Prices\n\nEntry is free.\n"
+    museum, ferry = add(library, "museum.md", text), add(library, "ferry.txt", FERRY)
+    page = library.page(museum, 1).text
+    assert library.page_name(museum, 1, start=page.index("The museum")) == "Opening hours"
+    assert library.page_name(museum, 1, start=page.index("Entry")) == "Prices"
+    assert library.page_name(ferry, 1, start=5) == "", "and where there is none, by nothing"
+
+
 def test_a_new_version_that_is_removed_before_it_can_be_searched_leaves_neither(library):
     old = add(library, "a.txt", FERRY)
     library.pause()

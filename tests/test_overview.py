@@ -41,6 +41,7 @@ class Answers:
         self.asked: list[str] = []
         self.confidence = 0.9
         self.wrong: Callable[[str], bool] = lambda question: False
+        self.unsure: Callable[[str], bool] = lambda question: False
         self.gate = threading.Event()
         self.gate.set()
 
@@ -53,7 +54,8 @@ class Answers:
         start, end = (0, 6) if self.wrong(question) else best
         cited = Citation(1, asked.id, "a.txt", 1, start, end, TEXT[start:end])
         timing = Timing(0, 0)
-        answer = Answer(question, "x", "", False, self.confidence, "q", (cited,), (), timing)
+        sure = 0.1 if self.unsure(question) else self.confidence
+        answer = Answer(question, "x", "", False, sure, "q", (cited,), (), timing)
         yield Finished(answer)
 
 
@@ -81,10 +83,16 @@ def made(store: Store, answers: Answers):
         one.stop()
 
 
-def add(store: Store, name: str = "a.txt", status: Status = Status.READY) -> Document:
+def add(
+    store: Store,
+    name: str = "a.txt",
+    status: Status = Status.READY,
+    text: str = TEXT,
+    heading: str = "Prices",
+) -> Document:
     document = Document(name.ljust(64, "0"), name, ".txt", 1, Status.RECEIVED, "2026-01-01")
     store.add_document(document)
-    reading = Reading((Page(1, TEXT),), headings=(Heading(1, 0, 1, "Prices"),))
+    reading = Reading((Page(1, text),), headings=(Heading(1, 0, 1, heading),))
     store.save_reading(document.id, reading)
     store.save_chunks(document.id, index(document, reading.pages, reading, 200))
     store.set_status(document.id, status)
@@ -126,8 +134,12 @@ def test_only_questions_that_cite_the_place_they_were_made_of_are_kept(store, ma
     assert len(questions) == 3 and not any("cost" in q or "built" in q for q in questions)
 
 
-def test_what_the_writer_says_of_a_document_comes_first_and_brings_its_questions(store, answers):
-    said = Introduction("Prices", "price list", "A list of prices.", ("What does it cost?",))
+def test_what_the_writer_says_comes_first_and_of_its_questions_those_that_are_answered(
+    store, answers
+):
+    questions = ("What does it cost?", "Who was the architect?")
+    said = Introduction("Prices", "price list", "A list of prices.", questions)
+    answers.unsure = lambda question: "architect" in question
     asked = []
 
     def introduce(name, text, stop):
@@ -138,9 +150,18 @@ def test_what_the_writer_says_of_a_document_comes_first_and_brings_its_questions
     document = add(store)
     overviews.make(document)
     now = overviews.kept(document.id)
-    assert now.introduction == said and now.questions == said.questions
+    assert now.introduction == said and now.questions == ("What does it cost?",)
     assert asked[0][0] == "a.txt" and TEXT.startswith(asked[0][1][:50])
-    assert answers.asked == ["Summarise this document"], "no question had to be tried"
+    assert answers.asked == ["Summarise this document", *questions], "each was tried, no other"
+
+
+def test_no_question_is_made_of_a_heading_alone(store, made, answers):
+    answers.unsure = lambda question: not question.startswith("What does it say about")
+    text = "Second Slide Title\n\nThe second one is about prices of this and that for everybody.\n"
+    document = add(store, text=text, heading="Second Slide Title")
+    overviews = made()
+    overviews.make(document)
+    assert overviews.kept(document.id).questions == ()
 
 
 def test_unsure_answers_make_no_questions(store, made, answers):
@@ -159,6 +180,13 @@ def test_a_busy_library_goes_first_but_a_person_who_looks_goes_before_it(store, 
     assert overviews.of(document.id) is None
     until(lambda: complete(overviews, document))
     assert overviews.kept(other.id) is None
+
+
+def test_who_opens_the_page_gets_it_before_overviews_are_made(made):
+    overviews = made(busy=lambda: True)
+    assert not overviews.looked_within(60)
+    overviews.start()
+    assert overviews.looked_within(60) and not overviews.looked_within(0)
 
 
 def test_an_overview_goes_with_its_document_and_when_it_is_read_anew(store, made):

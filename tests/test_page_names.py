@@ -17,11 +17,11 @@ from rag_app.text.page_names import at_the_beginning, beside, how_many, page_nam
         ("prices.xlsx", "Prices, rows 41–80", "Prices, rows 41–80"),
         ("prices.csv", "rows 41–80", "rows 41–80"),
         ("mails.mbox", "message 9", "message 9"),
-        ("letter.docx", "", "part 3"),
+        ("letter.docx", "", ""),
         ("all.zip › plans/roof.pdf", "", "page 3"),
         ("fax.tiff", "", "page 3"),
         (".pptx", "", "slide 3"),
-        ("A page of the web", "", "part 3"),
+        ("A page of the web", "", ""),
     ],
 )
 def test_a_page_is_called_what_it_is(name, label, said):
@@ -42,6 +42,7 @@ def test_how_far_one_is_in_a_document():
     assert which_of("a.csv", 2, 5, "rows 41–80") == "rows 41–80 · 2 of 5"
     assert which_of("a.csv", 1, 1, "rows 1–6") == "rows 1–6"
     assert which_of("a.docx", 2, 5) == "part 2 of 5"
+    assert which_of("a.docx", 1, 1) == ""
 
 
 def test_pages_are_counted_as_what_they_are():

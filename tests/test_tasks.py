@@ -145,9 +145,14 @@ def test_a_document_larger_than_the_window_is_read_in_parts(tmp_path):
         added = library.add("facts.txt", facts.encode())
         library.wait([added.document.id], timeout=30)
         script.words = ["Lamp 3 hangs in hall 3."]
-        answer = ask(library, "Summarise it", f"openai:m@{url}")
+        told: list[tuple[int, int]] = []
+        [*_, last] = library.ask(
+            "Summarise it", generator=f"openai:m@{url}", told=lambda *one: told.append(one)
+        )
+        answer = last.answer
         parts = [asked["messages"][1]["content"] for asked in script.asked[:-1]]
         assert len(parts) > 2
+        assert told == [(at, len(parts) + 1) for at in range(len(parts) + 1)]
         assert all(any(f"lamp {n} hangs" in part for part in parts) for n in range(90))
         assert script.prompt.count("Lamp 3 hangs in hall 3.") == len(parts)
         assert answer.citations
@@ -234,7 +239,12 @@ def test_a_translation_goes_passage_by_passage(library, at_once):
     guide = f"# Fees\n\n{fees}\n\n# Times\n\n{times}\n"
     added = library.add("guide.md", guide.encode())
     library.wait([added.document.id], timeout=30)
-    answer = ask(library, "Translate guide.md into German", generator)
+    told: list[tuple[int, int]] = []
+    [*_, last] = library.ask(
+        "Translate guide.md into German", generator=generator, told=lambda *one: told.append(one)
+    )
+    answer = last.answer
+    assert told == [(0, 2), (1, 2)], "how far it is can be shown"
     prompts = prompts_of(script)
     assert ["four euros" in prompt for prompt in prompts] == [True, False]
     assert answer.text.count("Geschrieben.") == 2 and answer.text.rstrip().endswith("[2]")

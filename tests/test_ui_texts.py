@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.types import Answer, Basis, Document, Progress, Status, Timing
+from rag_app.types import Answer, Basis, Document, Progress, Status, Task, Timing
 from rag_app.ui import texts
 
 
@@ -76,6 +76,12 @@ def test_an_answer_says_how_it_was_made_and_how_sure_it_is(basis, confidence, sa
     nothing = Answer("q", "t", "", False, confidence, "llama", (), (), Timing(0.2, 0.3))
     answer = replace(nothing, basis=basis)
     assert texts.how_made(answer) == said
+
+
+@pytest.mark.parametrize("task", [Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION])
+def test_no_word_says_how_sure_a_summary_or_a_comparison_is(task):
+    answer = Answer("q", "t", "", False, 0.99, "reader", (), (), Timing(0.2, 0.3), task=task)
+    assert texts.how_made(answer) == "Quoted from your documents · 0.5 s"
 
 
 def test_no_text_takes_the_name_of_another():

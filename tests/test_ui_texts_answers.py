@@ -28,6 +28,7 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
             replace(answer("reader", 0.5), notes=(Note(NoteKind.ABOUT_THE_THING),)),
             "That could not be judged",
         ),
+        (replace(answer("reader", 0.9), task=Task.COMPARISON), "That is not judged"),
     ],
 )
 def test_what_a_figure_means_depends_on_who_answered(made, said):

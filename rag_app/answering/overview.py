@@ -9,6 +9,7 @@ import logging
 import math
 import re
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rag_app.answering.introductions import opening
-from rag_app.answering.suggested_questions import DRY, Suggestion, suggestions
+from rag_app.answering.suggested_questions import DRY, OF_HEADING, suggestions
 from rag_app.errors import RagAppError
 from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
@@ -26,7 +27,18 @@ from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sen
 from rag_app.storage.words import WordSearch
 from rag_app.text.sentences import sentences
 from rag_app.text.structure import guess_headings
-from rag_app.types import EMBEDDED, Answer, Chunk, Document, Event, Finished, Heading, askable
+from rag_app.types import (
+    EMBEDDED,
+    Answer,
+    Chunk,
+    Document,
+    Event,
+    Finished,
+    Heading,
+    Span,
+    Task,
+    askable,
+)
 
 # What a document is about, in a few terms of its own.
 #
@@ -227,7 +239,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[str, Document, threading.Event], Iterator[Event]]
 """Question, the one document it is asked of, and what stops it, to events."""
 
-_VERSION = "4"  # of what is made; a change makes all of them anew
+_VERSION = "5"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
 _TRIED = 14
@@ -263,10 +275,12 @@ class Overviews:
         self._wanted: list[str] = []
         self._given_up: set[str] = set()
         self._stop = threading.Event()
+        self._looked = -math.inf
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to make what is missing; to be called as often as one likes."""
+        """Begin to make what is missing; to be called whenever somebody looks."""
+        self._looked = time.monotonic()
         with self._changed:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(
@@ -280,6 +294,10 @@ class Overviews:
         self.wake()
         if self._thread is not None:
             self._thread.join()
+
+    def looked_within(self, seconds: float) -> bool:
+        """Whether somebody has looked at the page so short a time ago: it may still be drawn."""
+        return time.monotonic() - self._looked < seconds
 
     def wake(self) -> None:
         """Something has changed in the library."""
@@ -344,15 +362,10 @@ class Overviews:
         made = replace(
             made, summary=self._summary(document), topics=self._topics(document, chunks, headings)
         )
-        if made.introduction and made.introduction.questions:
-            made = replace(made, questions=made.introduction.questions)
         if self._stop.is_set():
             return
         self._kept.save(document.id, self._by, made, len(chunks))
-        if made.complete:
-            return
-        offered = [one for one in suggestions(chunks, headings) if one.kind != DRY]
-        questions = self._questions(document, offered)
+        questions = self._questions(document, _offered(made.introduction, chunks, headings))
         if not self._stop.is_set():
             self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
 
@@ -383,16 +396,18 @@ class Overviews:
             rare,
         )
 
-    def _questions(self, document: Document, offered: Sequence[Suggestion]) -> tuple[str, ...]:
+    def _questions(
+        self, document: Document, offered: Sequence[tuple[str, Span | None]]
+    ) -> tuple[str, ...]:
         """The first of the questions that the document really answers."""
         good: list[str] = []
-        for one in offered[:_TRIED]:
+        for question, place in offered[:_TRIED]:
             self._let_others_first()
             if len(good) == _QUESTIONS or self._stop.is_set():
                 break
-            answer = self._answer(one.question, document)
-            if answer is not None and _is_good(answer, one):
-                good.append(one.question)
+            answer = self._answer(question, document)
+            if answer is not None and _is_good(answer, place):
+                good.append(question)
         return tuple(good)
 
     def _let_others_first(self) -> None:
@@ -414,7 +429,7 @@ class SeenOverviews:
         self._overviews, self._store, self._scope = overviews, store, scope
 
     def start(self) -> None:
-        """Begin to make what is missing; to be called as often as one likes."""
+        """Begin to make what is missing; to be called whenever somebody looks."""
         self._overviews.start()
 
     def of(self, document_id: str) -> Overview | None:
@@ -433,11 +448,26 @@ class SeenOverviews:
         return bool(self._store.documents(self._scope, [document_id]))
 
 
-def _is_good(answer: Answer, asked: Suggestion) -> bool:
+def _offered(
+    said: Introduction | None, chunks: Sequence[Chunk], headings: Sequence[Heading]
+) -> list[tuple[str, Span | None]]:
+    """Questions to be tried, each with the place that should answer it, if it was made of one.
+
+    A writer's are those that somebody would ask; where it has read the document there are no
+    others, and what is made of headings alone nobody would ask."""
+    if said:
+        return [(question, None) for question in said.questions]
+    made = suggestions(chunks, headings)
+    return [(one.question, one.place) for one in made if one.kind not in (DRY, OF_HEADING)]
+
+
+def _is_good(answer: Answer, place: Span | None) -> bool:
     """Whether an answer is sure and rests on the place that the question was made of."""
     if answer.abstained or answer.confidence < _SURE or not answer.citations:
         return False
-    first, place = answer.citations[0], asked.place
+    if place is None:
+        return answer.task is Task.QUESTION
+    first = answer.citations[0]
     same_page = (first.document_id, first.page) == (place.document_id, place.page)
     return same_page and first.start < place.end and place.start < first.end
 

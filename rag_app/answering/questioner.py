@@ -34,7 +34,7 @@ from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
 from rag_app.answering.figures import invented, known_figures
-from rag_app.answering.generation import Cancelled, Generator
+from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.introductions import understood_introduction
 from rag_app.answering.model_spec import ModelSpec, parse
@@ -94,6 +94,7 @@ class _Request:
     language: str  # of the answer; empty: the question's
     stop: threading.Event
     coverage: Callable[[], tuple[Note, ...]]  # what could not be searched in full
+    told: Told = untold  # how far a task on documents is
 
 
 class Questioner:
@@ -180,6 +181,7 @@ class Questioner:
         stop: threading.Event,
         manner: AskOptions = DEFAULT_OPTIONS,
         turns: Sequence[Turn] = (),
+        told: Told = untold,
     ) -> EventGenerator[Event, None, None]:
         """Sources, then Deltas, then Finished; Sources again where a second look finds others.
 
@@ -201,6 +203,7 @@ class Questioner:
             wish or manner.language,
             stop,
             lambda: coverage(self._chosen(scope, documents), self._embedder.trouble),
+            told,
         )
         yield from self._events(asked)
 
@@ -328,7 +331,7 @@ class Questioner:
         task = replace(task, naming=named.words, among=len(asked.readable))
         ids = tuple(document.id for document in documents)
         within = asked.retriever.model_copy(update={"documents": ids, "reranker": None})
-        desk = TaskRunner(self._store, self._vectors, self._embedder)
+        desk = TaskRunner(self._store, self._vectors, self._embedder, asked.told)
         context = AskContext(
             asked.said,
             task.kind,

@@ -93,6 +93,7 @@ _LEANS = re.compile(
     r"\b(?:our|ours|we|us|my|(?:its|their)(?! own)|his|her|your|above|below|such|these|those)\b",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\b\d+(?:\.\d+)+\.? (?=[A-Z])")  # "3.6 The loft": a paragraph's number
 _TITLED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Lady|Judge|President)\b")
 _VAGUE = re.compile(
     r"^The \S+ $|\b(?:first|second|third|last|latter|former|following|only|other|rest|same) $"
@@ -155,7 +156,9 @@ def by_rules(
         found = rule.pattern.fullmatch(said)
         if found:
             question = " ".join(rule.ask(found, inside).split())
-            if 4 <= len(question.split()) <= 18 and not _LEANS.search(question):
+            if 4 <= len(question.split()) <= 18 and not (
+                _LEANS.search(question) or _NUMBERED.search(question)
+            ):
                 return QuestionForm(f"{question[0].upper()}{question[1:]}?", rule.kind)
     return None
 
@@ -408,11 +411,11 @@ _EMPTY_TITLE = re.compile(
     r"(?i)\b(?:contents|introduction|conclusion|summary|appendix|part|item|note|index|preface|"
     r"references|bibliography|section|chapter|page|table|figure|exhibit|schedule|signatures?)\b"
 )
-DRY = "subject"  # the kind that is good to check with; nobody would ask like that
+DRY, OF_HEADING = "subject", "heading"  # kinds that are good to check with; nobody asks like that
 # Which kinds of questions people like best; the first that can be answered are shown.
 _ORDER = (
     "cost", "count", "date", "how often", "reason", "how long", "sum", "who", "change", "where",
-    "what", DRY, "heading",
+    "what", DRY, OF_HEADING,
 )  # fmt: skip
 
 
@@ -467,7 +470,7 @@ def _of_headings(chunks: Sequence[Chunk], headings: Sequence[Heading]) -> Iterat
         if own:
             place = Span(own[0].document_id, heading.page, heading.start, own[-1].end)
             yield Suggestion(
-                f"What does it say about {_inside(title, small, names)}?", "heading", place
+                f"What does it say about {_inside(title, small, names)}?", OF_HEADING, place
             )
 
 

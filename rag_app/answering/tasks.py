@@ -20,9 +20,11 @@ from rag_app.answering.generation import (
     Messages,
     Piece,
     TokenBudget,
+    Told,
     apart,
     finished,
     pieces,
+    untold,
 )
 from rag_app.answering.prompts import Message
 from rag_app.answering.quotes import Candidate
@@ -61,6 +63,7 @@ class TaskRunner:
     store: Store
     vectors: VectorIndex
     embedder: Embedder
+    told: Told = untold  # how many parts are read or written, of how many
 
     def carry_out(
         self,
@@ -224,8 +227,14 @@ class TaskRunner:
         into = answer_language.language_into(task.wish) or task.language or _USUAL
         wish = prompts.TRANSLATE.format(into)
 
-        def messages(text: str) -> Messages:
-            return _saying(prompts.task_messages(wish, [("", text)], into))
+        def messages(text: str, at: int = 0, of: int = 1) -> Messages:
+            said = prompts.task_messages(wish, [("", text)], into)
+
+            def begun(room: TokenBudget) -> Sequence[Message]:
+                self.told(at, of)
+                return said
+
+            return begun
 
         _, _, brought = task.wish.partition(": ")
         if len(brought.split()) >= _BROUGHT or not read:
@@ -233,7 +242,7 @@ class TaskRunner:
         read[:] = self._section(replace(task, language=into), documents, read[0])
         chunks = [passage.chunk for passage in read]
         spans = [Span(c.document_id, c.page, c.start, c.end) for c in chunks]
-        return [messages(chunk.text) for chunk in chunks], spans
+        return [messages(c.text, at, len(chunks)) for at, c in enumerate(chunks)], spans
 
     def _section(
         self, task: TaskRequest, documents: Sequence[Document], best: Passage
@@ -294,9 +303,12 @@ class TaskRunner:
             groups = self._groups(texts, left)
             if len(groups) < 2 or cancelled():
                 break
-            texts = [
-                (group[0][0], self._noted(task, group, generator, cancelled)) for group in groups
-            ]
+            noted: list[tuple[str, str]] = []
+            for at, group in enumerate(groups):
+                self.told(at, len(groups) + 1)  # and what is written of the notes
+                noted.append((group[0][0], self._noted(task, group, generator, cancelled)))
+            texts = noted
+            self.told(len(groups), len(groups) + 1)
         return self._fitting(texts, left)
 
     def _noted(

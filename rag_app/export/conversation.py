@@ -75,7 +75,7 @@ def export(library: Library, conversation_id: str, form: str) -> bytes:
 
 def where_in(library: Library) -> Where:
     """What says which page of a document a quote stands on."""
-    return lambda c: library.page_name(c.document_id, c.page, c.name)
+    return lambda c: library.page_name(c.document_id, c.page, c.name, c.start)
 
 
 def _by_name(citation: Citation) -> str:
@@ -268,7 +268,7 @@ def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]
         exchanges=exchanges,
         pages=list(pages.values()),
         numbers=defaultdict(int, zip(pages, range(1, len(pages) + 1), strict=True)),
-        where=lambda one: library.page_name(one.document_id, one.page, one.name),
+        where=where_in(library),
     )
 
 
@@ -315,7 +315,7 @@ def _text(number: int, answer: Answer) -> str:
 def _look_up(library: Library, quoted: _QuotedPage) -> bool:
     """Take in how the page looks, with its quotes highlighted; False: it is not there any more."""
     try:
-        quoted.where = library.page_name(quoted.document_id, quoted.page, quoted.name)
+        quoted.where = where_in(library)(quoted.quotes[0][1])
         if not _picture(library, quoted):
             quoted.words = _words(library, quoted)
     except RagAppError:

@@ -42,6 +42,10 @@ _DESCRIPTION = (
     "as `application/problem+json` (RFC 9457)."
 )
 _LARGEST = 2**31 - 1
+_NO_COLLECTION = (
+    "Among the collections that are named is one that this key does not open. "
+    f"GET {PREFIX}/collections lists those that it opens."
+)
 _SAID = {
     "400": "The request makes no sense as it is",
     "401": "There is no key, or it opens nothing",
@@ -62,10 +66,23 @@ PagePath = Annotated[int, Path(ge=1, le=_LARGEST, description="pages are numbere
 Offset = Annotated[int, Query(ge=0, le=_LARGEST)]
 
 
+_RETRY_AFTER = {
+    "Retry-After": {
+        "description": "seconds after which it can be tried again",
+        "schema": {"type": "integer", "minimum": 1},
+    }
+}
+
+
 def _problems(*statuses: str) -> dict[int | str, dict[str, Any]]:
     content = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     listed = sorted({"400", "401", "503", *statuses})
-    return {status: {"description": _SAID[status], "content": content} for status in listed}
+    made: dict[int | str, dict[str, Any]] = {
+        status: {"description": _SAID[status], "content": content} for status in listed
+    }
+    for status in {"429", "503"} & made.keys():
+        made[status]["headers"] = _RETRY_AFTER
+    return made
 
 
 _UPLOAD = {
@@ -176,7 +193,7 @@ class _Described(FastAPI):
 
 async def _told(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RagAppError)
-    return problems.response(problems.of_error(error))
+    return problems.response_to(error)
 
 
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: problems.TooLarge.code}
@@ -433,7 +450,8 @@ def _add_questions(app: FastAPI, desk: Desk) -> None:
     async def search(request: Request, asked: schemas.SearchRequest) -> Any:
         """The best passages for a query."""
 
-        def found(library: Library) -> dict[str, Any]:
+        def found(whole: Library) -> dict[str, Any]:
+            library = within(whole, asked.collections)
             chosen = checked_documents(library, asked.documents)
             passages = library.search(asked.query, asked.k, chosen, asked.retriever)
             return {"passages": [passage_json(passage) for passage in passages]}
@@ -461,7 +479,8 @@ def _add_questions(app: FastAPI, desk: Desk) -> None:
 
 
 def _asking(asked: schemas.AskRequest) -> Ask:
-    def begin(library: Library, stop: threading.Event) -> Iterator[Event]:
+    def begin(whole: Library, stop: threading.Event) -> Iterator[Event]:
+        library = within(whole, asked.collections)
         return library.ask(
             asked.question,
             checked_documents(library, asked.documents),
@@ -488,6 +507,18 @@ async def whole_answer(request: Request, desk: Desk, ask: Ask) -> Answer | None:
     return answers[-1] if answers else None
 
 
+def within(library: Library, collections: Sequence[str] | None) -> Library:
+    """The library, looking at these of its collections only; None: all of them.
+
+    Raises UnknownCollection, whether there is one that is not seen, or none."""
+    if collections is None:
+        return library
+    view = library.scope
+    if not all(view.sees(one) for one in collections):
+        raise problems.UnknownCollection(_NO_COLLECTION)
+    return library.scoped(view.within(collections))
+
+
 def checked_documents(library: Library, ids: Sequence[str] | None) -> list[str] | None:
     """The ids of documents that there are. Raises UnknownDocument."""
     if ids is None:
@@ -510,7 +541,7 @@ class _Events:
 
     def refused(self, error: RagAppError) -> Response:
         """A problem as a response."""
-        return problems.response(problems.of_error(error))
+        return problems.response_to(error)
 
 
 def failure() -> dict[str, Any]:

@@ -26,10 +26,11 @@ from rag_app.errors import RagAppError
 from rag_app.library import Library
 from rag_app.server import problems
 from rag_app.server.api import PREFIX as API
-from rag_app.server.api import whole_answer
+from rag_app.server.api import whole_answer, within
 from rag_app.server.desk import Ask, Desk
 from rag_app.server.gate import view_of
 from rag_app.server.models import generator_of, offered
+from rag_app.server.schemas import CollectionIds
 from rag_app.server.streams import EventStream, frame
 from rag_app.text.sentences import sentences
 from rag_app.types import Answer, Citation, Delta, Event, Finished
@@ -78,6 +79,7 @@ class _Completion(BaseModel):
     response_format: dict[str, Any] | None = None
     logprobs: bool | None = None
     modalities: list[str] | None = None
+    collections: CollectionIds | None = None  # ours: to be asked of, of those that the key opens
 
     def check(self) -> None:
         """Raises UnsupportedParameter for what would change the answer and cannot be had."""
@@ -92,6 +94,11 @@ class _Completion(BaseModel):
         for parameter, asked in wanted.items():
             if asked:
                 raise UnsupportedParameter(parameter)
+
+    def look(self, library: Library) -> None:
+        """Raises UnknownModel or UnknownCollection for what cannot be asked."""
+        generator_of(library, self.model)
+        within(library, self.collections)
 
     def asked(self) -> tuple[str, list[Turn]]:
         """The question, and what was said before it. Raises UnfitMessage."""
@@ -137,12 +144,10 @@ def application(desk: Desk) -> Starlette:
         wish = await _read(request)
         wish.check()
         question, turns = wish.asked()
-        ask = _asking(question, turns, wish.model)
+        ask = _asking(wish, question, turns)
         reply = _Reply(wish.model, _pages_at(request))
         if wish.stream:
-            await desk.call(
-                view_of(request.scope), lambda library: generator_of(library, wish.model)
-            )
+            await desk.call(view_of(request.scope), wish.look)
             return EventStream(desk, ask, _Chunks(reply))
         answer = await whole_answer(request, desk, ask)
         return Response() if answer is None else JSONResponse(reply.whole(answer))
@@ -175,9 +180,10 @@ async def _read(request: Request) -> _Completion:
         raise UnfitMessage(f"This does not fit: {at or 'the body'}: {first['msg']}.") from error
 
 
-def _asking(question: str, turns: Sequence[Turn], model: str) -> Ask:
+def _asking(wish: _Completion, question: str, turns: Sequence[Turn]) -> Ask:
     def begin(library: Library, stop: threading.Event) -> Iterator[Event]:
-        return library.ask(question, None, stop, generator_of(library, model), turns)
+        asked = within(library, wish.collections)
+        return asked.ask(question, None, stop, generator_of(library, wish.model), turns)
 
     return begin
 
@@ -324,7 +330,8 @@ def refuse(error: RagAppError) -> Response:
     status = problems.status_of(error)
     parameter = error.parameter if isinstance(error, UnsupportedParameter) else None
     code = "model_not_found" if isinstance(error, problems.UnknownModel) else error.code
-    return JSONResponse(_error(status, str(error), code, parameter), status)
+    said = _error(status, str(error), code, parameter)
+    return JSONResponse(said, status, problems.retry_after(error))
 
 
 async def _told(_request: Request, error: Exception) -> Response:

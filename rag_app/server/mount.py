@@ -83,4 +83,4 @@ def _under(prefix: str, app: ASGIApp) -> Mount:
 
 
 def _problem(error: RagAppError) -> Response:
-    return problems.response(problems.of_error(error))
+    return problems.response_to(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from rag_app import errors
-from rag_app.errors import RagAppError
+from rag_app.errors import QuotaReached, RagAppError
 
 MEDIA_TYPE = "application/problem+json"
 FAILED = "Something went wrong on our side. Please try that again."
@@ -58,6 +59,12 @@ class TooLarge(RequestError):
     code = "too_large"
 
 
+class UnknownCollection(RequestError):
+    """A collection that is named is none that may be read."""
+
+    code = "unknown_collection"
+
+
 class UnknownModel(RequestError):
     """Nobody of this name is offered to answer."""
 
@@ -78,6 +85,7 @@ STATUSES: dict[type[RagAppError], HTTPStatus] = {
     ForeignPage: HTTPStatus.FORBIDDEN,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     UnknownModel: HTTPStatus.NOT_FOUND,
+    UnknownCollection: HTTPStatus.NOT_FOUND,
     NoPicture: HTTPStatus.NOT_FOUND,
     UnfitForm: HTTPStatus.UNPROCESSABLE_ENTITY,
     BrokenOff: HTTPStatus.REQUEST_TIMEOUT,
@@ -118,6 +126,26 @@ def problem_json(status: int, code: str, detail: str, **more: Any) -> dict[str, 
 def of_error(error: RagAppError) -> dict[str, Any]:
     """The problem that an error is."""
     return problem_json(status_of(error), error.code, str(error))
+
+
+_SOON, _LATER = 30, 3_600  # seconds: something is loaded or closed; somebody has to mend it
+
+
+def retry_after(error: RagAppError) -> dict[str, str]:
+    """The header that says when to try again, of what can be free or there again by then."""
+    status = status_of(error)
+    if isinstance(error, QuotaReached):
+        seconds = _LATER if error.retry_after is None else math.ceil(error.retry_after)
+    elif status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        seconds = _SOON
+    else:
+        return {}
+    return {"Retry-After": str(max(1, seconds))}
+
+
+def response_to(error: RagAppError) -> Response:
+    """An error as a response."""
+    return response(of_error(error), retry_after(error))
 
 
 def response(problem: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:

@@ -13,12 +13,16 @@ from rag_app.types import Basis, RetrieverKind, Status, Task
 
 MOST_LISTED = 200  # documents on one page of the list
 _HEX = r"^[0-9a-f]{64}$"
-_MOST_NAMED = 1_000  # documents in one question
+_MOST_NAMED = 1_000  # documents, or collections, in one question
 _MOST_TURNS = 50
 _LONGEST_TURN = 20_000  # characters
 
 DocumentId = Annotated[str, StringConstraints(pattern=_HEX)]
 DocumentIds = Annotated[list[DocumentId], Field(min_length=1, max_length=_MOST_NAMED)]
+CollectionIds = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1, max_length=200)]],
+    Field(min_length=1, max_length=_MOST_NAMED),
+]
 Said = Annotated[str, StringConstraints(pattern=r"[^\s\x00-\x1f\x7f-\x9f]")]
 Turned = Annotated[str, StringConstraints(max_length=_LONGEST_TURN)]
 Frame = Annotated[list[float], Field(min_length=4, max_length=4)]
@@ -227,6 +231,8 @@ class SearchRequest(Taken):
     """passages; null: as in the settings"""
     documents: DocumentIds | None = None
     """ids of documents to look in; null: all"""
+    collections: CollectionIds | None = None
+    """ids of collections to look in, of those that the key opens; null: all of them"""
     retriever: RetrieverKind = RetrieverKind.HYBRID
 
 
@@ -243,6 +249,8 @@ class AskRequest(Taken):
     question: Said
     documents: DocumentIds | None = None
     """ids of documents to ask; null: all"""
+    collections: CollectionIds | None = None
+    """ids of collections to ask, of those that the key opens; null: all of them"""
     model: str | None = None
     """one of those that /v1/models lists; null: as in the settings"""
     language: Annotated[str, StringConstraints(max_length=40)] = ""

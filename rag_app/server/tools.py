@@ -20,11 +20,12 @@ from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
 from rag_app.library import Library
 from rag_app.server.api import PREFIX as API
-from rag_app.server.api import checked_documents, collections_json, page_json
+from rag_app.server.api import checked_documents, collections_json, page_json, within
 from rag_app.server.desk import Desk
 from rag_app.server.gate import view_of
+from rag_app.server.schemas import CollectionIds
 from rag_app.server.streams import gone_from, until_gone
-from rag_app.types import Answer, Event, Finished
+from rag_app.types import Answer, Chunk, Event, Finished
 
 T = TypeVar("T")
 
@@ -40,6 +41,10 @@ _SHOWN = 600  # characters of a passage
 
 Documents = Annotated[
     list[str] | None, Field(description="ids of documents to look in; none: all", max_length=1_000)
+]
+Collections = Annotated[
+    CollectionIds | None,
+    Field(description="ids of collections to look in, as list_collections gives them; none: all"),
 ]
 
 
@@ -127,20 +132,21 @@ def _logging_as_it_was() -> Iterator[None]:
 
 def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
     @made.tool(title="Search the documents", annotations=_READS)
-    async def search(query: str, ctx: Context[Any, Any], documents: Documents = None) -> Results:
+    async def search(
+        query: str,
+        ctx: Context[Any, Any],
+        documents: Documents = None,
+        collections: Collections = None,
+    ) -> Results:
         """Find passages in the documents of the library, by words and by meaning.
 
         The id of a result is that of its page: `fetch` gives its text."""
         at = _pages_at(ctx)
 
-        def found(library: Library) -> Results:
+        def found(whole: Library) -> Results:
+            library = within(whole, collections)
             passages = library.search(query, None, checked_documents(library, documents))
-            return Results(
-                results=[
-                    _result(library, at, one.chunk.document_id, one.chunk.page, one.chunk.text)
-                    for one in passages
-                ]
-            )
+            return Results(results=[_result(library, at, one.chunk) for one in passages])
 
         return await _called(desk, ctx, found)
 
@@ -159,11 +165,16 @@ def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
         return await _called(desk, ctx, lambda library: _page(library, at, document, str(page)))
 
     @made.tool(title="Ask the documents", annotations=_READS)
-    async def ask(question: str, ctx: Context[Any, Any], documents: Documents = None) -> Said:
+    async def ask(
+        question: str,
+        ctx: Context[Any, Any],
+        documents: Documents = None,
+        collections: Collections = None,
+    ) -> Said:
         """An answer from the documents, with the exact quotes that it rests on.
 
         It says when the documents do not hold the answer."""
-        answer = await _answered(desk, ctx, question, documents)
+        answer = await _answered(desk, ctx, question, documents, collections)
         return _said(answer, _pages_at(ctx))
 
     @made.tool(title="List collections", annotations=_READS)
@@ -207,11 +218,16 @@ async def _called(desk: Desk, ctx: Context[Any, Any], do: Callable[[Library], T]
 
 
 async def _answered(
-    desk: Desk, ctx: Context[Any, Any], question: str, documents: list[str] | None
+    desk: Desk,
+    ctx: Context[Any, Any],
+    question: str,
+    documents: list[str] | None,
+    collections: list[str] | None,
 ) -> Answer:
     answers: list[Answer] = []
 
-    def begin(library: Library, stop: threading.Event) -> Iterator[Event]:
+    def begin(whole: Library, stop: threading.Event) -> Iterator[Event]:
+        library = within(whole, collections)
         return library.ask(question, checked_documents(library, documents), stop)
 
     async def take(event: Event) -> None:
@@ -261,13 +277,14 @@ def _title(name: str, page_name: str) -> str:
     return f"{name}, {page_name}" if page_name else name
 
 
-def _result(library: Library, at: str, document_id: str, page: int, text: str) -> ToolResult:
+def _result(library: Library, at: str, chunk: Chunk) -> ToolResult:
+    document_id, page = chunk.document_id, chunk.page
     name = library.report(document_id).document.name
     return ToolResult(
         id=_id(document_id, page),
-        title=_title(name, library.page_name(document_id, page, name)),
+        title=_title(name, library.page_name(document_id, page, name, chunk.start)),
         url=_url(at, document_id, page),
-        text=text[:_SHOWN],
+        text=chunk.text[:_SHOWN],
     )
 
 

@@ -146,6 +146,16 @@ class Contents:
             ).fetchall()
         return [Heading(*row) for row in rows]
 
+    def section(self, document_id: str, page: int, start: int) -> str:
+        """The heading that an offset of a page stands under; empty if there is none."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT text FROM headings WHERE document_id = ? AND (page, start) <= (?, ?) "
+                "ORDER BY ordinal DESC LIMIT 1",
+                (document_id, page, start),
+            ).fetchone()
+        return row[0] if row else ""
+
     # Chunks
 
     def save_chunks(self, document_id: str, chunks: Iterable[Indexed], language: str = "") -> None:

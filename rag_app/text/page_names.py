@@ -28,24 +28,38 @@ def size(number: int) -> str:
     return f"{amount:.1f} GB"
 
 
-_ALONE = ("part", "picture")  # need no number where there is one only
+_PART = "part"
+_ALONE = (_PART, "picture")  # need no number where there is one only
+_LONGEST = 60  # characters of a section's name
 
 
 def unit(name: str) -> str:
     """What a page of a document is; `name`: the document's, or only its suffix."""
     known = format_of("." + name.rpartition(".")[2].lower())
-    return known.unit if known else "part"
+    return known.unit if known else _PART
+
+
+def has_pages(name: str) -> bool:
+    """Whether people know what a page of it is: a text is cut into parts only to be read."""
+    return unit(name) != _PART
 
 
 def page_name(name: str, number: int, label: str = "", total: int = 0) -> str:
     """Which page: "page 3", "slide 3", "Prices, rows 41–80"; `label`: what the document calls it.
 
-    Nothing for what is the only one of `total` (0: not known) and has no name of its own. The
-    numbers that a PDF prints on its pages are left to who shows the page itself."""
+    Nothing for what is the only one of `total` (0: not known) and has no name of its own, nor for a
+    part: where a text was cut for reading says nothing to anybody. The numbers that a PDF prints on
+    its pages are left to who shows the page itself."""
     own = unit(name)
     if label and own != "page":
         return label
-    return "" if total == 1 and own in _ALONE else f"{own} {number:,}"
+    return "" if not has_pages(name) or (total == 1 and own in _ALONE) else f"{own} {number:,}"
+
+
+def section_name(heading: str) -> str:
+    """What a section is called where it is named: its heading, on one line and short."""
+    line = " ".join(heading.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST].rsplit(' ', 1)[0]}…"
 
 
 def beside(name: str, where: str) -> str:
@@ -54,8 +68,10 @@ def beside(name: str, where: str) -> str:
 
 
 def which_of(name: str, number: int, total: int, label: str = "") -> str:
-    """Which page of how many, and what the document itself calls it."""
+    """Which page of how many, and what the document itself calls it; nothing for the only part."""
     own = unit(name)
+    if total == 1 and own in _ALONE and not label:
+        return ""
     if not label or label == str(number):
         return f"{own} {number:,} of {total:,}"
     if own == "page":

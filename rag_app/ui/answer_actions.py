@@ -1,8 +1,9 @@
 """The row of buttons under an answer: plain HTML, and two listeners for all of them.
 
-Copying happens in the browser; every other press is reported and carried out by the page. Thumbs
-have a listener of their own, so that a small part of the page can take them without the rest being
-drawn anew. The other one also says it when the browser has lost the network."""
+Copying and reading aloud happen in the browser; every other press is reported and carried out by
+the page. Thumbs have a listener of their own, so that a small part of the page can take them
+without the rest being drawn anew. The other one also says it when the browser has lost the
+network."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from html import escape
 
 import streamlit as st
 
+from rag_app.answering.chain import MARKER
 from rag_app.export.conversation import as_text, where_in
 from rag_app.library import Library
+from rag_app.text.languages import language
+from rag_app.types import Answer
 from rag_app.ui import texts_answers
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import ShownExchange, current, say
@@ -20,7 +24,7 @@ from rag_app.ui.style import asset
 
 KEY, THUMBS = "actions", "thumbs"
 
-_KINDS = {KEY: ("copy", "again", "edit", "why"), THUMBS: ("up", "down")}
+_KINDS = {KEY: ("copy", "say", "again", "edit", "why"), THUMBS: ("up", "down")}
 _ACT = re.compile(r"([a-z]+):([0-9a-f]{16})")
 
 _HTML = '<div id="said" role="status"></div><div id="lost" role="alert" popover="manual"></div>'
@@ -66,6 +70,7 @@ def row(library: Library, exchange: ShownExchange, why: bool) -> None:
         ]
     if answer:
         buttons.append(_button("copy", exchange, texts_answers.COPY))
+        buttons.append(_aloud(library, exchange, answer))
     buttons.append(_button("again", exchange, texts_answers.ANSWER_AGAIN))
     buttons.append(_button("edit", exchange, texts_answers.EDIT))
     if answer:
@@ -78,6 +83,17 @@ def row(library: Library, exchange: ShownExchange, why: bool) -> None:
     st.html(f"<div class='acts' role='group' aria-label='{label}'>{''.join(buttons)}{copied}</div>")
 
 
+_MARKUP = re.compile(r"[*_`#|>]+")
+
+
+def _aloud(library: Library, exchange: ShownExchange, answer: Answer) -> str:
+    """Reads the answer with a voice of the browser, which shows the button if it has one."""
+    said = _MARKUP.sub(" ", MARKER.sub("", answer.text))
+    known = library.warm_state == "ready"  # or the page would wait for what tells languages
+    spoken = f" data-lang='{language(said) if known else ''}' data-said='{escape(said)}'"
+    return _button("say", exchange, texts_answers.READ_ALOUD, pressed=False, more=spoken)
+
+
 def _button(
     act: str,
     exchange: ShownExchange,
@@ -85,8 +101,9 @@ def _button(
     *,
     pressed: bool | None = None,
     expanded: bool | None = None,
+    more: str = "",
 ) -> str:
-    state = "" if pressed is None else f" aria-pressed='{str(pressed).lower()}'"
+    state = more + ("" if pressed is None else f" aria-pressed='{str(pressed).lower()}'")
     state += "" if expanded is None else f" aria-expanded='{str(expanded).lower()}'"
     return (
         f"<button type='button' data-act='{act}:{exchange.id}' aria-label='{escape(label)}'{state}>"

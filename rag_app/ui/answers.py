@@ -198,7 +198,7 @@ def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = "".join(f"<th>{escape(one)}</th>" for one in columns)
     body = "".join("<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows)
     inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f"<div class='cells'><table>{inner}</table></div>"
+    return f"<div class='cells' tabindex='0'><table>{inner}</table></div>"
 
 
 def _csv(computed: Computation) -> bytes:
@@ -214,7 +214,7 @@ def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> Non
     nearest = answer.passages[:_NEAREST]
     near = answer.closest
     if near:
-        _closest(exchange.id, near, library.page_name(near.document_id, near.page, near.name))
+        _closest(exchange.id, near, where_in(library)(near))
     else:
         st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
     cards = "".join(
@@ -256,7 +256,8 @@ def read_from(library: Library, exchange_id: str, passages: Sequence[Passage]) -
 
 
 def _where(library: Library, passage: Passage) -> str:
-    return library.page_name(passage.chunk.document_id, passage.chunk.page, passage.name)
+    chunk = passage.chunk
+    return library.page_name(chunk.document_id, chunk.page, passage.name, chunk.start)
 
 
 def _how(answer: Answer) -> None:
@@ -391,7 +392,7 @@ def _passage(
         fits = texts_answers.strength(passage.score / best, *found)
         said = [fits, *said, texts_answers.found_by(*found)]
     said.append(texts_answers.cited_as([n for n, _ in cited]))
-    where = texts.page(library.page_name(chunk.document_id, chunk.page, passage.name))
+    where = texts.page(_where(library, passage))
     facts = "".join(f"<span>{escape(one)}</span>" for one in said if one)
     return (
         f"<li><header><b>{escape(passage.name)}</b><span>{escape(where)}</span>"

@@ -53,6 +53,7 @@ PRESSES = {
     "a": "who",
     ",": "settings",
     "y": '.acts [data-act^="copy:"]',
+    "r": '.acts [data-act^="say:"]',
     "w": '.acts [data-act^="why:"]',
     "i": '.acts [data-act^="edit:"]',
     "m": '.acts [data-act^="again:"]',

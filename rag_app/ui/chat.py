@@ -271,6 +271,15 @@ def _question(exchange: ShownExchange) -> None:
     st.html(f"<div class='question'>{mark(exchange.question, ())}</div>{files}")
 
 
+def _parts(exchange: ShownExchange, moment: live_answer.Moment) -> str:
+    """How far long work is, and how long it will still take."""
+    done, total = moment.parts
+    if total < 2:
+        return ""
+    left = current().pace.left(f"answer {exchange.id}", done, total)
+    return texts.left(texts.in_parts(done, total), left)
+
+
 def _live(library: Library, exchange: ShownExchange) -> None:
     """An answer in the making. It looks again and again, and has the page drawn when it is done."""
     running = exchange.generation
@@ -286,7 +295,8 @@ def _live(library: Library, exchange: ShownExchange) -> None:
     with st.container(key=f"working-{exchange.id}", horizontal=True, vertical_alignment="center"):
         waiting = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
         waiting = texts.READING_FIRST if reading else waiting
-        st.html(f"<p class='working' role='status'>{'' if moment.text else waiting}</p>")
+        waiting = _parts(exchange, moment) or ("" if moment.text else waiting)
+        st.html(f"<p class='working' role='status'>{waiting}</p>")
         st.button(
             texts.STOP,
             key=f"stop-{exchange.id}",

@@ -172,7 +172,9 @@ def _where(library: Library, place: Span | None, names: dict[str, str]) -> str:
     if place is None or place.document_id not in names:
         return ""
     name = f"{names[place.document_id]} · " if len(names) > 1 else ""
-    return f"{name}{texts.page(library.page_name(place.document_id, place.page))}"
+    return (
+        f"{name}{texts.page(library.page_name(place.document_id, place.page, start=place.start))}"
+    )
 
 
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.

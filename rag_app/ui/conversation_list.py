@@ -77,24 +77,25 @@ def draw(library: Library) -> None:
         on_click=_new,
         disabled=not current().exchanges,
     )
-    st.fragment(_opened)(library)
+    # It closes by the click that presses something else. Were it drawn alone, the browser would
+    # report two such parts of the page at once, and would have one of them drawn only.
+    listed = st.popover(
+        texts.CONVERSATIONS,
+        key="conversations_list",
+        icon=":material/history:",
+        type="tertiary",
+        on_change="rerun",
+    )
+    if listed.open:  # every run of the page would cost what is in it
+        with listed:
+            st.fragment(_opened)(library)
 
 
 def _opened(library: Library) -> None:
-    """The list, drawn when it is open: every run of the page would cost what is in it."""
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
         if current().redraw:
             st.rerun()
-        listed = st.popover(
-            texts.CONVERSATIONS,
-            key="conversations_list",
-            icon=":material/history:",
-            type="tertiary",
-            on_change="rerun",
-        )
-        if listed.open:
-            with listed:
-                _list(library)
+        _list(library)
 
 
 def _list(library: Library) -> None:

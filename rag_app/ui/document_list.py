@@ -210,8 +210,10 @@ _WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE, Status.SCANNED)
 def draw(library: Library) -> None:
     """The whole panel, in the sidebar."""
     with st.sidebar:
-        _drop_zone(library, current())
-        # In a place of their own: if the list moved, what is clicked in it just then would be lost.
+        # In places of their own: what is drawn alone is known by where it stands, and if the list
+        # moved, what is clicked in it just then would be lost.
+        with st.container(key="before_documents"):
+            _drop_zone(library, current())
         with st.container(key="before_list"):
             _set_aside(library, current())
             web_pages.draw(library)

@@ -11,7 +11,7 @@ from rag_app.answering.overview import Overview, Sentence
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.text.highlighting import escape_markdown
-from rag_app.text.page_names import TABLES
+from rag_app.text.page_names import TABLES, section_name
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status, askable
 from rag_app.ui import composer, groups_panel, listing, search_panel, texts, web_pages
@@ -122,7 +122,9 @@ def _summary(library: Library, document: Document, summary: Sequence[Sentence]) 
     if not summary or document.suffix in TABLES:  # rows out of their table say nothing
         return
     st.html(f"<h3>{words.SUMMARY}</h3>")
-    rows = [listing.Row(one_line(s.text), _where(library, document, s.page)) for s in summary]
+    rows = [
+        listing.Row(one_line(s.text), _where(library, document, s.page, s.start)) for s in summary
+    ]
 
     def opened(number: int) -> None:
         s = summary[number]
@@ -166,7 +168,7 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
     rows = [
         listing.Row(
             one_line(h.text),
-            _where(library, document, h.page, h.text),
+            _where(library, document, h.page, h.start, h.text),
             level=levels.index(h.level) + 1,
         )
         for h in outline
@@ -183,10 +185,10 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
     listing.show("about_outline", words.OUTLINE, rows, opened, small=True)
 
 
-def _where(library: Library, document: Document, page: int, beside: str = "") -> str:
-    """Which page; of a sheet's rows without its name, where that stands `beside` it."""
-    name = library.page_name(document.id, page)
-    return texts.page(name.removeprefix(f"{beside}, "))
+def _where(library: Library, document: Document, page: int, start: int, beside: str = "") -> str:
+    """Which page or section; without the name of it that stands `beside` it."""
+    name = library.page_name(document.id, page, start=start)
+    return "" if name == section_name(beside) else texts.page(name.removeprefix(f"{beside}, "))
 
 
 def _show(opened: Opened) -> None:

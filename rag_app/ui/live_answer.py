@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from weakref import WeakValueDictionary
 
 from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
@@ -33,6 +34,7 @@ class Moment:
     error: str | None = None
     done: bool = False
     stopped: bool = False
+    parts: tuple[int, int] = (0, 0)  # of long work: how many are done, of how many
 
 
 class Generation:
@@ -46,8 +48,9 @@ class Generation:
         failed: Callable[[str], None] = lambda error: None,
         afterwards: Callable[[], None] = lambda: None,
         subject: str = "",
+        parts: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
-        self.subject = subject
+        self.subject, self._parts = subject, parts
         self._events = events
         self._request = logs.further_id()
         self._afterwards = afterwards
@@ -62,7 +65,8 @@ class Generation:
     def now(self) -> Moment:
         """The answer as far as it is."""
         with self._lock:
-            return dataclasses.replace(self._moment, text="".join(self._pieces))
+            said = "".join(self._pieces)
+            return dataclasses.replace(self._moment, text=said, parts=self._parts())
 
     def stop(self) -> None:
         """Ask it to stop; what has been said stays."""
@@ -180,32 +184,42 @@ def ask(
 ) -> Generation:
     """Ask the library, as soon as the documents `first` can be searched (or have failed) and the
     answers `after` which it is asked are there: only then are its `turns` known.
-
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
     comes of it is kept in the exchange, whether or not anybody still looks; `afterwards` is done
     when it has ended. `subject` is whom it is for."""
+    parts = _Parts()
 
     def events(cancelled: threading.Event) -> Iterator[Event]:
-        while _unread(library, first) and not cancelled.wait(0.1):
-            pass
-        while not all(one.now().done for one in after) and not cancelled.wait(0.1):
+        while (
+            _unread(library, first) or not all(one.now().done for one in after)
+        ) and not cancelled.wait(0.1):
             pass
         with _turn(cancelled) if quoting else nullcontext(True) as mine:
             if not mine or cancelled.is_set():
                 return
             for event in library.ask(
-                question, documents, cancelled, turns=turns(), **asdict(manner)
+                question, documents, cancelled, turns=turns(), told=parts.tell, **asdict(manner)
             ):
                 if isinstance(event, Finished):
                     yield Finished(_kept(library, exchange_id, event.answer))
                 else:
                     yield event
 
-    generation = Generation(
-        events, lambda error: library.conversations.fail(exchange_id, error), afterwards, subject
-    )
-    RUNNING[exchange_id] = generation
-    return generation
+    failed = partial(library.conversations.fail, exchange_id)
+    made = Generation(events, failed, afterwards, subject, lambda: parts.now)
+    RUNNING[exchange_id] = made
+    return made
+
+
+class _Parts:
+    """How many parts of long work are done, of how many."""
+
+    def __init__(self) -> None:
+        self.now = (0, 0)
+
+    def tell(self, done: int, total: int) -> None:
+        """Another one is."""
+        self.now = done, total
 
 
 def _kept(library: Library, exchange_id: str, answer: Answer) -> Answer:

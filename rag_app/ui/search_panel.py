@@ -118,7 +118,11 @@ def _group(
     with st.container(key=f"found-{document.id[:16]}"):
         st.html(f"<h3>{escape(document.name)} <span>{len(ids):,}</span></h3>")
         rows = [
-            listing.Row(hit.text, texts.page(library.page_name(document.id, hit.page)), hit.inside)
+            listing.Row(
+                hit.text,
+                texts.page(library.page_name(document.id, hit.page, start=hit.start)),
+                hit.inside,
+            )
             for hit in hits
         ]
         listing.show(

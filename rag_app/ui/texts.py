@@ -13,10 +13,10 @@ from rag_app.answering.model_spec import ModelSpec
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
 from rag_app.storage import Conversation
-from rag_app.text.page_names import at_the_beginning, how_many, page_name, unit, which_of
+from rag_app.text.page_names import at_the_beginning, has_pages, how_many, page_name, unit, which_of
 from rag_app.text.page_names import count as count
 from rag_app.text.page_names import size as size
-from rag_app.types import Answer, Basis, Document, Page, Progress, Status
+from rag_app.types import Answer, Basis, Document, Page, Progress, Status, Task
 
 APP = "Ask your documents"
 OPENING = "Opening your library…"
@@ -264,6 +264,11 @@ def left(said: str, seconds: float | None) -> str:
     return said if seconds is None else f"{said} · {time_left(seconds)}"
 
 
+def in_parts(done: int, total: int) -> str:
+    """Which part of long work is being done."""
+    return f"Part {min(done + 1, total):,} of {total:,}"
+
+
 def progress(work: Progress, name: str = "") -> str:
     """What is being done with a document, by its suffix: stage, pages or share done, time left."""
     parts = [_STAGES.get(work.stage, work.stage.capitalize())]
@@ -280,7 +285,8 @@ def progress(work: Progress, name: str = "") -> str:
 
 def facts(document: Document) -> str:
     """Pages and size of a document."""
-    pages = [how_many(document.suffix, document.pages)] if document.pages else []
+    named = document.pages and has_pages(document.suffix)
+    pages = [how_many(document.suffix, document.pages)] if named else []
     return " · ".join([*pages, size(document.size)])
 
 
@@ -427,6 +433,10 @@ def library_size(ready: int) -> str:
     return f"{count(ready, 'document is', 'documents are')} ready to be asked."
 
 
+JUDGED = (Task.QUESTION, Task.COMPUTATION)
+"""What is right or wrong; of a summary or a comparison no figure says that."""
+
+
 def sureness(confidence: float) -> str:
     """Confidence in words."""
     if confidence >= 0.85:
@@ -435,7 +445,7 @@ def sureness(confidence: float) -> str:
 
 
 def how_made(answer: Answer) -> str:
-    """How an answer was made, how sure it is, how long it took."""
+    """How an answer was made, how sure it is if that can be said, how long it took."""
     taken = f"{max(answer.seconds.retrieve + answer.seconds.answer, 0.1):.1f} s"
     if answer.abstained:
         return f"Looked through your documents · {taken}"
@@ -444,7 +454,8 @@ def how_made(answer: Answer) -> str:
         made = "Computed from your tables"
     elif answer.basis in (Basis.WRITTEN, Basis.COMPUTED):
         made = f"Written by {answer.generator} from your documents"
-    return f"{made} · {sureness(answer.confidence)} · {taken}"
+    sure = sureness(answer.confidence) if answer.task in JUDGED else ""
+    return " · ".join(filter(None, (made, sure, taken)))
 
 
 def sources(number: int) -> str:

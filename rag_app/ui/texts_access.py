@@ -267,7 +267,7 @@ def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
         "<tr>" + "".join(f"<td>{escape(one)}</td>" for one in row) + "</tr>" for row in rows
     )
     return (
-        "<div class='cells'><table><thead><tr>"
+        "<div class='cells' tabindex='0'><table><thead><tr>"
         f"{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

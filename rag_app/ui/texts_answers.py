@@ -12,6 +12,7 @@ from rag_app.ui import texts
 ABOUT_ANSWER = "About this answer"
 GOOD, BAD = "Good answer", "Bad answer"
 COPY, COPIED = "Copy with its sources", "Copied"
+READ_ALOUD = "Read aloud"
 ANSWER_AGAIN = "Answer again"
 EDIT = "Change the question"
 WHY = "Why this answer?"
@@ -74,6 +75,7 @@ SHORTCUTS = {
     "The last answer": {
         "1": "Open source 1, and so on to 9",
         "y": "Copy it",
+        "r": "Read it aloud, or stop that",
         "w": "Why this answer?",
         "i": "Change the question",
         "m": "Answer again",
@@ -190,6 +192,8 @@ def how_sure(answer: Answer, caution: float) -> str:
         return "That could not be judged: the figures were fitted on English."
     if NoteKind.ABOUT_THE_THING in said:
         return "That could not be judged: what is quoted is about what you named."
+    if answer.task not in texts.JUDGED:
+        return "That is not judged: a piece of work like this is not simply right or wrong."
     in_words = texts.sureness(answer.confidence)
     return (
         f"{in_words.capitalize()}, {percent}: of 100 answers with this figure, about "

@@ -31,6 +31,7 @@ from rag_app.ui import texts
 _ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+/?$")
 _NAME = re.compile(rb'filename="([^"\r\n]*)"')
 _HEAD = 4_096  # bytes of a body in which the file's name is looked for
+_SOON = 10  # seconds after which there may be room again
 _MOST_TOLD = 100  # refused files that a session is told of
 _LONGEST_SILENCE = 60.0  # seconds; who sends nothing for so long gives the room back
 
@@ -228,7 +229,8 @@ class UploadLimit:
         measures().upload_refused("too_large" if never else "no_room")
         sentence = texts.upload_refused(arrival.name, self._memory.most, never)
         self._memory.refuse(arrival.session_id, sentence)
-        return HTTPException(413 if never else 503, sentence)
+        soon = None if never else {"Retry-After": str(_SOON)}
+        return HTTPException(413 if never else 503, sentence, soon)
 
 
 def _announced(scope: Scope) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -79,24 +80,29 @@ def _introductions(library: Library, ready: list[Document]) -> bool:
     coming = [i for i, one in made.items() if not one.complete]
     if any(not library.overviews.given_up(i) for i in coming):
         st.fragment(_watch, run_every=1.5)(library, made)
-    known = [(d, one) for d in newest if (one := made[d.id].introduction)]
+    known = [(d, made[d.id]) for d in newest if made[d.id].introduction]
     if not known or known[0][0] is not newest[0]:
         return False
     if len(ready) > 1:
         st.html(f"<p class='example'>{escape(texts.library_size(len(ready)))}</p>")
-    for document, introduction in known:
+    for document, one in known:
         with st.container(key=f"introduced-{document.id[:12]}"):
-            _introduction(library, document, introduction)
+            if one.introduction:
+                _introduction(document, one.introduction)
+            _asked_of(library, document, (one.questions or ())[: _OFFERED // len(known)])
     return True
 
 
-def _introduction(library: Library, document: Document, said: Introduction) -> None:
+def _introduction(document: Document, said: Introduction) -> None:
     facts = " · ".join(filter(None, (said.kind, texts.facts(document), document.name)))
     st.html(
         f"<h3>{escape(said.title)}</h3><p class='facts'>{escape(facts)}</p>"
         + (f"<p>{escape(said.about)}</p>" if said.about else "")
     )
-    for number, question in enumerate(said.questions):
+
+
+def _asked_of(library: Library, document: Document, questions: Sequence[str]) -> None:
+    for number, question in enumerate(questions):
         st.button(
             escape_markdown(question),
             key=f"asks-{document.id[:12]}-{number}",
@@ -128,9 +134,8 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
         st.html(f"<p class='example'>{texts.TRY_ASKING}</p>")
     for number, (question, document) in enumerate(offered[:_OFFERED]):
         st.button(
-            escape_markdown(question),
+            f"{escape_markdown(question)} :gray[:small[{escape_markdown(document.name)}]]",
             key=f"suggestion-{number}",
-            help=escape_markdown(document.name) if len(documents) > 1 else None,
             on_click=document_page.ask,
             args=(library, question, document.id),
         )

@@ -126,6 +126,35 @@ def test_an_answer_is_really_copied_with_its_footnotes(browser):
     assert copied.endswith("selby.txt: “The crane of Selby lifts forty tons.”")
 
 
+VOICES = """
+const heard = window.heard = { said: [], stopped: 0, changed: [], voices: [] };
+window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; this.lang = ''; } };
+Object.defineProperty(window, 'speechSynthesis', { value: {
+  getVoices: () => heard.voices,
+  speak: one => heard.said.push([one.text, one.lang]),
+  cancel: () => { heard.stopped += 1; },
+  addEventListener: (kind, changed) => heard.changed.push(changed),
+} });
+"""
+
+
+def test_an_answer_is_read_aloud_where_the_browser_has_a_voice(browser):
+    page = opened(browser)
+    page.context.add_init_script(VOICES)
+    page.reload()
+    page.locator(".acts").last.wait_for()
+    aloud = page.locator('[data-act^="say:"]').last
+    assert not aloud.is_visible(), "there is no voice yet"
+    page.evaluate("heard.voices = [{ lang: 'en-GB' }]; for (const one of heard.changed) one();")
+    aloud.click()
+    assert aloud.get_attribute("aria-pressed") == "true"
+    [[said, tongue]] = page.evaluate("heard.said")
+    assert said.strip() == "The crane of Selby lifts forty tons." and tongue in ("en", "")
+    aloud.click()
+    assert page.evaluate("heard.stopped") == 1
+    assert aloud.get_attribute("aria-pressed") == "false"
+
+
 def test_the_next_question_can_be_typed_without_a_click(browser):
     page = opened(browser)
     field = page.get_by_test_id("stChatInputTextArea")
@@ -274,11 +303,19 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     page.keyboard.press("q")
     page.locator("#words").wait_for(state="detached")
     page.keyboard.press("w")
+    page.keyboard.press("/")  # while the page is drawn anew, which takes the focus with it
     page.locator(".why").wait_for()
     page.locator('[data-test-script-state="notRunning"]').wait_for(state="attached")
-    page.wait_for_timeout(500)  # what is drawn anew at the end of a run takes the focus with it
-    page.keyboard.press("/")
+    page.wait_for_timeout(500)
     eventually(page, lambda: field.evaluate("field => field === document.activeElement"))
+    page.locator('[data-act^="copy:"]').focus()
+    for key in ("w", "1", "q", "i"):  # as fast as they can be pressed: each waits for its turn
+        page.keyboard.press(key)
+    page.locator('[class*="st-key-edited-"] textarea').wait_for()
+    assert not page.locator(".why").count() and not page.locator(".st-key-source").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Cancel").click()
+    page.locator('[class*="st-key-edited-"]').wait_for(state="detached")
     page.locator('[data-act^="copy:"]').focus()
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard").get_by_text("Open source 1").wait_for()
@@ -297,6 +334,17 @@ def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
     listed.get_by_role("textbox").fill("crane")
     page.keyboard.press("Enter")
     listed.get_by_role("button", name=CRANE).first.wait_for()
+
+
+def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser):
+    page = opened(browser)
+    page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
+    words = page.get_by_placeholder("Search conversations")
+    words.wait_for()
+    act(page, "up")  # this closes the list, too
+    words.wait_for(state="hidden")
+    page.reload()
+    page.locator('[data-act^="up:"][aria-pressed="true"]').wait_for()
 
 
 def test_what_one_window_removes_leaves_the_other(browser):

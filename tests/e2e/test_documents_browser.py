@@ -153,7 +153,23 @@ def test_the_empty_conversation_offers_questions_that_were_tried(browser):
     page = filled(browser)
     about(page, "guide.pdf")
     page.get_by_role("button", name="Back").click()
-    page.locator('[class*="st-key-suggestion-"] button').first.wait_for()
+    offered = page.locator('[class*="st-key-suggestion-"] button')
+    offered.first.wait_for()
+    assert offered.count() <= 4
+    said = offered.all_inner_texts()
+    assert all(any(name in one for name in FILES) for one in said), "each says of which document"
+    assert not any("What does it say about" in one for one in said)
+
+
+def test_a_summary_has_no_word_of_sureness_and_a_text_no_parts(browser):
+    page = filled(browser)
+    page.get_by_test_id("stChatInputTextArea").fill("Summarise boats.txt")
+    page.keyboard.press("Enter")
+    page.locator(".how").filter(has_text="Quoted from your documents").wait_for()
+    assert not [one for one in page.locator(".how").all_inner_texts() if "sure" in one]
+    page.get_by_text("Sources (").last.click()
+    heads = page.locator(".card header").all_inner_texts()
+    assert heads and not [one for one in heads if "Part" in one]
 
 
 def test_what_is_unticked_at_once_stays_so_while_files_are_worked_on(browser):

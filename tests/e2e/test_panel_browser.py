@@ -50,6 +50,29 @@ def test_ten_of_fourteen_documents_are_in_view(browser):
     assert sum(box["y"] + box["height"] <= 900 for box in boxes) >= 10
 
 
+def test_nothing_sticks_out_of_the_panel(browser):
+    page = filled(browser)
+    right = page.get_by_role("textbox", name="Filter by name").bounding_box()
+    for one in page.locator(".st-key-tools button").all():
+        box = one.bounding_box()
+        assert box and right and box["x"] + box["width"] <= right["x"] + right["width"] + 1
+
+
+def test_what_only_listens_is_never_a_grey_bar(browser):
+    page = browser.open()
+    context = page.context
+    context.route("**/BidiComponent*", lambda route: None)  # it never comes
+    slow = context.new_page()
+    slow.set_viewport_size({"width": 390, "height": 844})
+    slow.goto(page.url)
+    slow.get_by_test_id("stChatInputTextArea").wait_for()
+    listening = ("follow", "aside", "shortcuts", "cites", "actions", "thumbs")
+    for key in listening:
+        for one in slow.locator(f".st-key-{key}").all():
+            box = one.bounding_box()
+            assert box is None or box["height"] <= 1, key
+
+
 def test_a_name_opens_its_document_and_a_box_selects(browser):
     page = filled(browser)
     page.get_by_role("button", name="letter 3.txt", exact=True).click()

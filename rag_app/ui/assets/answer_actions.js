@@ -1,5 +1,40 @@
 // The cleanup of an earlier call is not run when data or theme change: hence the AbortController.
 const SELECTOR = 'button[data-act]';
+// Reading aloud, by the browser's own voices; where it has none there is no button.
+const voices = () => globalThis.speechSynthesis?.getVoices() ?? [];
+const spoken = voice => voice.lang.slice(0, 2).toLowerCase();
+const shows = new CSSStyleSheet();
+document.adoptedStyleSheets = [...document.adoptedStyleSheets, shows];
+const offer = () => {
+  const known = [...new Set(voices().map(spoken))].map(one => `[data-lang="${CSS.escape(one)}"]`);
+  const any = known.length ? `.acts [data-act^="say:"]:is([data-lang=""], ${known}) { display: inline-flex; }` : '';
+  shows.replaceSync(any);
+};
+offer();
+globalThis.speechSynthesis?.addEventListener('voiceschanged', offer);
+let saying = '';
+const silence = () => {
+  document.querySelector(`[data-act="${saying}"]`)?.setAttribute('aria-pressed', 'false');
+  saying = '';
+  speechSynthesis.cancel();
+};
+addEventListener('pagehide', () => { if (saying) silence(); });
+const say = ({ dataset: { act, lang, said } }) => {
+  const again = saying === act;
+  if (saying) silence();
+  if (again) return;
+  // Sentence by sentence: some voices stop in the middle of what is long.
+  const parts = said.split(/(?<=[.!?…。！？])\s+|\n+/).filter(one => one.trim());
+  for (const [at, part] of parts.entries()) {
+    const one = new SpeechSynthesisUtterance(part);
+    if (lang) one.lang = lang;
+    one.voice = voices().find(voice => lang && spoken(voice) === lang) ?? null;
+    if (at === parts.length - 1) one.onend = () => { if (saying === act) silence(); };
+    speechSynthesis.speak(one);
+  }
+  saying = act;
+  document.querySelector(`[data-act="${act}"]`).setAttribute('aria-pressed', 'true');
+};
 export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.__listening?.abort();
   const controller = parentElement.__listening = new AbortController();
@@ -77,6 +112,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!data.kinds.includes(kind)) return;
     event.preventDefault();
     if (kind === 'copy') return copy(button);
+    if (kind === 'say') return say(button);
     const opens = kind === 'why' ? 'aria-expanded' : kind === 'down' ? 'aria-pressed' : '';
     const toOpen = opens && button.getAttribute(opens) !== 'true';
     if (kind === 'up' || kind === 'down') press(button);

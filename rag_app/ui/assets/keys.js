@@ -22,6 +22,29 @@ const press = (selector, focus, again) => {
     setTimeout(press, 500, selector, focus, false);
   }
 };
+// What is pressed while the page is drawn anew would meet elements that are about to go: it is held
+// until the page has come to rest, one key after the other. Streamlit says on its page whether it is.
+const REST = 150, PATIENCE = 3000;  // milliseconds
+const STATE = 'data-test-script-state', AT_ONCE = ['?', '.'], WRITES = ['/', 'f'];
+let moved = -REST, held = [], timer = null, act = () => {};
+const stir = () => { moved = performance.now(); };
+new MutationObserver(stir).observe(document.body, { subtree: true, attributeFilter: [STATE] });
+const atRest = () => performance.now() - moved > REST
+  && !document.querySelector(`[${STATE}]:not([${STATE}="notRunning"])`);
+const pressNow = key => { act(key); stir(); };
+const later = () => { timer ??= setTimeout(turn, 50); };
+const turn = () => {
+  timer = null;
+  if (atRest() || performance.now() - held[0].at > PATIENCE) pressNow(held.shift().key);
+  if (held.length) later();
+};
+const take = ({ key, repeat }) => {
+  if (AT_ONCE.includes(key) || !held.length && atRest()) return pressNow(key);
+  if (repeat || WRITES.includes(held.at(-1)?.key)) return;  // what follows is meant for the field
+  if (WRITES.includes(key)) act(key);
+  held.push({ key, at: performance.now() });
+  later();
+};
 const list = (dialog, data) => {
   dialog.replaceChildren();
   const add = (parent, tag, text = '') => {
@@ -54,18 +77,18 @@ export default function ({ data, parentElement }) {
   const dialog = parentElement.querySelector('dialog');
   if (!dialog.open) list(dialog, data);
   dialog.onclick = event => { if (event.target === dialog) dialog.close(); };
-  const act = key => {
+  act = key => {
     if (key === '?') dialog.showModal();
-    else if (/^[1-9]$/.test(key)) press(`main a[href="#cite:${answer()}-${key}"]`);
     else if (key in data.presses) press(full(data.presses[key]), key === 'd', true);
-    else return false;
-    return true;
+    else press(`main a[href="#cite:${answer()}-${key}"]`);
   };
   document.addEventListener('keydown', event => {
     const [used] = event.composedPath();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.open) return;
     if (used instanceof Element && used.closest(WRITING)) return;
-    if (act(event.key)) event.preventDefault();
+    if (!/^[?1-9]$/.test(event.key) && !(event.key in data.presses)) return;
+    event.preventDefault();
+    take(event);
   }, on);
   document.addEventListener('click', ({ target }) => {
     const button = target instanceof Element && target.closest('[data-key]');
