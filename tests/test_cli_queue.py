@@ -12,7 +12,7 @@ import pytest
 
 from rag_app.cli import document_commands as cli_queue
 from rag_app.cli import entry
-from rag_app.cli.document_commands import _GAVE_WAY, _as_they_are_done, _became
+from rag_app.cli.document_commands import _GAVE_WAY, _as_they_are_done, became
 from rag_app.ingestion import watching
 from rag_app.library import Library
 from rag_app.settings import Settings
@@ -149,7 +149,7 @@ def test_a_file_that_gave_way_while_others_are_waited_for_is_done():
     with Library(Settings.load()) as library:
         assert cli_queue.with_parts(library, ["gone"]) == ["gone"]
         [(_, began, added)] = _as_they_are_done(library, [("x.txt", 0.0, Added(gone))])
-        assert _became(library, "x.txt", began, added)["error"] == _GAVE_WAY
+        assert became(library, "x.txt", began, added)["error"] == _GAVE_WAY
 
 
 def test_files_are_reported_as_they_are_done_and_with_what_came_out_of_them():

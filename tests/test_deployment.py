@@ -15,8 +15,7 @@ from tests.test_docker import arguments
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
-COMING = {"RAG_APP_DATABASE_URL", "RAG_APP_FILES_URL"}  # of a library on engines of its own
-KNOWN = {*Settings.names(), *COMING}
+KNOWN = {*Settings.names()}
 APPS = ("app1", "app2")
 [PORT] = arguments("EXPOSE")
 USER = int(re.search(r"useradd [^&]*--uid (\d+)", " ".join(arguments("RUN")))[1])

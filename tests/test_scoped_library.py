@@ -116,7 +116,7 @@ CALLS: dict[str, Callable[[Library, str], object]] = {
 }
 WITHOUT = set(
     """
-    add add_set_aside cancel_waiting clear close delete_set_aside documents empty_deleted entitle
+    add add_set_aside cancel_waiting clear close delete_set_aside documents empty_deleted entitle figures
     pause paused work_of_everybody taken_away
     progress reindexing resume scoped set_aside size_on_disk trouble unwatch vectors
     wait_until_clean warm warm_state watch watched
@@ -573,3 +573,9 @@ def test_a_scope_is_searched_in_full_however_it_is_done(library, monkeypatch, ap
     assert {i[:16] for i, _ in found} == {i[:16] for i in mine}
     monkeypatch.setattr("rag_app.storage.words._is_wide", lambda db, choice: True)
     assert library._store.search_words(["common"], [], 50, ANNA) == found
+
+
+def test_figures_of_all_are_for_who_runs_the_app(library):
+    assert library.scoped(WORKER).figures().documents
+    with pytest.raises(NotAllowed):
+        library.scoped(ANNA).figures()
