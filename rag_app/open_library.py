@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rag_app.access.access import Access
 from rag_app.access.quotas import Usage
+from rag_app.addresses import origin_of
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings, begin
 from rag_app.answering.generation import Generator
@@ -31,7 +32,7 @@ from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.embedding_choice import EmbeddingChoice
 from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
-from rag_app.settings import Settings, origin_of, quiet_dependencies
+from rag_app.settings import Settings, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
 from rag_app.storage.opening import open_database

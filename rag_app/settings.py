@@ -9,10 +9,9 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
 from pydantic import (
@@ -25,6 +24,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from rag_app.addresses import PORTS, checked_files_url, checked_url, is_loopback
 from rag_app.errors import SettingsError
 
 # What the packages under us read from the environment when they are first imported.
@@ -136,59 +136,12 @@ def knows_its_callers() -> bool:
     return os.environ.get("FORWARDED_ALLOW_IPS") == ""
 
 
-# Addresses of servers that language models answer at. Only what every parser of addresses reads
-# the same way counts as one: plain names, no password, nothing behind the path.
-_ADDRESS = re.compile(
-    r"https?://(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%/+=:-]*)?",
-    re.IGNORECASE | re.ASCII,
-)
-_PORTS = {"http": 80, "https": 443}
 _DATABASES = ("postgresql://", "postgres://")
 _METADATA = "/.well-known/openid-configuration"
 _PROVIDER = ("oidc_url", "oidc_client", "oidc_secret")  # what sign-in by a provider needs of it
 _SECRET_CHARACTERS = 32  # at least, in a secret that signs
-
-
-def checked_url(text: str) -> str:
-    """An address of a server, without a slash at its end. Raises SettingsError."""
-    url = text.strip().rstrip("/")
-    try:
-        usable = _ADDRESS.fullmatch(url) and urlsplit(url).port != 0
-    except ValueError:  # no port, or no IPv6 address
-        usable = False
-    if not usable:
-        said = "".join(c for c in " ".join(url.split()) if c.isprintable())[:80]
-        raise SettingsError(
-            f"“{said}” is no address of a server. Write it like http://127.0.0.1:8000/v1"
-        )
-    return url
-
-
-def model_at(text: str) -> tuple[str, str]:
-    """(model, address of its server) of MODEL@URL; an address that is not given is empty.
-
-    The model is empty where none is named. Raises SettingsError for what is no address."""
-    model, at, url = text.rpartition("@http")
-    if not at:
-        model, url = url, ""
-    if "://" in model:  # an address that is none must not end as the name of a hosted model
-        checked_url(model.rpartition("@")[2])
-        model = ""
-    return model.strip(), checked_url(f"http{url}") if at else ""
-
-
-# Places of files. Keys are never part of an address, which is shown: no “@” and nothing behind “?”.
-_PLACE = re.compile(r"(?:(?:s3|gs|az)://[\w.-]+(?:/[^?#@\x00-\x1f]*)?|file:///[^?#\x00-\x1f]*)")
-_SECRET_PART = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=\?)[^']*")  # of an address that has a key
 _PLAIN_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
-
-
-def checked_files_url(text: str) -> str:
-    """An address of a bucket or folder, without a slash at its end. Raises ValueError."""
-    url = text.strip().rstrip("/")
-    if not _PLACE.fullmatch(url):
-        raise ValueError("write it like s3://BUCKET/PREFIX, without a key in it")
-    return url
+_SECRET_PART = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=\?)[^']*")  # of an address that has a key
 
 
 def plain_http_is_allowed() -> bool:
@@ -197,25 +150,9 @@ def plain_http_is_allowed() -> bool:
     return any(os.environ.get(name, "").lower() in ("true", "1") for name in _PLAIN_HTTP)
 
 
-def origin_of(url: str) -> str:
-    """The server that an address names, whatever the path: scheme, host and port."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
-
-
 def _variables(names: Sequence[str]) -> str:
     """Settings as the environment calls them."""
     return " and ".join(f"RAG_APP_{name.upper()}" for name in names)
-
-
-def is_loopback(address: str | None) -> bool:
-    """Whether an address is one that other computers cannot reach; no address is all of them."""
-    if address == "localhost":
-        return True
-    try:
-        return ip_address((address or "").strip("[]")).is_loopback
-    except ValueError:
-        return False  # a name
 
 
 def _default_data_dir() -> Path:
@@ -500,7 +437,7 @@ class Settings(BaseSettings):
     def _as_browsers_write_it(cls, given: str) -> str:
         scheme, rest, place = given.partition("://")
         name, slash, path = place.partition("/")
-        plain = name.lower().removesuffix(f":{_PORTS.get(scheme.lower(), 0)}")
+        plain = name.lower().removesuffix(f":{PORTS.get(scheme.lower(), 0)}")
         return f"{scheme.lower()}{rest}{plain}{slash}{path}"
 
     @field_validator("user_header", "email_header", "groups_header")

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from rag_app.addresses import is_loopback
 from rag_app.library import Library
-from rag_app.settings import Settings, is_loopback
+from rag_app.settings import Settings
 from rag_app.types import Progress
 from rag_app.ui import check_panel, folder_panel
 from rag_app.ui import texts_library as words

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_app.addresses import checked_url
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.errors import SettingsError
-from rag_app.settings import checked_url
 
 
 @pytest.mark.parametrize(

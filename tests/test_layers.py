@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     ("errors",),
     ("supervision",),
+    ("addresses",),
     ("settings",),
     ("observing",),
     ("text",),

@@ -8,12 +8,13 @@ import time
 import numpy as np
 import pytest
 
+from rag_app.addresses import model_at
 from rag_app.errors import ModelAway, ModelUnavailable, SettingsError
 from rag_app.export import messages
 from rag_app.library import Library
 from rag_app.retrieval import served_embedding
 from rag_app.retrieval.served_embedding import ServedEmbedder, served
-from rag_app.settings import Settings, model_at
+from rag_app.settings import Settings
 from rag_app.types import Finished, NoteKind, Status
 from rag_app.ui import texts_access
 from tests.embedding_servers import embedding_server

@@ -17,9 +17,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from rag_app.addresses import model_at, origin_of
 from rag_app.errors import SettingsError
 from rag_app.models.catalogue import CATALOGUE
-from rag_app.settings import model_at, origin_of
 
 QUOTING = frozenset({"quotes", "reader"})
 """Generators whose words are the documents' own."""

@@ -19,11 +19,12 @@ from urllib.parse import urlsplit
 import psutil
 
 from rag_app.access.proof import IDENTITY_HEADER
+from rag_app.addresses import is_loopback
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
 from rag_app.server.key_holders import KeyFile
-from rag_app.settings import Settings, is_loopback, server_environment
+from rag_app.settings import Settings, server_environment
 
 if TYPE_CHECKING:
     from rag_app.library import Library

@@ -15,12 +15,13 @@ from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from rag_app.addresses import checked_files_url
 from rag_app.errors import DocumentError, EmptyFile
 from rag_app.ingestion.service import DocumentService, TakesIn
 from rag_app.ingestion.watching import is_worth_taking
 from rag_app.reading.sandbox import or_full
 from rag_app.scope import Scope
-from rag_app.settings import Settings, checked_files_url
+from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import check_size, incoming_file

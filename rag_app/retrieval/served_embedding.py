@@ -26,10 +26,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from rag_app.addresses import is_loopback, model_at
 from rag_app.errors import ModelAway, ModelUnavailable, SettingsError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.sentence_models import TEXTS, apart, in_common, is_e5, prefixes_of
-from rag_app.settings import Settings, is_loopback, model_at
+from rag_app.settings import Settings
 from rag_app.storage.preferences import write_json
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from PIL import Image
 from starlette.exceptions import HTTPException
 
 from rag_app.answering.query_rewriting import Turn
-from rag_app.errors import RagAppError, UnknownDocument
+from rag_app.errors import RagAppError, UnknownCollection, UnknownDocument
 from rag_app.export.json_contract import answer_json, document_json, event_json, passage_json
 from rag_app.library import Library
 from rag_app.scope import Scope
@@ -515,7 +515,7 @@ def within(library: Library, collections: Sequence[str] | None) -> Library:
         return library
     view = library.scope
     if not all(view.sees(one) for one in collections):
-        raise problems.UnknownCollection(_NO_COLLECTION)
+        raise UnknownCollection(_NO_COLLECTION)
     return library.scoped(view.within(collections))
 
 

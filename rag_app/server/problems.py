@@ -59,12 +59,6 @@ class TooLarge(RequestError):
     code = "too_large"
 
 
-class UnknownCollection(RequestError):
-    """A collection that is named is none that may be read."""
-
-    code = "unknown_collection"
-
-
 class UnknownModel(RequestError):
     """Nobody of this name is offered to answer."""
 
@@ -85,12 +79,12 @@ STATUSES: dict[type[RagAppError], HTTPStatus] = {
     ForeignPage: HTTPStatus.FORBIDDEN,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     UnknownModel: HTTPStatus.NOT_FOUND,
-    UnknownCollection: HTTPStatus.NOT_FOUND,
     NoPicture: HTTPStatus.NOT_FOUND,
     UnfitForm: HTTPStatus.UNPROCESSABLE_ENTITY,
     BrokenOff: HTTPStatus.REQUEST_TIMEOUT,
     errors.UnknownDocument: HTTPStatus.NOT_FOUND,
     errors.UnknownConversation: HTTPStatus.NOT_FOUND,
+    errors.UnknownCollection: HTTPStatus.NOT_FOUND,
     errors.NotAllowed: HTTPStatus.FORBIDDEN,
     errors.QuotaReached: HTTPStatus.TOO_MANY_REQUESTS,
     errors.QuestionError: HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from rag_app.access.proof import IDENTITY_HEADER
+from rag_app.addresses import is_loopback
 from rag_app.errors import DocumentError
 from rag_app.library import Library
-from rag_app.settings import is_loopback
 from rag_app.types import Watched
 from rag_app.ui import texts_library
 from rag_app.ui import texts_library as words

@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from rag_app.addresses import checked_url
 from rag_app.answering.answer_language import LANGUAGES
 from rag_app.answering.model_spec import QUOTING, WRITER, ModelSpec, parse
 from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
-from rag_app.settings import Settings, checked_url
+from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import folder_panel, texts, who
 from rag_app.ui.state import Session, current
