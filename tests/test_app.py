@@ -166,7 +166,8 @@ def test_a_page_and_an_earlier_answer_are_drawn_without_asking_any_model(page, m
 
         monkeypatch.setattr(WordEmbedder, name, noted)
     other = AppTest.from_file(str(APP), default_timeout=30)
-    other.query_params["c"] = page.at.query_params["c"][0]
+    for key, value in page.at.query_params.items():
+        other.query_params[key] = value
     other.run()
     assert len(other.chat_message) == 2 and other.chat_input
     assert all(name.startswith("rag-app") for name in asked), "what draws waits for nobody"
