@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ def opened(folder: Path) -> Iterator[Library]:
 
 
 def found(
-    folder: Path, asked: Sequence[LibraryQuestion], most: int
+    folder: Path, asked: Iterable[LibraryQuestion], most: int
 ) -> Iterator[tuple[LibraryQuestion, list[Passage]]]:
     """What the app finds for each question in a library, before the ranker puts it in order."""
     with opened(folder) as library:

@@ -71,9 +71,8 @@ def contexts(folder: Path, budget: int, seed: int) -> list[Context]:
     every = questions(folder) + _simple(folder)
     asked: set[LibraryQuestion] = set()
     made = []
-    for one, passages in found(folder, rng.sample(every, len(every)), FOUND):
-        if one in asked:
-            continue
+    drawn = rng.sample(every, len(every))
+    for one, passages in found(folder, (one for one in drawn if one not in asked), FOUND):
         wordings = one.wordings[:1] if one.turn else one.wordings
         beside = one.wordings[1] if one.turn else ""
         ranked = rerank(one.wordings, passages, partial(relevance, ranking=ranker.score))[:READ]
