@@ -15,7 +15,6 @@ class Script:
 
     def __init__(self) -> None:
         self.words: list[str] = ["Hello."]
-        self.replies: dict[str, str] = {}  # by what the prompt holds, before `words`
         self.status = 200
         self.raw: bytes | None = None  # sent instead of a stream
         self.elsewhere = ""  # an address that is sent on to
@@ -32,12 +31,6 @@ class Script:
     def prompt(self) -> str:
         """All that was said to the model last."""
         return "\n".join(message["content"] for message in self.asked[-1]["messages"])
-
-    @property
-    def said(self) -> list[str]:
-        """What is said to the last prompt."""
-        known = (reply for held, reply in self.replies.items() if held in self.prompt)
-        return [reply] if (reply := next(known, "")) else self.words
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -71,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream()
         else:
             self._head(200, "application/json")
-            self.wfile.write(json.dumps(_whole("".join(script.said))).encode())
+            self.wfile.write(json.dumps(_whole("".join(script.words))).encode())
 
     def _head(self, status: int, kind: str) -> None:
         self.send_response(status)
@@ -83,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self) -> None:
         self._head(200, "text/event-stream")
         try:
-            for number, word in enumerate(self.script.said):
+            for number, word in enumerate(self.script.words):
                 if number == self.script.pause_before:
                     self.script.pause_before = None
                     self.script.hold.clear()

@@ -338,18 +338,6 @@ def language_to_search_in(question: str, documents: Sequence[Document]) -> str:
     return "" if most == asked or len(question.split()) < _FEWEST else NAMES[most]
 
 
-def language_left(question: str, documents: Sequence[Document]) -> str:
-    """The language of most of the documents that neither a question nor its translation into
-    `language_to_search_in` is in, by its English name; empty if there is none."""
-    weights = _languages(documents)
-    most = max(weights, key=lambda code: weights[code], default="")
-    searched = {language_of_question(question), most}
-    left = {code: weight for code, weight in weights.items() if code not in searched}
-    if not left or len(question.split()) < _FEWEST:
-        return ""
-    return NAMES[max(left, key=lambda code: left[code])]
-
-
 def said_so(draft: Draft, sentence: str) -> Draft:
     """An abstention that quotes nothing, with a sentence on what to try."""
     if not (sentence and draft.abstained and draft.basis is Basis.EXTRACTED):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
@@ -230,31 +230,6 @@ def ask(
     seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
     yield Finished(finalize(draft, passages, seconds, context))
-
-
-def looked_twice(
-    first: Iterator[Event], again: Callable[[], Iterator[Event] | None]
-) -> Iterator[Event]:
-    """The events of one look for an answer; where it gives none and nothing was said yet, those of
-    another, Sources included, if there is one. Where that gives none either, the first counts."""
-    said = False
-    for event in first:
-        said = said or isinstance(event, Delta)
-        none = isinstance(event, Finished) and event.answer.abstained and not said
-        other = again() if none else None
-        if other is None or not isinstance(event, Finished):
-            yield event
-            continue
-        for later in other:
-            yield _second(later, event) if isinstance(later, Finished) else later
-
-
-def _second(second: Finished, first: Finished) -> Finished:
-    """How the second of two looks ended, or the first if that gave none, too; with both times."""
-    before, now = first.answer.seconds, second.answer.seconds
-    seconds = Timing(before.retrieve + before.answer + now.retrieve, now.answer)
-    best = first if second.answer.abstained else second
-    return Finished(replace(best.answer, seconds=seconds))
 
 
 def carry_out(

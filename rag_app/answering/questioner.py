@@ -16,7 +16,6 @@ from rag_app.answering.answer_language import (
     InLanguage,
     in_any_language,
     language_asked,
-    language_left,
     language_of_task,
     language_to_search_in,
 )
@@ -183,7 +182,7 @@ class Questioner:
         turns: Sequence[Turn] = (),
         told: Told = untold,
     ) -> EventGenerator[Event, None, None]:
-        """Sources, then Deltas, then Finished; Sources again where a second look finds others.
+        """Sources, then Deltas, then Finished.
 
         A question that leans on the `turns` before it is made standalone first. The language it
         wishes for goes before that of the `manner`.
@@ -244,21 +243,8 @@ class Questioner:
         return meant(task, asked.readable, names, openings)
 
     def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
-        """A look for the answer; where nothing is found, one more in another language that
-        documents are in."""
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
-        most = language_to_search_in(whole, asked.readable)
-        searched = self._translated(whole, most, asked)
-
-        def again() -> Iterator[Event] | None:
-            left = language_left(whole, asked.readable)
-            other = self._translated(whole, left, asked)
-            return self._look(asked, whole, other, computes) if other else None
-
-        yield from chain.looked_twice(self._look(asked, whole, searched, computes), again)
-
-    def _look(self, asked: _Request, whole: str, searched: str, computes: bool) -> Iterator[Event]:
-        """`whole`: the question as it would stand alone; `searched`: in another language, too."""
+        searched = self._in_documents_language(whole, asked)
         leaning = query_rewriting.follow_up(asked.plain, asked.turns)
         by: Generator = InLanguage(
             in_any_language(asked.by, asked.caution), asked.language, searched, leaning
@@ -306,9 +292,12 @@ class Questioner:
         taught = isinstance(answering, TaughtGenerator)
         return Rewriter(ask, taught).rewrite(question, turns, stop.is_set)
 
-    def _translated(self, question: str, tongue: str, asked: _Request) -> str:
-        """The question in a language by its English name, to be searched for; else empty."""
-        if not tongue or asked.stop.is_set() or not isinstance(asked.by, ChatGenerator):
+    def _in_documents_language(self, question: str, asked: _Request) -> str:
+        """The question in the language of most documents, if that is not its own; else empty."""
+        if not isinstance(asked.by, ChatGenerator):
+            return ""
+        tongue = language_to_search_in(question, asked.readable)
+        if not tongue:
             return ""
         messages = translation_messages(question, tongue)
         try:
