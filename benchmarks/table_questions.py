@@ -110,7 +110,7 @@ class Asker:
                 "answer": "".join(draft.sentences),
                 "sql": draft.computation.sql,
                 "result": draft.computation.rows,
-                "says_yes": draft.confidence,
+                "chance": draft.confidence,
             }
         return draft, row
 
@@ -253,7 +253,7 @@ def report(rows: Sequence[Row]) -> None:
     for caution in CAUTIONS:
         said = Counter(
             one["verdict"]
-            if one.get("says_yes", 1.0) >= caution
+            if one.get("chance", 1.0) >= caution
             else ("right" if one["kind"] == "none" else "silent")
             for one in rows
         )

@@ -63,12 +63,9 @@ def _said(tree: ast.Module) -> Iterator[tuple[int, str]]:
     passed = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Expr)
-        and (
-            isinstance(node.value, ast.Constant)
-            or (
-                isinstance(node.value, ast.Call) and ast.unparse(node.value.func).startswith("log.")
-            )
+        if (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        or (
+            isinstance(node, ast.Call) and ast.unparse(node).startswith(("log.", "surviving(log, "))
         )
         for inner in ast.walk(node)
     }

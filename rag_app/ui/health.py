@@ -60,7 +60,7 @@ class Standing:
         if not self._opens.acquire(blocking=False):
             return "opening"  # or asked, by who came before
         try:
-            with surviving(log, "library:not-ready") as attempt:
+            with surviving(log, "the library cannot be asked") as attempt:
                 if self.library is None:
                     self.library = self._opening()
                 self.library.warm()
