@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -425,6 +425,13 @@ def open_library(folder: Path, seconds: float = 60, url: str = f"s3://{BUCKET}/l
     return Library(settings, embedder=WordEmbedder())
 
 
+def soon(said: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not said() and time.monotonic() < until:
+        time.sleep(0.02)
+    return said()
+
+
 def ready(library: Library, document_id: str) -> bool:
     [document] = library.wait([document_id], timeout=60)
     return document.status is Status.READY
@@ -481,13 +488,11 @@ def test_work_waits_while_the_bucket_is_away_and_then_goes_on(way, tmp_path):
     with open_library(tmp_path / "data", seconds=1) as library:
         way.mode = "refuse"
         library.resume()
-        until = time.monotonic() + 60
-        while not library.trouble and time.monotonic() < until:
-            time.sleep(0.02)
-        assert "does not let the app in" in library.trouble
+        assert soon(lambda: "does not let the app in" in library.trouble)
         assert library.document(ferry.id).status is Status.RECEIVED
         way.mode = ""
-        assert ready(library, ferry.id) and not library.trouble
+        assert ready(library, ferry.id)
+        assert soon(lambda: not library.trouble)
 
 
 def test_what_is_removed_while_the_bucket_is_away_goes_when_it_is_back(way, tmp_path):

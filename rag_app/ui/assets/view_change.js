@@ -1,6 +1,8 @@
 let last = null;
 // Whoever uses the keyboard would begin anew at the top of the page, and Escape would do nothing.
-const LAYER = '[role="dialog"]';
+// A dialog that a key opens takes the focus only if nothing else happens to who had it before, and
+// loses it when the colours change.
+const LAYER = '[role="dialog"]', MODAL = 'section[role="dialog"]';
 const FIELD = '.st-key-question textarea', pointer = matchMedia('(pointer: fine)');
 let layer = null, used = null, height = 0, asking = false;
 document.addEventListener('focusin', event => {
@@ -11,6 +13,9 @@ document.addEventListener('focusin', event => {
 }, { capture: true, passive: true });
 document.addEventListener('pointerdown', () => { asking = false; },
   { capture: true, passive: true });
+document.addEventListener('focusout', event => {
+  if (!event.relatedTarget) requestAnimationFrame(stay);
+}, { capture: true, passive: true });
 const stay = () => {
   if (document.activeElement !== document.body || !used) return;
   if (asking) {  // the field was closed while an answer was made
@@ -18,15 +23,19 @@ const stay = () => {
     if (field && !field.disabled && pointer.matches) field.focus({ preventScroll: true });
     return;
   }
-  if (used.isConnected && !used.disabled || !layer?.isConnected) return;
+  const modal = [...document.querySelectorAll(MODAL)].at(-1);
+  const there = used.isConnected && !used.disabled;
+  if (modal && (there || modal !== layer)) return modal.focus({ preventScroll: true });
+  if (there || !layer?.isConnected) return;
   const far = one => Math.abs(one.getBoundingClientRect().top - height);
   const near = [...layer.querySelectorAll('button, textarea, input:not([type="radio"]), :checked')]
     .filter(one => !one.disabled && one.getClientRects().length)
     .sort((a, b) => far(a) - far(b))[0];
   (near ?? layer).focus({ preventScroll: true });
 };
-new MutationObserver(() => { if (layer || asking) requestAnimationFrame(stay); })
-  .observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
+new MutationObserver(() => {
+  if (layer || asking) requestAnimationFrame(stay);
+}).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
 export default function ({ data }) {
   const now = data.view + '|' + data.questions, before = last;
   if (now === before) return;
