@@ -241,16 +241,19 @@ class OpenLibrary:
             scope = readers_of(document.collection)
             return self.questioner.ask(question, scope, [document.id], stop, AskOptions(by))
 
+        def warming() -> bool:
+            return self.warming.state == "warming"
+
         def busy() -> bool:
             asking = self.underway.asked_within(_CALM) or self.overviews.looked_within(_CALM)
             return (
                 asking
-                or self.warming.state == "warming"
+                or warming()
                 or bool(self.keeping.ingestion.progress(WORKER))
             )
 
         who = f"{by or generator.name} {generator.name}"
-        return Makers(ask, self.embedder, who, busy, self.questioner.introduce)
+        return Makers(ask, self.embedder, who, busy, self.questioner.introduce, warming)
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start.

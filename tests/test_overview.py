@@ -155,6 +155,18 @@ def test_what_the_writer_says_comes_first_and_of_its_questions_those_that_are_an
     assert answers.asked == ["Summarise this document", *questions], "each was tried, no other"
 
 
+def test_nothing_is_made_while_models_are_loaded_even_if_somebody_looks_at_it(store, answers):
+    warm = threading.Event()
+    makers = Makers(answers, WordEmbedder(), "q", lambda: False, warming=lambda: not warm.is_set())
+    overviews, document = Overviews(store, makers), add(store)
+    assert overviews.of(document.id) is None
+    time.sleep(0.3)
+    assert not answers.asked
+    warm.set()
+    until(lambda: complete(overviews, document))
+    overviews.stop()
+
+
 def test_no_question_is_made_of_a_heading_alone(store, made, answers):
     answers.unsure = lambda question: not question.startswith("What does it say about")
     text = "Second Slide Title\n\nThe second one is about prices of this and that for everybody.\n"

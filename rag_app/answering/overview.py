@@ -252,7 +252,9 @@ _IDLE = 3.0  # seconds after which a busy library is looked at again
 @dataclass(frozen=True, slots=True)
 class Makers:
     """What overviews are made with. `ask` answers by quoting; `busy`: other work goes first;
-    `introduce`: by the language model of this machine, of a document's name and beginning."""
+    `introduce`: by the language model of this machine, of a document's name and beginning;
+    `warming`: models are being loaded (one that is loaded from here would have little of the
+    processor for ever)."""
 
     ask: Ask
     embedder: Embedder
@@ -261,6 +263,7 @@ class Makers:
     introduce: Callable[[str, str, threading.Event], Introduction | None] = (
         lambda name, text, stop: None
     )
+    warming: Callable[[], bool] = lambda: False
 
 
 class Overviews:
@@ -339,6 +342,9 @@ class Overviews:
         """The next document to look at; None when stopping."""
         with self._changed:
             while not self._stop.is_set():
+                if self._makers.warming():
+                    self._changed.wait(_SHORT)
+                    continue
                 documents = {d.id: d for d in self._store.documents(WORKER)}
                 done = self._kept.complete(self._by) | self._given_up
                 self._wanted = [i for i in self._wanted if i in documents and i not in done]
