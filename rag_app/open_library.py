@@ -246,11 +246,7 @@ class OpenLibrary:
 
         def busy() -> bool:
             asking = self.underway.asked_within(_CALM) or self.overviews.looked_within(_CALM)
-            return (
-                asking
-                or warming()
-                or bool(self.keeping.ingestion.progress(WORKER))
-            )
+            return asking or warming() or bool(self.keeping.ingestion.progress(WORKER))
 
         who = f"{by or generator.name} {generator.name}"
         return Makers(ask, self.embedder, who, busy, self.questioner.introduce, warming)
