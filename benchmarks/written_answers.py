@@ -56,7 +56,7 @@ CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
     "_BEFORE": ("score", "says_yes"),
     "_BEFORE_WRITER": ("says_yes",),
-    "_AFTER": ("score", "says_yes", "backed", "ranked"),
+    "_AFTER": ("says_yes", "backed", "ranked", "agrees"),
     "_AFTER_WRITER": ("says_yes", "backed", "ranked"),
 }
 

@@ -3,17 +3,21 @@ where words matter; where only the way of adding up matters, a script stands in 
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from rag_app.answering.chain import cite
-from rag_app.answering.extraction import Reader
+from rag_app.answering.extraction import Reader, SpanEvidence, agreement
 from rag_app.answering.span_model import (
     Calibration,
     LibraryFit,
     Logistic,
     PassageSpans,
     ScoredSpan,
+    SpanAnswer,
     SpanModel,
+    Vote,
 )
 from rag_app.errors import ModelUnavailable
 from rag_app.types import Chunk, Draft, Passage
@@ -117,6 +121,18 @@ def test_more_caution_abstains_where_less_answers():
     assert not answer(question, "In Oslo.", caution=0.4, **said).abstained
     silent = answer(question, "In Oslo.", caution=0.6, **said)
     assert silent.abstained and silent.confidence == pytest.approx(0.5)
+
+
+def test_a_text_agrees_as_far_as_it_says_what_the_reader_holds_for_likely():
+    found = passages("The ferry costs 4 euros.", "The bus takes 20 minutes.")
+    cost = SpanAnswer((Vote(0, 16, 23, 2.0),), 2.0)
+    time = SpanAnswer((Vote(1, 14, 24, 0.0),), 0.0)
+    evidence = SpanEvidence((cost, time))
+    sure = 1 / (1 + math.exp(-2.0))
+    assert agreement(evidence, found, "It is 4 Euros.") == pytest.approx(sure)
+    assert agreement(evidence, found, "Twenty (20) minutes.") == pytest.approx(1 - sure)
+    assert agreement(evidence, found, "4 euros for 20 minutes") == pytest.approx(1.0)
+    assert agreement(evidence, found, "It is free.") == 0.0
 
 
 def test_no_passages_and_empty_ones_are_no_answer():

@@ -32,6 +32,7 @@ class Signals:
     confirms: float | None = None  # an untaught writer: chance that they state the answer
     supported: float | None = None  # share of the answer's sentences that a source supports
     backed: float | None = None  # the ranker's log-odds of the likeliest of these sources
+    agrees: float | None = None  # how much of the reader's own likeliest answers the answer says
 
 
 def before(signals: Signals) -> float:
@@ -64,6 +65,7 @@ def features(signals: Signals) -> dict[str, float]:
         "confirms": _log_odds(signals.confirms),
         "supported": _bounded(signals.supported, 0.0),
         "backed": _bounded(signals.backed, _UNBACKED),
+        "agrees": _bounded(signals.agrees, 0.0),
     }
 
 
@@ -88,9 +90,10 @@ def _log_odds(chance: float | None) -> float:
 
 _BEFORE = {"bias": -1.247, "score": 0.035, "says_yes": 0.376}
 _BEFORE_WRITER = {"bias": -1.348, "says_yes": 0.388}
+# Once it is known whether the reader says the same, how sure that was of itself counts no more.
 # What counts of a source is how likely it is beside all that was shown: hence less than nothing for
 # how likely anything shown is.
-_AFTER = {"bias": -0.575, "score": 0.038, "says_yes": 0.348, "backed": 0.192, "ranked": -0.166}
+_AFTER = {"bias": -1.101, "says_yes": 0.355, "backed": 0.144, "ranked": -0.18, "agrees": 1.243}
 _AFTER_WRITER = {"bias": -0.707, "says_yes": 0.357, "backed": 0.19, "ranked": -0.152}
 # Where the ranker cannot be used; fitted before there was one.
 _AFTER_UNRANKED = {"bias": -2.82, "says_yes": 0.55, "supported": 0.78}

@@ -21,6 +21,7 @@ from rag_app.answering.span_model import (
     marginal,
     overlap,
 )
+from rag_app.text.scripts import compared
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
@@ -99,6 +100,7 @@ _MOST_SENTENCES = 3  # of an explanation
 _ITEM = math.log(0.3)  # an item of a list is at least so probable, the best being 1
 _SENTENCE = math.log(0.25)  # the same for the sentences of an explanation
 _OTHER_YEAR = -4.0  # log-odds of an answer whose sentence is about another year than the asked one
+_MOST_COMPARED = 6  # answers of the reader that a written one is compared with
 _FARTHEST = 10.0  # a lead over the second answer that counts no more when it grows
 
 
@@ -119,6 +121,18 @@ class SpanEvidence:
         best, *others = self.answers
         rivals = (a for a in others if not _same_place(a, best))
         return min(_FARTHEST, best.log_odds - max((a.log_odds for a in rivals), default=-math.inf))
+
+
+def agreement(evidence: SpanEvidence, passages: Sequence[Passage], said: str) -> float:
+    """How much of what the reader holds for the answer a text says, from 0 to 1.
+
+    Of its likeliest answers the share of each one's words, weighed by how likely that one is."""
+    held, words = _Held(passages), set(compared(said))
+    likeliest = evidence.answers[:_MOST_COMPARED]
+    chances = [math.exp(answer.log_odds - evidence.score) for answer in likeliest]
+    spans = [compared(held.words(answer.votes[0])) for answer in likeliest]
+    shares = [sum(word in words for word in span) / max(1, len(span)) for span in spans]
+    return math.fsum(map(math.prod, zip(chances, shares, strict=True))) / math.fsum(chances)
 
 
 class Reader:

@@ -19,6 +19,7 @@ from rag_app.answering.chat_generator import (
     sayable,
     without_invented,
 )
+from rag_app.answering.extraction import agreement
 from rag_app.answering.generation import Cancelled, TokenBudget, shown
 from rag_app.answering.prompts import Message, ReplyStatus, said_as, taught_messages, understood
 from rag_app.text.languages import is_english
@@ -125,6 +126,9 @@ class TaughtGenerator(ChatGenerator):
         draft = self._supported(asked, kept, notes, told)
         backed = _backed(asked, draft)
         asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
+        if asked.evidence is not None and asked.signals.score is not None:
+            agrees = agreement(asked.evidence, asked.passages, kept)
+            asked.signals = replace(asked.signals, agrees=agrees)
         if self._grounding.watch:
             self._grounding.watch(asked.signals)
         chance = abstention.after(asked.signals)
