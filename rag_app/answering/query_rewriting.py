@@ -3,18 +3,24 @@
 "how old is he?" gets the name, "and in 2021?" the question it varies, "was the tour a success?" the
 topic. Whatever the user typed stays, but for a pronoun that gives way to what it stands for; a
 question that stands alone, or that no rule understands, stays as it is. Small talk is nothing to
-lean on, and a wish only for what points at what it was about."""
+lean on, and a wish only for what points at what it was about. Whether a question leans on the one
+before it at all, linear weights of its words and its shape say, which were fitted by
+`python -m benchmarks.follow_ups --fit` on follow-up questions and on complete ones."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
-from rag_app.answering.context_gate import needs_context
 from rag_app.answering.ellipsis import (
     LONGEST,
     STOP,
@@ -33,6 +39,49 @@ from rag_app.answering.task_router import objects, rest, subject, wanted
 from rag_app.errors import ChatModelError
 from rag_app.text.languages import is_english
 from rag_app.types import Task
+
+WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
+BUCKETS = 1 << 13  # that features are hashed to
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_LONG = 6  # letters of a word that says something
+_MOST = 12  # words that are counted
+
+
+def needs_context(question: str) -> float:
+    """How likely a question cannot be understood without the turns before it."""
+    weights, bias = _weights()
+    found = buckets(question)
+    score = sum(float(weights[at]) for at in found) / math.sqrt(len(found)) + bias
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+def buckets(question: str) -> list[int]:
+    """The features of a question, each as the bucket it is hashed to."""
+    return sorted({zlib.crc32(one.encode()) % BUCKETS for one in _features(question)})
+
+
+def _features(question: str) -> Iterator[str]:
+    spoken = _TOKEN.findall(question.lower())
+    yield from (f"w:{word}" for word in spoken)
+    yield from (f"b:{a} {b}" for a, b in zip(["^", *spoken], [*spoken, "$"], strict=True))
+    yield f"f:{' '.join(spoken[:2])}"
+    yield f"f:{' '.join(spoken[:1])}"
+    yield f"n:{min(len(spoken), _MOST)}"
+    named = [word for word in question.split()[1:] if word[0].isupper() or word[0].isdigit()]
+    yield f"c:{min(len(named), 3)}"
+    yield f"l:{min(sum(len(word) >= _LONG for word in spoken), 5)}"
+
+
+@cache
+def _weights() -> tuple[NDArray[np.float32], float]:
+    with np.load(WEIGHTS, allow_pickle=False) as held:
+        return held["weights"].astype(np.float32), float(held["bias"])
+
+
+def keep(weights: NDArray[np.float64], bias: float, path: Path = WEIGHTS) -> None:
+    """Write fitted weights."""
+    np.savez(path, weights=weights.astype(np.float16), bias=np.array(bias))
+
 
 # A chat model makes a question standalone: what it is told, and what is taken of its reply. Pure.
 #
