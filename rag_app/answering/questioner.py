@@ -29,7 +29,6 @@ from rag_app.answering.ask_options import (
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
-from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
 from rag_app.answering.figures import invented, known_figures
@@ -47,7 +46,15 @@ from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.table_answers import TableAnswers, WithTables
-from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, topic, wanted
+from rag_app.answering.task_router import (
+    NOTHING,
+    ON_DOCUMENTS,
+    Chitchat,
+    Router,
+    TaskRequest,
+    topic,
+    wanted,
+)
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
 from rag_app.answering.taught_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable

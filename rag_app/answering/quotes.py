@@ -29,7 +29,7 @@ __all__ = [
     "telling",
 ]
 
-_MOST_SENTENCES = 120  # looked at for one question
+_LOOKED_AT = 120  # looked at for one question
 _MOST_QUOTES = 3
 _NEAR_THE_BEST = (
     0.93  # a further sentence is quoted if its score is at least this share of the best
@@ -122,7 +122,7 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
             if len(TOKEN.findall(text)) >= _FEWEST_WORDS and text not in found:
                 span = Span(chunk.document_id, chunk.page, chunk.start + start, chunk.start + end)
                 found[text] = Candidate(span, text)
-    return list(found.values())[:_MOST_SENTENCES]
+    return list(found.values())[:_LOOKED_AT]
 
 
 def word_overlap(
