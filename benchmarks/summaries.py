@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_app.answering.quotes import TOKEN, stem
+from rag_app.answering.extraction import TOKEN, stem
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.settings import Settings, quiet_dependencies

@@ -36,10 +36,9 @@ from sklearn.metrics import roc_auc_score
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import EMBEDDED, Grounding
-from rag_app.answering.extraction import Reader
+from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import FollowUp, Writer
 from rag_app.answering.query_rewriting import Turn, follow_up, standalone
-from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.taught_generator import TaughtGenerator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.quotes import telling
+from rag_app.answering.extraction import telling
 from rag_app.answering.summarisation import speaks_of, stands_under, tells
 
 

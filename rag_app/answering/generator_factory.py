@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from rag_app.answering.answer_language import AnyLanguage
 from rag_app.answering.chat_generator import EMBEDDED, HURRIED, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
-from rag_app.answering.extraction import Reader
+from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer
 from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
 from rag_app.answering.prompts import Message
-from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.rag_generator import RagAnswers
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel

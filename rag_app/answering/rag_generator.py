@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_app.answering.attribution import support
+from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import Cancelled, Generator, Piece, instead
 from rag_app.answering.model_spec import ModelSpec
-from rag_app.answering.quotes import QuoteGenerator
 from rag_app.errors import ModelUnavailable
 from rag_app.research.rag_network import RagGenerator
 from rag_app.retrieval.embedding import Embedder

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_app.answering.quotes import Candidate, candidates, stems, telling
+from rag_app.answering.extraction import Candidate, candidates, stems, telling
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
