@@ -4,8 +4,8 @@
 
 Half of the paragraphs go into a library, then questions on both halves are asked. A question counts
 as answered when the best sentence holds a gold answer, so questions on the other half never are.
-Prints the coefficients for rag_app/answering/extraction.py, fitted on one half of the questions, and
-how well they do on the other."""
+Prints the coefficients for rag_app/answering/extraction.py, fitted on one half of the questions,
+and how well they do on the other."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which kind of work an utterance asks for: by labelled examples that lie near it, in meaning and in
-letters; and what is said to one that asks nothing of documents.
+"""Which kind of work an utterance asks for: by labelled examples that lie near it, in meaning and
+in letters; and what is said to one that asks nothing of documents.
 
 The examples are data (routes.jsonl and chitchat.jsonl): more of them, in any language, make it
 better. A text's score for a label is a weighted sum of its nearness to every example, by embedding,
