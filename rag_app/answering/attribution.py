@@ -17,8 +17,8 @@ import numpy as np
 from rag_app.answering.evidence import Excerpt
 from rag_app.answering.extraction import Candidate, candidates
 from rag_app.answering.figures import known_figures, levelled, missing
-from rag_app.answering.term_weights import TOKEN, rarity, stems, telling
 from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import TOKEN, rarity, stems, telling
 from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span

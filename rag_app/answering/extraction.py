@@ -25,8 +25,8 @@ from rag_app.answering.span_model import (
     marginal,
     overlap,
 )
-from rag_app.answering.term_weights import TOKEN, rarity, stem, stems, telling
 from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import TOKEN, rarity, stem, stems, telling
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
