@@ -41,7 +41,7 @@ from rag_app.answering.generation import FollowUp, Writer
 from rag_app.answering.query_rewriting import Turn, follow_up, standalone
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.taught_generator import TaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.ranking import fused

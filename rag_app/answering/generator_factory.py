@@ -15,8 +15,7 @@ from rag_app.answering.prompts import Message
 from rag_app.answering.rag_generator import RagAnswers
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.taught_generator import TaughtGenerator
-from rag_app.answering.untaught_generator import UntaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator, UntaughtGenerator
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import is_taught
 from rag_app.models.download import local_folder

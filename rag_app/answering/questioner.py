@@ -56,7 +56,7 @@ from rag_app.answering.task_router import (
     wanted,
 )
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
-from rag_app.answering.taught_generator import TaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
