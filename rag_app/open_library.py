@@ -39,7 +39,7 @@ from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
-from rag_app.storage.opening import open_database
+from rag_app.storage.engines import open_database
 from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.remote_originals import originals_of
