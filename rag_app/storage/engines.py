@@ -1,4 +1,5 @@
-"""Which database a library is in, and what goes with it: the one place that tells SQLite from PostgreSQL."""
+"""Which database a library is in, and what goes with it: the one place that
+tells SQLite from PostgreSQL."""
 
 from __future__ import annotations
 
