@@ -167,7 +167,7 @@ class Desk:
     """The app's own generator with a writer from a folder; remembers what was known."""
 
     def __init__(self, folder: Path, context: int) -> None:
-        from rag_app.answering.openvino_chat import OpenVinoChatModel
+        from rag_app.answering.local_chat import OpenVinoChatModel
 
         self._model = OpenVinoChatModel(folder=str(folder), most_tokens=200)
         writer = Writer("writer", lambda: self._model, _as_it_is, window=4_096, most_tokens=200)

@@ -83,7 +83,7 @@ BLANKET: dict[str, tuple[int, str]] = {
     "answering/engine_child.py": (2, "the edge of the writer's process: the parent decides"),
     "answering/chat_models.py": (1, "a provider of LangChain raises what its parts raise"),
     "answering/generation.py": (2, "the same, while it is written"),
-    "answering/transformers_chat.py": (1, "raised again where the stream is read"),
+    "answering/local_chat.py": (1, "raised again where the stream is read"),
     "answering/rag_generator.py": (1, "another generator answers"),
     "answering/overview.py": (1, "a thread of ours goes on after a fault in one document"),
     "tables/querying.py": (1, "closes the database, and raises it again"),

@@ -53,11 +53,11 @@ class ChatSettings:
 def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
     """The chat model of a choice. Raises ChatModelError."""
     if choice.kind == WRITER:
-        from rag_app.answering.openvino_chat import open_writer
+        from rag_app.answering.local_chat import open_writer
 
         return open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads)
     if choice.kind == "local":
-        from rag_app.answering.transformers_chat import open_local
+        from rag_app.answering.local_chat import open_local
 
         folder = local_folder(choice.model, terms.models)
         if not folder.is_dir() and is_hub_id(choice.model):
@@ -77,7 +77,7 @@ def begin(choice: ModelSpec, terms: ChatSettings) -> None:
 
     What is wrong with it is said when it is asked."""
     if choice.kind == WRITER:
-        from rag_app.answering.openvino_chat import open_writer
+        from rag_app.answering.local_chat import open_writer
 
         with suppress(ChatModelError):
             open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads).begin()
