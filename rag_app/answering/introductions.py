@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from rag_app.answering.attribution import known_figures
 from rag_app.answering.chat_generator import without_invented
-from rag_app.answering.figures import known_figures
 from rag_app.storage.overviews import Introduction
 from rag_app.text.sentences import one_line
 from rag_app.types import Page

@@ -26,12 +26,12 @@ from rag_app.answering.ask_options import (
     coverage,
     taken,
 )
+from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
-from rag_app.answering.figures import invented, known_figures
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.introductions import understood_introduction
