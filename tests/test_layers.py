@@ -84,7 +84,7 @@ BLANKET: dict[str, tuple[int, str]] = {
     "answering/chat_models.py": (1, "a provider of LangChain raises what its parts raise"),
     "answering/generation.py": (2, "the same, while it is written"),
     "answering/local_chat.py": (1, "raised again where the stream is read"),
-    "answering/rag_generator.py": (1, "another generator answers"),
+    "answering/generator_factory.py": (1, "another generator answers"),
     "answering/overview.py": (1, "a thread of ours goes on after a fault in one document"),
     "tables/querying.py": (1, "closes the database, and raises it again"),
     "server/desk.py": (1, "raised again where the call is awaited"),
