@@ -11,8 +11,7 @@ from rag_app.answering.extraction import TOKEN, QuoteGenerator, Reader, rarity, 
 from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece, apart, pieces
 from rag_app.answering.summarisation import tells
 from rag_app.retrieval.retriever import query_words
-from rag_app.text.languages import NAMES, is_english, language, language_of_question
-from rag_app.text.scripts import compared, runs
+from rag_app.text.languages import NAMES, compared, is_english, language, language_of_question, runs
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Span
 

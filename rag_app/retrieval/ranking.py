@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from rag_app.text.scripts import NOT_LATIN, WORD, compared
+from rag_app.text.languages import NOT_LATIN, WORD, compared
 from rag_app.types import Chunk, Passage
 
 WORDS = 0.4  # the best BM25 score, in cosine
