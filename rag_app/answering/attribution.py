@@ -1,5 +1,9 @@
-"""Which source sentence supports which written one, and which contradicts it; whether every number
-that is written stands in a source. Pure.
+"""Which sentence of the documents supports which sentence of a written answer, and whether every
+number of it stands in a source. Pure.
+
+Made after the answer is written, since small models cannot be trusted to cite. A sentence is
+supported if a source sentence is near it in meaning and holds its telling words, names and
+numbers; a number or a month that stands nowhere in the source is never supported.
 
 What a model writes may be punctuated otherwise than what it read: "1.250" for "1,250", "14:05" for
 "2.05 pm", "3" for "three". A number that can be read in more than one way has all those values."""

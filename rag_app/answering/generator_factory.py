@@ -1,4 +1,8 @@
-"""x"""
+"""A choice to the generator that carries it out; RAG-Token and RAG-Sequence as generators (Lewis et
+al. 2020).
+
+The citations of those two carry their passage's share of the probability: p(z|x,y), the posterior
+of the document given question and answer."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from rag_app.text.sentences import one_line
 from rag_app.types import Page
 
 READ = 1_200  # characters of a document that are read
-_TITLE, _KIND, _ABOUT = 90, 60, 600  # characters that they may have
+_TITLE_ROOM, _KIND_ROOM, _ABOUT_ROOM = 90, 60, 600  # characters that they may have
 _QUESTIONS = 3
 _FEWEST_WORDS = 5
 _ASKS = ("?", "？")
@@ -39,7 +39,7 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
     known = known_figures(f"{name}\n{text}")
     about = next(filter(_is_sentence, (without_invented(one, known) for one in rest)), "")
     questions = tuple(q for q in dict.fromkeys(asked) if without_invented(q, known))
-    if not (about or questions) or not title or len(title) > _TITLE or len(kind) > _KIND:
+    if not (about or questions) or not title or len(title) > _TITLE_ROOM or len(kind) > _KIND_ROOM:
         return None
     return Introduction(title, "" if kind == title else kind, about, questions[:_QUESTIONS])
 
@@ -47,4 +47,4 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
 def _is_sentence(text: str) -> bool:
     """What is copied from a document instead, a heading or a line of a list, is none."""
     ends = text.endswith((".", "!", "。"))
-    return ends and len(text.split()) >= _FEWEST_WORDS and len(text) <= _ABOUT
+    return ends and len(text.split()) >= _FEWEST_WORDS and len(text) <= _ABOUT_ROOM
