@@ -34,7 +34,6 @@ from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
-from rag_app.answering.introductions import understood_introduction
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.prompts import (
     Message,
@@ -45,6 +44,7 @@ from rag_app.answering.prompts import (
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.suggested_questions import understood_introduction
 from rag_app.answering.table_answers import TableAnswers, WithTables
 from rag_app.answering.task_router import (
     NOTHING,
