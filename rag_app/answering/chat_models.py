@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.answering.generation import explained
 from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
 from rag_app.models.catalogue import CATALOGUE, has_room
@@ -248,11 +249,9 @@ def models(url: str) -> tuple[str, ...]:
 def try_out(choice: ModelSpec, terms: ChatSettings) -> str:
     """One sentence: that it works and how fast. Raises ChatModelError with one on what is wrong."""
     began = time.perf_counter()
-    try:
+    with explained(lambda error: explain(error, choice)):
         model = open_model(choice, terms)
         said = str(model.invoke([("human", "Reply with the word: ready")]).text)
-    except Exception as error:
-        raise explain(error, choice) from error
     if not said.strip():
         raise ChatModelError(f"{choice.name} answers, but writes nothing. Choose another model.")
     return f"{choice.name} works: it answered in {time.perf_counter() - began:.1f} s."

@@ -31,6 +31,7 @@ from rag_app.models.catalogue import is_taught
 from rag_app.models.download import local_folder
 from rag_app.research.rag_network import RagGenerator
 from rag_app.retrieval.embedding import Embedder
+from rag_app.supervision import held
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class RagAnswers:
         told: queue.SimpleQueue[str | RagAnswer | Exception] = queue.SimpleQueue()
 
         def decode() -> None:
-            try:
+            with held() as attempt:
                 inputs = generator.inputs(question, texts, scores, _LONGEST)
                 given = {"tokenizer": generator.tokenizer, "cancelled": cancelled}
                 if self._by_token:
@@ -128,8 +129,8 @@ class RagAnswers:
                 else:
                     plan = Decoding(self._most_tokens, _BEAMS, self._thorough)
                     told.put(decode_sequence(generator.model, inputs, plan, **given))
-            except Exception as error:  # noqa: BLE001 - whatever it is, another generator answers
-                told.put(error)
+            if attempt.error is not None:  # whatever it is, another generator answers
+                told.put(attempt.error)
 
         threading.Thread(target=decode, name="rag-app-rag", daemon=True).start()
         while not cancelled():

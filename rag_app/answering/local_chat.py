@@ -36,6 +36,7 @@ from rag_app.models.catalogue import CATALOGUE, TRAITS, lacks
 from rag_app.models.convert import engine_package
 from rag_app.models.weights import folder_of, is_ready
 from rag_app.retrieval.embedding import has_fast_bf16
+from rag_app.supervision import held
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # stands for a text while the template is filled in
 
@@ -419,17 +420,16 @@ class LocalChatModel(BaseChatModel):
         failed: list[Exception] = []
 
         def write() -> None:
-            try:
-                with self._lock:
-                    self._network.generate(
-                        **given,
-                        streamer=streamer,
-                        max_new_tokens=self.most_tokens,
-                        do_sample=False,
-                        stopping_criteria=StoppingCriteriaList([_Stop(let_go)]),
-                    )
-            except Exception as error:  # noqa: BLE001 - raised again where the stream is read
-                failed.append(error)
+            with held() as attempt, self._lock:
+                self._network.generate(
+                    **given,
+                    streamer=streamer,
+                    max_new_tokens=self.most_tokens,
+                    do_sample=False,
+                    stopping_criteria=StoppingCriteriaList([_Stop(let_go)]),
+                )
+            if attempt.error is not None:  # raised again where the stream is read
+                failed.append(attempt.error)
                 streamer.end()
 
         thread = threading.Thread(target=write, name="rag-app-local-model", daemon=True)
