@@ -24,8 +24,13 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.base import LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    MessageLikeRepresentation,
+    convert_to_messages,
+)
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
@@ -223,17 +228,19 @@ class OpenVinoChatModel(BaseChatModel):
         self._tokens.of_text("")
         self._engine.load()
 
-    def probability(self, messages: LanguageModelInput, yes: str = "Yes", no: str = "No") -> float:
+    def probability(
+        self, messages: Sequence[MessageLikeRepresentation], yes: str = "Yes", no: str = "No"
+    ) -> float:
         """How sure the model is that the answer is `yes` and not `no`, 0 to 1.
 
         Reads the messages once and compares the first token of both. Raises ChatModelError."""
-        ids = self._ids(self._convert_input(messages).to_messages())
+        ids = self._ids(convert_to_messages(messages))
         logs = [self._log_of(ids, word) for word in (yes, no)]
         return 1 / (1 + math.exp(min(logs[1] - logs[0], 700)))
 
     def constrained(
         self,
-        messages: LanguageModelInput,
+        messages: Sequence[MessageLikeRepresentation],
         *,
         json_schema: str = "",
         regex: str = "",
@@ -248,7 +255,7 @@ class OpenVinoChatModel(BaseChatModel):
         if len(forms) != 1:
             raise ValueError("give one of json_schema, regex and grammar")
         forms[0].check()
-        ids = self._ids(self._convert_input(messages).to_messages())
+        ids = self._ids(convert_to_messages(messages))
         tokens = self._tokens
         asked = Asked(ids, most_tokens or self.most_tokens, tokens.ends, forms[0])
         ticket = self._engine.ask(asked)
