@@ -26,7 +26,7 @@ from rag_app.answering.span_model import (
     overlap,
 )
 from rag_app.retrieval.embedding import Embedder
-from rag_app.retrieval.ranking import TOKEN, rarity, stem, stems, telling
+from rag_app.retrieval.ranking import TOKEN, rarity, stems, telling
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
@@ -281,18 +281,7 @@ def _in_order(places: Sequence[Span]) -> list[Span]:
     return sorted(places, key=lambda p: (first[p.document_id, p.page], p.start))
 
 
-__all__ = [
-    "TOKEN",
-    "Candidate",
-    "QuoteGenerator",
-    "candidates",
-    "rarity",
-    "stem",
-    "stems",
-    "telling",
-]
-
-_LOOKED_AT = 120  # looked at for one question
+_LOOKED_AT = 120  # sentences, for one question
 _MOST_QUOTES = 3
 _NEAR_THE_BEST = (
     0.93  # a further sentence is quoted if its score is at least this share of the best
