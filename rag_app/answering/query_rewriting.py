@@ -4,8 +4,8 @@
 topic. Whatever the user typed stays, but for a pronoun that gives way to what it stands for; a
 question that stands alone, or that no rule understands, stays as it is. Small talk is nothing to
 lean on, and a wish only for what points at what it was about. Whether a question leans on the one
-before it at all, linear weights of its words and its shape say, which were fitted by
-`python -m benchmarks.follow_ups --fit` on follow-up questions and on complete ones."""
+before it at all, linear weights of its words and its shape say, which were fitted on follow-up
+questions and on complete ones (benchmarks/LOG.md, 2026-11-22)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from rag_app.errors import ChatModelError
 from rag_app.text.languages import is_english
 from rag_app.types import Task
 
-WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
-BUCKETS = 1 << 13  # that features are hashed to
+_WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
+_BUCKETS = 1 << 13  # that features are hashed to
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LONG = 6  # letters of a word that says something
 _MOST = 12  # words that are counted
@@ -50,14 +50,14 @@ _MOST = 12  # words that are counted
 def needs_context(question: str) -> float:
     """How likely a question cannot be understood without the turns before it."""
     weights, bias = _weights()
-    found = buckets(question)
+    found = _buckets(question)
     score = sum(float(weights[at]) for at in found) / math.sqrt(len(found)) + bias
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
 
 
-def buckets(question: str) -> list[int]:
+def _buckets(question: str) -> list[int]:
     """The features of a question, each as the bucket it is hashed to."""
-    return sorted({zlib.crc32(one.encode()) % BUCKETS for one in _features(question)})
+    return sorted({zlib.crc32(one.encode()) % _BUCKETS for one in _features(question)})
 
 
 def _features(question: str) -> Iterator[str]:
@@ -74,13 +74,8 @@ def _features(question: str) -> Iterator[str]:
 
 @cache
 def _weights() -> tuple[NDArray[np.float32], float]:
-    with np.load(WEIGHTS, allow_pickle=False) as held:
+    with np.load(_WEIGHTS, allow_pickle=False) as held:
         return held["weights"].astype(np.float32), float(held["bias"])
-
-
-def keep(weights: NDArray[np.float64], bias: float, path: Path = WEIGHTS) -> None:
-    """Write fitted weights."""
-    np.savez(path, weights=weights.astype(np.float16), bias=np.array(bias))
 
 
 # A chat model makes a question standalone: what it is told, and what is taken of its reply. Pure.
