@@ -295,7 +295,6 @@ _PRONOUN = re.compile(
 )
 _OF_THEM = re.compile(r"\bof (?:them|those|these)\b(?=\s*(?:[?.!,]|\Z|\w))", re.IGNORECASE)
 _WORD = re.compile(r"[\w'’]+")
-_FOREIGN = words("they them")  # seldom the one who was named a few words before
 _OWNING = words("his their theirs its hers")
 _NEXT_WORD = re.compile(r"\s+([\w'’-]+)")
 _IDLE_IT = re.compile(
@@ -378,9 +377,7 @@ def _with_referents(question: str, focus: Focus, meant: dict[str, str]) -> str:
 
     def put_in(pronoun: re.Match[str]) -> str:
         family = _FAMILY[pronoun[1].lower()]
-        inside = pronoun[1].lower() not in _FOREIGN and any(
-            name.start < pronoun.start() for name in own
-        )
+        inside = any(name.start < pronoun.start() for name in own)
         idle = family == "it" and _IDLE_IT.match(question, pronoun.start())
         if family in meant or inside or idle or _is_it_department(question, pronoun[0]):
             return pronoun[0]
