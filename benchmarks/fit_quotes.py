@@ -4,8 +4,8 @@
 
 Half of the paragraphs go into a library, then questions on both halves are asked. A question counts
 as answered when the best sentence holds a gold answer, so questions on the other half never are.
-Prints the coefficients for rag_app/answering/quotes.py, fitted on one half of the questions, and
-how well they do on the other."""
+Prints the coefficients for rag_app/answering/extraction.py, fitted on one half of the questions,
+and how well they do on the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from rag_app.answering.quotes import QuoteGenerator
+from rag_app.answering.extraction import QuoteGenerator
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.scope import HOME, OWN

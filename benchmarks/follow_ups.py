@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_app.answering.ellipsis import STOP, names, years
-from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import Message, rewriting_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn, cleaned, standalone
 

@@ -21,8 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from rag_app.answering.labelled_examples import embedded, fitted, left_out, opening
-from rag_app.answering.task_router import TASKS, Router, examples, keep, kept
+from rag_app.answering.task_router import (
+    TASKS,
+    Router,
+    embedded,
+    examples,
+    fitted,
+    keep,
+    kept,
+    left_out,
+    opening,
+)
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.types import Task
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Writer
-from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.errors import ChatModelError
 from rag_app.library import Library

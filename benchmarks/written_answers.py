@@ -36,13 +36,12 @@ from sklearn.metrics import roc_auc_score
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import EMBEDDED, Grounding
-from rag_app.answering.extraction import Reader
+from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import FollowUp, Writer
 from rag_app.answering.query_rewriting import Turn, follow_up, standalone
-from rag_app.answering.quotes import QuoteGenerator
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.taught_generator import TaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.ranking import fused
@@ -168,7 +167,7 @@ class Desk:
     """The app's own generator with a writer from a folder; remembers what was known."""
 
     def __init__(self, folder: Path, context: int) -> None:
-        from rag_app.answering.openvino_chat import OpenVinoChatModel
+        from rag_app.answering.local_chat import OpenVinoChatModel
 
         self._model = OpenVinoChatModel(folder=str(folder), most_tokens=200)
         writer = Writer("writer", lambda: self._model, _as_it_is, window=4_096, most_tokens=200)

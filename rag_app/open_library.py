@@ -1,15 +1,20 @@
 """What is opened once: one data directory in one process, shared by everybody's view of it.
 
-Knows nothing of who asks, and nothing of the UI."""
+Answers that are being made, in whatever threads, end before the library is closed: who asks takes
+one event after the other, and between two of them nothing of the library is in use. Knows nothing
+of who asks, and nothing of the UI."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator as EventGenerator
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +24,10 @@ from rag_app.addresses import origin_of
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings, begin
 from rag_app.answering.generation import Generator
-from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
 from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
 from rag_app.answering.overview import Makers, Overviews
 from rag_app.answering.questioner import Questioner
-from rag_app.errors import RagAppError
+from rag_app.errors import LibraryClosed, ModelAway, RagAppError
 from rag_app.ingestion.service import Dependencies, DocumentService
 from rag_app.reading.confinement import available
 from rag_app.reading.limits import Limits
@@ -35,14 +39,129 @@ from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings, quiet_dependencies
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
-from rag_app.storage.opening import open_database
+from rag_app.storage.engines import open_database
 from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.remote_originals import originals_of
 from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name, section_name
-from rag_app.types import EMBEDDED, Box, Citation, Document, Event, PagePicture
+from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture
+
+
+class InFlightRequests:
+    """Knows what is being answered and searched for now."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0  # threads that use the library right now
+        self._stops: list[threading.Event] = []  # of the answers that are not finished
+        self._broken_off: list[threading.Event] = []
+        self._closed = False
+        self._asked = -math.inf  # when the last question was asked, or answered
+
+    def asked_within(self, seconds: float) -> bool:
+        """Whether somebody is waiting for an answer, or was so many seconds ago."""
+        with self._changed:
+            return bool(self._stops) or time.monotonic() < self._asked + seconds
+
+    @property
+    def answering(self) -> int:
+        """How many answers are being made."""
+        return len(self._stops)
+
+    def events(
+        self, made: EventGenerator[Event, None, None], stop: threading.Event
+    ) -> Iterator[Event]:
+        """The same events. Raises LibraryClosed if it was closed before the answer was there."""
+        finished = False
+        with closing(made), self._counted(stop):
+            while True:
+                with self.using():
+                    event = next(made, None)
+                if event is None:
+                    break
+                finished |= isinstance(event, Finished)
+                yield event
+            if not finished and stop in self._broken_off:
+                raise LibraryClosed.now()
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """The library is not closed inside the block. Raises LibraryClosed if it is already."""
+        with self._changed:
+            if self._closed:
+                raise LibraryClosed.now()
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def _counted(self, stop: threading.Event) -> Iterator[None]:
+        with self._changed:
+            self._stops.append(stop)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._stops.remove(stop)
+                self._asked = time.monotonic()
+
+    def close(self, seconds: float) -> bool:
+        """Break off what is being answered, and wait for it. False if the time ran out before."""
+        with self._changed:
+            self._closed = True
+            self._broken_off = [stop for stop in self._stops if not stop.is_set()]
+            for stop in self._broken_off:
+                stop.set()
+            return self._changed.wait_for(lambda: not self._inside, seconds)
+
+
+# Loads the models in the background, so that the first question need not wait for them.
+
+
+class ModelWarmUp:
+    """Calls each of `loads` once, in a thread; `notice` may be a sentence on what they lack."""
+
+    def __init__(self, loads: Sequence[Callable[[], object]], notice: Callable[[], str]) -> None:
+        self._loads, self._notice = loads, notice
+        self._beginning = threading.Lock()
+        self._hurry = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.state = "cold"  # or "warming" or "ready", or a sentence that says what failed
+
+    def start(self, after: float = 0.0) -> None:
+        """Begin after so many seconds, if it has not been begun."""
+        with self._beginning:
+            if self._thread is None:
+                self.state = "warming"
+                self._thread = threading.Thread(
+                    target=self._run, args=(after,), name="rag-app-warm", daemon=True
+                )
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Until it is done, if it was begun."""
+        self._hurry.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, after: float) -> None:
+        self._hurry.wait(after)
+        failed = ""
+        for load in self._loads:  # one that fails holds up none of the others
+            try:
+                load()
+            except ModelAway:  # said with every answer until it is back
+                continue
+            except RagAppError as error:
+                failed = failed or str(error)
+        self.state = failed or self._notice() or "ready"
+
 
 # Documents as they are looked at: pages, pictures, places on them, passages.
 

@@ -1,7 +1,8 @@
 """Work beside the rest: in threads that go on, whatever becomes of one piece of it; in processes.
 
-The one place where a thread of ours catches `Exception`: a worker must not end because a disk is
-full for a while, or because of a fault of ours in one document. Knows nothing of the work."""
+The one place that catches `Exception` for the rest: a worker must not end because a disk is full
+for a while, or because of a fault of ours in one document, and what is raised in one thread or
+process is told in another. Knows nothing of the work."""
 
 from __future__ import annotations
 
@@ -20,7 +21,24 @@ _HERE = Path(__file__).resolve().parents[2]
 class Attempt:
     """What became of a piece of work."""
 
-    failed: bool = False
+    error: Exception | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether something was raised."""
+        return self.error is not None
+
+
+@contextmanager
+def held(but: tuple[type[Exception], ...] = ()) -> Iterator[Attempt]:
+    """Keep what is raised inside, for whoever waits elsewhere; `but` of these, which are raised."""
+    attempt = Attempt()
+    try:
+        yield attempt
+    except but:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, somebody else is told of it
+        attempt.error = error
 
 
 @contextmanager
@@ -28,14 +46,10 @@ def surviving(
     log: logging.Logger, message: str, *of: object, but: tuple[type[Exception], ...] = ()
 ) -> Iterator[Attempt]:
     """Log what is raised inside, and go on after it; `but` of these, which are raised."""
-    attempt = Attempt()
-    try:
+    with held(but) as attempt:
         yield attempt
-    except but:
-        raise
-    except Exception:  # a fault of ours, or a full disk: both are for the log, not for the thread
-        log.exception(message, *of)
-        attempt.failed = True
+    if attempt.error is not None:  # a fault of ours, or a full disk: for the log, not the thread
+        log.error(message, *of, exc_info=attempt.error)
 
 
 def search_path() -> list[str]:

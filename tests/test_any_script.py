@@ -14,7 +14,7 @@ from rag_app.retrieval.retriever import query_words
 from rag_app.scope import OWN
 from rag_app.storage import Indexed, Store
 from rag_app.storage.words import any_of, exactly, searched
-from rag_app.text.scripts import compared, folded, grams, healed, runs, spaced
+from rag_app.text.languages import compared, folded, grams, healed, runs, spaced
 from rag_app.types import Chunk
 from tests.test_store import fill
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.arithmetic import computed
-from rag_app.answering.figures import percentages
+from rag_app.answering.attribution import percentages
 
 KNOWN = {"85", "3.5", "1250", "960"}
 

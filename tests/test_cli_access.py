@@ -17,7 +17,7 @@ from rag_app.cli import entry
 from rag_app.library import Library
 from rag_app.scope import Role
 from rag_app.settings import Settings
-from rag_app.storage.opening import open_database
+from rag_app.storage.engines import open_database
 from tests.fakes import WordEmbedder
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.answering.in_flight import InFlightRequests, ModelWarmUp
 from rag_app.errors import LibraryClosed, ModelUnavailable
 from rag_app.library import Library
+from rag_app.open_library import InFlightRequests, ModelWarmUp
 from rag_app.settings import Settings
 from rag_app.types import Delta, Event, Sources
 from tests.fakes import WordEmbedder

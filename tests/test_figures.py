@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.figures import invented, known_figures, missing
+from rag_app.answering.attribution import invented, known_figures, missing
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from dataclasses import replace
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.chat_generator import Grounding
+from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import FIRST, Writer
-from rag_app.answering.quotes import QuoteGenerator
-from rag_app.answering.taught_generator import TaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.types import Basis, NoteKind
 from tests.fakes import WordEmbedder

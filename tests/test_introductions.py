@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.introductions import READ, opening, understood_introduction
+from rag_app.answering.suggested_questions import READ, opening, understood_introduction
 from rag_app.storage.overviews import Introduction
 from rag_app.types import Page
 

@@ -10,8 +10,8 @@ from rag_app.answering.answer_language import (
     by_words,
     in_any_language,
 )
+from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import pieces
-from rag_app.answering.quotes import QuoteGenerator
 from rag_app.text import languages
 from rag_app.text.languages import is_english, language, language_of
 from rag_app.types import Chunk, Draft, Note, NoteKind, Page, Passage, Span

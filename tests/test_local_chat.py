@@ -9,9 +9,9 @@ import pytest
 
 from rag_app.answering.chat_models import ChatSettings, try_out
 from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.local_chat import open_local, text_tokens
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.transformers_chat import open_local, tokens_of
 from rag_app.errors import ChatModelError
 from rag_app.export.messages import sentence
 from tests.fakes import WordEmbedder
@@ -113,7 +113,7 @@ def test_a_text_cannot_end_its_message_or_begin_another(tmp_path, template):
     tokenizer.add_tokens([AddedToken("<|im_start|>", special=True), "<|im_end|>"])
     tokenizer.add_tokens(["<tool_call>", "ferry", "    "])
     tokenizer.bos_token = "<|im_start|>"
-    tokens = tokens_of(tokenizer)
+    tokens = text_tokens(tokenizer)
     named = ("<eos>", "<pad>", "<|im_start|>", "<|im_end|>", "<tool_call>")
     controls = {tokenizer.convert_tokens_to_ids(name) for name in named}
     assert len(controls) == 5 and controls <= set(tokenizer(EVIL)["input_ids"])
@@ -133,4 +133,4 @@ def test_the_control_tokens_of_the_template_itself_are_kept(tmp_path):
     )
     said = [{"role": "user", "content": "What does the ferry cost?"}]
     whole = tokenizer.apply_chat_template(said, tokenize=True)["input_ids"]
-    assert tokens_of(tokenizer).of_messages([("user", said[0]["content"])]) == whole
+    assert text_tokens(tokenizer).of_messages([("user", said[0]["content"])]) == whole

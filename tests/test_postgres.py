@@ -20,7 +20,7 @@ from rag_app.scope import OWN, WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.database import ConstraintBroken
-from rag_app.storage.opening import check_backed_up_here, open_database
+from rag_app.storage.engines import check_backed_up_here, open_database
 from rag_app.types import Status
 from tests import postgres
 from tests.fakes import WordEmbedder
@@ -282,7 +282,7 @@ def test_a_backup_is_left_to_postgresql():
 def test_the_driver_is_not_even_imported_without_such_an_address(tmp_path):
     code = (
         "import sys; from rag_app.settings import Settings; "
-        "from rag_app.storage.opening import open_database; import rag_app.open_library; "
+        "from rag_app.storage.engines import open_database; import rag_app.open_library; "
         f"open_database(Settings.load(data_dir={str(tmp_path)!r})); "
         "sys.exit('psycopg' in sys.modules)"
     )

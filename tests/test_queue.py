@@ -11,7 +11,7 @@ from rag_app.library import Library
 from rag_app.scope import HOME
 from rag_app.settings import Settings
 from rag_app.storage import Store
-from rag_app.storage.opening import open_database
+from rag_app.storage.engines import open_database
 from rag_app.types import Document, Reading, Status
 from tests.fakes import WordEmbedder
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from rag_app.answering.extraction import QuoteGenerator, candidates
 from rag_app.answering.generation import Piece
-from rag_app.answering.quotes import QuoteGenerator, candidates
 from rag_app.types import Chunk, Draft, Passage
 from tests.fakes import WordEmbedder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering import rag_generator
+from rag_app.answering import generator_factory
 from rag_app.answering.chain import cite
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.generator_factory import GeneratorFactory
@@ -90,6 +90,6 @@ def test_decoding_that_breaks_leaves_the_question_to_another(folder, monkeypatch
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr("rag_app.research.rag_decoding.decode_sequence", broken)
-    rag_generator._loaded.cache_clear()
+    generator_factory._loaded.cache_clear()
     *_, last = generate("rag-sequence", folder)
     assert last.draft is not None and last.draft.generator == "quotes"

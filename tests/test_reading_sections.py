@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.sections import PageBuilder, row_text, tidy
+from rag_app.reading.sections import PageBuilder, placed, row_words, tidy
+from rag_app.types import Grid
 
 WORDS = st.lists(st.sampled_from(["word", "Ende.", "x" * 90, "漢字", "a\tb"]), max_size=160)
 TEXT = WORDS.map(" ".join)
@@ -91,4 +92,5 @@ def test_more_pages_than_allowed_name_the_limit():
 
 def test_white_space_is_tidied():
     assert tidy(" a\u00a0 b \n\n\n\n c\0 ") == "a b\n\nc"
-    assert row_text(["a\nb", "", "c ", "", " "]) == "a b |  | c"
+    text, _ = placed(row_words(["a\nb", "", "c ", "", " "]), Grid(), 1)
+    assert text == "a b |  | c"

@@ -6,9 +6,9 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from rag_app.answering.chat_generator import Grounding
+from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import Writer
-from rag_app.answering.quotes import QuoteGenerator
-from rag_app.answering.untaught_generator import UntaughtGenerator
+from rag_app.answering.writer_generator import UntaughtGenerator
 from rag_app.errors import ChatModelError
 from tests.fakes import WordEmbedder
 from tests.ferries import FERRY, PASSAGE, QUESTION, SureReader

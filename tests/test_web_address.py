@@ -20,7 +20,7 @@ from rag_app.library import Library
 from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
-from rag_app.storage.opening import open_database
+from rag_app.storage.engines import open_database
 from rag_app.storage.originals import INSIDE, display_name
 from rag_app.storage.provenance import Origin
 from rag_app.types import Finished, Status

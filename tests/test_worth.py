@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.quotes import telling
 from rag_app.answering.summarisation import speaks_of, stands_under, tells
+from rag_app.retrieval.ranking import telling
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from rag_app.answering import openvino_chat
+from rag_app.answering import local_chat
 from rag_app.answering.chat_models import ChatSettings, begin, open_model, try_out
-from rag_app.answering.chatml import Decoder, tokens_of
 from rag_app.answering.engine import Form, engine_of
 from rag_app.answering.generator_factory import GeneratorFactory
+from rag_app.answering.local_chat import Decoder, OpenVinoChatModel, tokens_of
 from rag_app.answering.model_spec import ModelSpec, parse
-from rag_app.answering.openvino_chat import OpenVinoChatModel
 from rag_app.answering.prompts import taught_messages
 from rag_app.answering.span_model import SpanModel
 from rag_app.errors import ChatModelError, SettingsError
@@ -282,7 +281,7 @@ def test_one_that_was_not_fetched_says_how(tmp_path):
 
 
 def test_one_that_does_not_fit_into_memory_says_so(writer, monkeypatch):
-    monkeypatch.setattr(openvino_chat, "lacks", lambda model: "Too little.")
+    monkeypatch.setattr(local_chat, "lacks", lambda model: "Too little.")
     other = ChatSettings(writers=MODELS, threads=1)  # another number of threads is another process
     with pytest.raises(ChatModelError, match="Too little"):
         open_model(ModelSpec("writer", either().key), other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_app.answering.engine import engine_of
-from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.models.catalogue import DEFAULT, SMALL, Model, has_room
 from rag_app.models.weights import folder_of, is_ready
 from rag_app.settings import Settings

@@ -28,7 +28,7 @@ Build = Callable[[Sequence[Path], BaseChatModel], Pipeline]
 
 def writer(folder: str) -> BaseChatModel:
     """The language model that comes with the app, loaded."""
-    from rag_app.answering.openvino_chat import OpenVinoChatModel
+    from rag_app.answering.local_chat import OpenVinoChatModel
 
     model = OpenVinoChatModel(folder=folder, most_tokens=_LONGEST)
     model.load()

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rag_app.answering.chat_generator import ChatGenerator
-from rag_app.answering.extraction import Reader
+from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece, apart, pieces
-from rag_app.answering.quotes import TOKEN, QuoteGenerator, rarity, stem, telling
 from rag_app.answering.summarisation import tells
+from rag_app.retrieval.ranking import TOKEN, rarity, stem, telling
 from rag_app.retrieval.retriever import query_words
-from rag_app.text.languages import NAMES, is_english, language, language_of_question
-from rag_app.text.scripts import compared, runs
+from rag_app.text.languages import NAMES, compared, is_english, language, language_of_question, runs
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Span
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 
-from rag_app.answering.figures import numbers
+from rag_app.answering.attribution import numbers
 
 SUM = re.compile(r"<<([^<>]*)>>")
 _UNFINISHED = re.compile(r"<(?:<[^<>]*>?)?\Z")

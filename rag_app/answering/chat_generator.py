@@ -11,10 +11,18 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from rag_app.answering.abstention import Signals
-from rag_app.answering.attribution import Supported, claim_of, pieces_of, support, support_in
+from rag_app.answering.attribution import (
+    Supported,
+    claim_of,
+    invented,
+    known_figures,
+    percentages,
+    pieces_of,
+    support,
+    support_in,
+)
 from rag_app.answering.evidence import CountTokens, Excerpt, Ranking, closest, gather
 from rag_app.answering.extraction import Reader, SpanEvidence
-from rag_app.answering.figures import invented, known_figures, percentages
 from rag_app.answering.generation import (
     Cancelled,
     FollowUp,

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.answering.generation import explained
 from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
 from rag_app.models.catalogue import CATALOGUE, has_room
@@ -53,11 +54,11 @@ class ChatSettings:
 def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
     """The chat model of a choice. Raises ChatModelError."""
     if choice.kind == WRITER:
-        from rag_app.answering.openvino_chat import open_writer
+        from rag_app.answering.local_chat import open_writer
 
         return open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads)
     if choice.kind == "local":
-        from rag_app.answering.transformers_chat import open_local
+        from rag_app.answering.local_chat import open_local
 
         folder = local_folder(choice.model, terms.models)
         if not folder.is_dir() and is_hub_id(choice.model):
@@ -77,7 +78,7 @@ def begin(choice: ModelSpec, terms: ChatSettings) -> None:
 
     What is wrong with it is said when it is asked."""
     if choice.kind == WRITER:
-        from rag_app.answering.openvino_chat import open_writer
+        from rag_app.answering.local_chat import open_writer
 
         with suppress(ChatModelError):
             open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads).begin()
@@ -248,11 +249,9 @@ def models(url: str) -> tuple[str, ...]:
 def try_out(choice: ModelSpec, terms: ChatSettings) -> str:
     """One sentence: that it works and how fast. Raises ChatModelError with one on what is wrong."""
     began = time.perf_counter()
-    try:
+    with explained(lambda error: explain(error, choice)):
         model = open_model(choice, terms)
         said = str(model.invoke([("human", "Reply with the word: ready")]).text)
-    except Exception as error:
-        raise explain(error, choice) from error
     if not said.strip():
         raise ChatModelError(f"{choice.name} answers, but writes nothing. Choose another model.")
     return f"{choice.name} works: it answered in {time.perf_counter() - began:.1f} s."

@@ -35,11 +35,6 @@ STOP = words(
     "ever never there here now once same such own tell me say please ok okay isn't aren't wasn't "
     "weren't don't doesn't didn't hasn't haven't can't couldn't won't wouldn't"
 )
-_VERBS = words(
-    "get got make made earn start begin end occur happen take go come work release say think play "
-    "become find feel leave join win lose form call use need want cost pay sell buy change last "
-    "mean cover require provide include apply expire grow fall rise increase decrease report"
-)
 ASKS = re.compile(
     r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has|have|had|will"
     r"|would|should|tell|list|name|give|show|explain|describe|and|but|or|so|any|there)\b",
@@ -79,7 +74,7 @@ def _until_stop(run: list[str]) -> list[str]:
 
 def _until_verb(run: list[str]) -> list[str]:
     for at, word in enumerate(run[1:], 1):
-        if word.lower() in _VERBS or word.lower().endswith("ed"):
+        if word.lower().endswith("ed"):
             return run[:at]
     return run[:-1] if len(run) > 1 else run
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
-from rag_app.answering.term_weights import rarity, stems, telling
+from rag_app.retrieval.ranking import rarity, stems, telling
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 

@@ -10,11 +10,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rag_app.answering.prompts import NOT_IN_DOCUMENTS, Message
 from rag_app.errors import ChatModelError
+from rag_app.supervision import held
 from rag_app.types import Draft, Note, NoteKind, Passage
 
 if TYPE_CHECKING:
@@ -120,18 +122,15 @@ def pumped(stream: Iterable[str], cancelled: Cancelled) -> Iterator[str | Stream
 
     def read() -> None:
         source = iter(stream)
-        try:
+        with held() as attempt:  # what it raises is for the caller, who knows the source
             for item in source:
                 if left.is_set():
                     break
                 items.put(item)
-            items.put(StreamEnd())
-        except Exception as error:  # noqa: BLE001 - handed to the caller, who knows the source
-            items.put(StreamEnd(error))
-        finally:
-            close = getattr(source, "close", None)
-            if close is not None:
-                close()
+        items.put(StreamEnd(attempt.error))
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()
 
     threading.Thread(target=read, name="rag-app-stream", daemon=True).start()
     try:
@@ -206,6 +205,15 @@ OpenModel = Callable[[], "BaseChatModel"]
 Explain = Callable[[Exception], ChatModelError]
 
 
+@contextmanager
+def explained(explain: Explain) -> Iterator[None]:
+    """What a chat model raises in one sentence: a provider raises whatever its parts raise."""
+    with held() as attempt:
+        yield
+    if attempt.error is not None:
+        raise explain(attempt.error) from attempt.error
+
+
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
     """What the messages (question and passages together) may take."""
@@ -271,14 +279,12 @@ class Writer:
     def _written(
         self, messages: Messages, cancelled: Cancelled, stream_of: _StreamOf
     ) -> Iterator[str]:
-        try:
+        with explained(self._explain):
             model = self._open()
             window = getattr(model, "window", self._window)
             count, speed = (getattr(model, name, None) for name in ("count_tokens", "speed"))
             room = TokenBudget(window - self._most_tokens, count, speed)
             stream = self._texts(stream_of(model, list(messages(room))))
-        except Exception as error:
-            raise self._explain(error) from error
         raw, seen, drawn = "", "", time.monotonic()
         for item in pumped(stream, cancelled):
             if isinstance(item, StreamEnd):

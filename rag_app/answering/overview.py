@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rag_app.answering.introductions import opening
-from rag_app.answering.suggested_questions import DRY, OF_HEADING, suggestions
+from rag_app.answering.suggested_questions import DRY, OF_HEADING, opening, suggestions
 from rag_app.errors import RagAppError
 from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder

@@ -3,18 +3,24 @@
 "how old is he?" gets the name, "and in 2021?" the question it varies, "was the tour a success?" the
 topic. Whatever the user typed stays, but for a pronoun that gives way to what it stands for; a
 question that stands alone, or that no rule understands, stays as it is. Small talk is nothing to
-lean on, and a wish only for what points at what it was about."""
+lean on, and a wish only for what points at what it was about. Whether a question leans on the one
+before it at all, linear weights of its words and its shape say, which were fitted on follow-up
+questions and on complete ones (benchmarks/LOG.md, 2026-11-22)."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
-from rag_app.answering.context_gate import needs_context
 from rag_app.answering.ellipsis import (
     LONGEST,
     STOP,
@@ -33,6 +39,44 @@ from rag_app.answering.task_router import objects, rest, subject, wanted
 from rag_app.errors import ChatModelError
 from rag_app.text.languages import is_english
 from rag_app.types import Task
+
+_WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
+_BUCKETS = 1 << 13  # that features are hashed to
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_LONG = 6  # letters of a word that says something
+_MOST = 12  # words that are counted
+
+
+def needs_context(question: str) -> float:
+    """How likely a question cannot be understood without the turns before it."""
+    weights, bias = _weights()
+    found = _buckets(question)
+    score = sum(float(weights[at]) for at in found) / math.sqrt(len(found)) + bias
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+def _buckets(question: str) -> list[int]:
+    """The features of a question, each as the bucket it is hashed to."""
+    return sorted({zlib.crc32(one.encode()) % _BUCKETS for one in _features(question)})
+
+
+def _features(question: str) -> Iterator[str]:
+    spoken = _TOKEN.findall(question.lower())
+    yield from (f"w:{word}" for word in spoken)
+    yield from (f"b:{a} {b}" for a, b in zip(["^", *spoken], [*spoken, "$"], strict=True))
+    yield f"f:{' '.join(spoken[:2])}"
+    yield f"f:{' '.join(spoken[:1])}"
+    yield f"n:{min(len(spoken), _MOST)}"
+    named = [word for word in question.split()[1:] if word[0].isupper() or word[0].isdigit()]
+    yield f"c:{min(len(named), 3)}"
+    yield f"l:{min(sum(len(word) >= _LONG for word in spoken), 5)}"
+
+
+@cache
+def _weights() -> tuple[NDArray[np.float32], float]:
+    with np.load(_WEIGHTS, allow_pickle=False) as held:
+        return held["weights"].astype(np.float32), float(held["bias"])
+
 
 # A chat model makes a question standalone: what it is told, and what is taken of its reply. Pure.
 #
@@ -251,7 +295,6 @@ _PRONOUN = re.compile(
 )
 _OF_THEM = re.compile(r"\bof (?:them|those|these)\b(?=\s*(?:[?.!,]|\Z|\w))", re.IGNORECASE)
 _WORD = re.compile(r"[\w'’]+")
-_FOREIGN = words("they them")  # seldom the one who was named a few words before
 _OWNING = words("his their theirs its hers")
 _NEXT_WORD = re.compile(r"\s+([\w'’-]+)")
 _IDLE_IT = re.compile(
@@ -334,9 +377,7 @@ def _with_referents(question: str, focus: Focus, meant: dict[str, str]) -> str:
 
     def put_in(pronoun: re.Match[str]) -> str:
         family = _FAMILY[pronoun[1].lower()]
-        inside = pronoun[1].lower() not in _FOREIGN and any(
-            name.start < pronoun.start() for name in own
-        )
+        inside = any(name.start < pronoun.start() for name in own)
         idle = family == "it" and _IDLE_IT.match(question, pronoun.start())
         if family in meant or inside or idle or _is_it_department(question, pronoun[0]):
             return pronoun[0]

@@ -26,16 +26,14 @@ from rag_app.answering.ask_options import (
     coverage,
     taken,
 )
+from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
-from rag_app.answering.chitchat import NOTHING, Chitchat
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
-from rag_app.answering.figures import invented, known_figures
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
-from rag_app.answering.introductions import understood_introduction
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.prompts import (
     Message,
@@ -46,10 +44,19 @@ from rag_app.answering.prompts import (
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
+from rag_app.answering.suggested_questions import understood_introduction
 from rag_app.answering.table_answers import TableAnswers, WithTables
-from rag_app.answering.task_router import ON_DOCUMENTS, Router, TaskRequest, topic, wanted
+from rag_app.answering.task_router import (
+    NOTHING,
+    ON_DOCUMENTS,
+    Chitchat,
+    Router,
+    TaskRequest,
+    topic,
+    wanted,
+)
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
-from rag_app.answering.taught_generator import TaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder

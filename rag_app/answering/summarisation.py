@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_app.answering.quotes import Candidate, candidates, stems, telling
+from rag_app.answering.extraction import Candidate, candidates
 from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import stems, telling
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.text.sentences import one_line, sentences

@@ -27,8 +27,8 @@ from rag_app.tables.computing import computation, mentioned, rows_used, sentence
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
+from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
-from rag_app.text.scripts import compared
 from rag_app.types import Basis, Document, Draft, Passage, Table
 
 MOST_TABLES = 3

@@ -14,6 +14,7 @@ from rag_app.answering import answer_language, prompts
 from rag_app.answering.attribution import pieces_of
 from rag_app.answering.chat_generator import ChatGenerator, language_of
 from rag_app.answering.evidence import title
+from rag_app.answering.extraction import Candidate
 from rag_app.answering.generation import (
     Cancelled,
     Generator,
@@ -27,7 +28,6 @@ from rag_app.answering.generation import (
     untold,
 )
 from rag_app.answering.prompts import Message
-from rag_app.answering.quotes import Candidate
 from rag_app.answering.summarisation import Gist
 from rag_app.answering.task_router import TaskRequest, rest, sentences, topic
 from rag_app.errors import ChatModelError

@@ -28,7 +28,7 @@ from rag_app.evaluation.metrics import (
 from rag_app.library import Library
 from rag_app.retrieval.chunking import search_text
 from rag_app.retrieval.ranking import query_words
-from rag_app.text.scripts import WORD
+from rag_app.text.languages import WORD
 from rag_app.types import Answer, Chunk, Citation, Finished, RetrieverKind, askable
 
 _COLOURS = ("#8a94a6", "#b7791f", "#2b6cb0", "#2f855a", "#97266d")

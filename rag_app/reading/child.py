@@ -29,6 +29,7 @@ from rag_app.reading.frames import (
     write_frame,
 )
 from rag_app.reading.limits import Limits
+from rag_app.supervision import held
 from rag_app.text.formats import PICTURES
 
 _PROGRESS_EVERY = 0.1  # seconds
@@ -92,17 +93,18 @@ def _listen(requests: queue.SimpleQueue[Header]) -> None:
 
 
 def _serve(request: Header, out: BinaryIO) -> None:
-    try:
+    with held() as attempt:  # the edge of the process: the parent decides
         _answer(request, out)
-    except RagAppError as error:
-        write_frame(out, {"error": error.code, "message": str(error)})
-    except MemoryError:
-        write_frame(out, {"error": "memory"})
-    except Exception as error:  # noqa: BLE001 # the edge of the process: the parent decides
-        if "bad_alloc" in str(error):  # onnxruntime's word for it
+    match attempt.error:
+        case None:
+            return
+        case RagAppError() as error:
+            write_frame(out, {"error": error.code, "message": str(error)})
+        case error if isinstance(error, MemoryError) or "bad_alloc" in str(error):  # onnxruntime's
             write_frame(out, {"error": "memory"})
-        else:
-            write_frame(out, {"error": "crash", "message": traceback.format_exc()})
+        case error:
+            said = "".join(traceback.format_exception(error))
+            write_frame(out, {"error": "crash", "message": said})
 
 
 def _answer(request: Header, out: BinaryIO) -> None:

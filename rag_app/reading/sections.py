@@ -263,11 +263,6 @@ def tidy(text: str) -> str:
     return _GAPS.sub("\n\n", single).strip()
 
 
-def row_text(cells: Sequence[str]) -> str:
-    """A row as "a | b | c", empty if all of its cells are; empty cells at its end are left out."""
-    return _BETWEEN.join(row_words(cells))
-
-
 def row_words(cells: Sequence[str]) -> list[str]:
     """The texts of a row's cells, each on one line, without the empty ones at its end."""
     words = [" ".join(cell.replace("\0", "").split()) for cell in cells]
@@ -277,7 +272,7 @@ def row_words(cells: Sequence[str]) -> list[str]:
 
 
 def placed(words: Sequence[str], grid: Grid, number: int) -> tuple[str, GridRow]:
-    """A row as `row_text` writes it, and where its cells are then."""
+    """A row as "a | b | c", empty if it has no words, and where its cells are then."""
     return _BETWEEN.join(words), GridRow(grid, number, _spans(words))
 
 

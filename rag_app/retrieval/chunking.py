@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Indexed
-from rag_app.text.scripts import ALPHABETS, SIGNS, healed
+from rag_app.text.languages import ALPHABETS, SIGNS, healed
 from rag_app.text.sentences import sentences
 from rag_app.text.structure import SectionPaths, columns_above, guess_headings, own_texts
 from rag_app.types import Chunk, Heading, Page

@@ -1,6 +1,7 @@
 """Candidates to a ranking: meaning and words weighed together, figures, names. Pure.
 
-How the weights were found, and on what, stands in benchmarks/LOG.md (2026-11-21)."""
+Words are compared in lower case and without endings; rare ones weigh more. How the weights were
+found, and on what, stands in benchmarks/LOG.md (2026-11-21)."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from rag_app.text.scripts import WORD
+from rag_app.text.languages import NOT_LATIN, WORD, compared
 from rag_app.types import Chunk, Passage
 
 WORDS = 0.4  # the best BM25 score, in cosine
@@ -237,3 +238,40 @@ def _stem(word: str) -> str:
         return word.removesuffix("ies").removesuffix("y")
     plural = word.endswith("s") and not word.endswith("ss") and len(word) >= _STEM
     return word[:-1] if plural else word
+
+
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+class TOKEN:
+    """What counts as a word; in scripts without spaces, overlapping grams do."""
+
+    @staticmethod
+    def findall(text: str) -> list[str]:
+        """The words of a text, in order."""
+        return compared(text) if NOT_LATIN.search(text) else _TOKEN.findall(text)
+
+
+def stem(word: str) -> str:
+    """The word without a common English ending."""
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def stems(text: str) -> set[str]:
+    """The words of a text."""
+    return {stem(word) for word in TOKEN.findall(text.lower())}
+
+
+def telling(text: str) -> set[str]:
+    """The words of a text that say something."""
+    return {stem(word) for words in query_words(text)[0] for word in TOKEN.findall(words)}
+
+
+def rarity(words: Iterable[str], held: Collection[Collection[str]]) -> dict[str, float]:
+    """A weight for each word: the fewer of the `held` sets hold it, the more it weighs."""
+    return {
+        word: math.log(1 + len(held) / (1 + sum(word in one for one in held))) for word in words
+    }

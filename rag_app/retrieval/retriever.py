@@ -40,8 +40,7 @@ from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.storage.words import WordHit, WordSearch
 from rag_app.text.highlighting import merge_spans
-from rag_app.text.languages import is_english
-from rag_app.text.scripts import RUN, SIGNS, UNSPACED
+from rag_app.text.languages import RUN, SIGNS, UNSPACED, is_english
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Document, Passage, RetrieverKind, of_documents
 

@@ -1,16 +1,44 @@
-"""What goes with which database: the one place that tells SQLite from PostgreSQL for words and
-vectors."""
+"""Which database a library is in, and what goes with it: the one place that
+tells SQLite from PostgreSQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_app.errors import BackupError, SettingsError
+from rag_app.settings import Settings
 from rag_app.storage.database import AnyDatabase, Database
 
 if TYPE_CHECKING:
     from rag_app.storage.vectors import ChunkIds, VectorIndexes
     from rag_app.storage.words import FullText
+
+
+def open_database(settings: Settings) -> AnyDatabase:
+    """The database that the settings name, its tables up to date.
+
+    Raises LibraryDamaged, DatabaseUnavailable, SettingsError."""
+    url = settings.database_address
+    if not url:
+        return Database(settings.folder / "library.sqlite3")
+    try:
+        from rag_app.storage.postgres import PostgresDatabase
+    except ImportError as error:
+        raise SettingsError(
+            "RAG_APP_DATABASE_URL needs packages that are not installed: "
+            'pip install "rag-app[cluster]" brings them.'
+        ) from error
+    return PostgresDatabase(url)
+
+
+def check_backed_up_here(settings: Settings) -> None:
+    """Raises BackupError where the library is not in the data directory alone."""
+    if settings.database_address:
+        raise BackupError(
+            "This library is in PostgreSQL, which has backups of its own: make one with pg_dump "
+            "and copy the folder of the originals, as docs/server.md says."
+        )
 
 
 def full_text_of(database: AnyDatabase) -> FullText:

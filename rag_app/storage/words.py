@@ -25,7 +25,7 @@ from rag_app.storage.database import (
     seen,
 )
 from rag_app.storage.engines import full_text_of
-from rag_app.text.scripts import NOT_LATIN, RUN, folded, grams, runs, spaced
+from rag_app.text.languages import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
 
 # Words and phrases as SQLite's full-text index holds them, and as it is asked for them.

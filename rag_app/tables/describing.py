@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import OpenTable, TableDatabase
-from rag_app.text.scripts import compared
+from rag_app.text.languages import compared
 from rag_app.text.sentences import one_line
 from rag_app.types import Column, ColumnKind
 

@@ -1,17 +1,143 @@
-"""Which language a text is in. Pure.
+"""Which language a text is in, and its words as they are searched, in any script. Pure.
 
 py3langid's model (in its wheel) is loaded at the first text that is not plainly English, unless
-somebody who waits for no text did it before."""
+somebody who waits for no text did it before.
+
+SQLite's index takes a run of letters for a word. Scripts that put no spaces between words (Chinese,
+Japanese, Thai, Khmer, Lao, Burmese and others) and Korean, whose particles cling to words, are cut
+into overlapping grams: two characters, or three clusters of an alphabet. A run ends with shorter
+grams, so that the beginning of a gram can be looked for and no phrase goes on into the next run.
+For finding only: what is made of words has no offsets."""
 
 from __future__ import annotations
 
 import math
 import re
 import threading
+import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rag_app.types import Page
+
+RUN = "\ue000"
+"""Stands among the words for a run that was cut into grams: a private character, and a word."""
+
+_HAN_KANA = (
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
+    "\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+_HANGUL = "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"
+ALPHABETS = (  # Thai, Lao, Burmese, Khmer, Tai, Balinese, Javanese; neither digits nor stops
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d"
+    "\u1780-\u17d3\u17d7\u17dc\u17dd\u1950-\u1974\u1980-\u19c9\u1a20-\u1a7c\u1b00-\u1b4c"
+    "\ua980-\ua9c0\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a-\uaa7f"
+)
+UNSPACED = _HAN_KANA + ALPHABETS
+"""Characters of scripts without spaces, as they stand in a class of a regular expression."""
+
+_WRAPPED = re.compile(  # a line that ends in the middle of a run
+    f"(?<=[{UNSPACED}、，；：])[ \t]*(?:\r\n|\r|\n)[ \t]*(?=[{UNSPACED}])"
+)
+
+_KINDS = [unicodedata.category(chr(code)) for code in range(0x10000)]
+_PLACES = "".join("m" if kind[0] == "M" else " " for kind in _KINDS)
+SIGNS = "".join(f"{chr(m.start())}-{chr(m.end() - 1)}" for m in re.finditer("m+", _PLACES))
+"""Combining marks and vowel signs, in the same way."""
+_LETTERS = rf"[^\W_](?:[^\W_]|[{SIGNS}])*"
+WORD = re.compile(rf"{_LETTERS}(?:['’.&-]{_LETTERS})*")
+"""A word as a question has it: with its vowel signs, and with what joins its parts."""
+
+_RUN = rf"(?P<pairs>[{_HAN_KANA}]+|[{_HANGUL}]+)|(?P<clusters>[{ALPHABETS}]+)"
+_RUNS = re.compile(_RUN)
+_PARTS = re.compile(rf"{_RUN}|(?:(?![{UNSPACED}{_HANGUL}])(?:[^\W_]|[{SIGNS}]))+")
+_CLUSTER = re.compile(rf".[{SIGNS}]*", re.DOTALL)
+
+# What is not searched as it stands: all that is neither Latin nor punctuation, and a few letters.
+_ODD = re.compile("[ßæœøłđıẞÆŒØŁĐ\u0300-\u1dff\u1f00-\u1fff\u2c00-\u2dff\u2e80-\U0010ffff]")
+_FORMS = re.compile(  # the same letters in other clothes: ligatures, presentation forms, formulas
+    "[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffee\U0001d400-\U0001d7ff"
+    "\U0002f800-\U0002fa1f]+"
+)
+NOT_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]")
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
+_ACCENT = re.compile("[\u0300-\u036f]")
+_UNSEEN = re.compile(  # vowel points, tatweel, variation selectors, joiners that shape letters
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+    f"|(?<=[\u0900-\u0dff{ALPHABETS}])[\u200b-\u200d\u2060]+"
+)
+_ARABIC = "\u0620-\u063f\u0641-\u064a"
+_ARTICLE = re.compile(f"(?<![{_ARABIC}])(?:[وفبك]?ال|لل)(?=[{_ARABIC}]{{3}})")  # clings to its word
+_ALIKE = str.maketrans(
+    dict(zip("øłđıØŁĐёЁ", "oldioldее", strict=True))
+    | {"ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe"}
+    | dict(zip("آأإٱىیےةکھہ", "ااااييىهكهه", strict=True))
+    | {chr(n): str(unicodedata.decimal(chr(n))) for n, kind in enumerate(_KINDS) if kind == "Nd"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run's grams, one after the other, and the shorter ones at its end.
+
+    `open`: what goes on from here may make the last gram a longer one."""
+
+    grams: tuple[str, ...]
+    tail: tuple[str, ...]
+    open: bool
+
+
+def healed(text: str) -> str:
+    """The text without line ends inside runs of scripts that have no spaces."""
+    return _WRAPPED.sub("", text)
+
+
+def folded(text: str) -> str:
+    """The text with one spelling for what is the same word; English comes back as it is."""
+    if not _ODD.search(text):
+        return text
+    text = _FORMS.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    text = _UNSEEN.sub("", unicodedata.normalize("NFC", text)).translate(_ALIKE)
+    return _ARTICLE.sub("", _GREEK.sub(lambda match: _bare(match[0]), text))
+
+
+def spaced(text: str) -> str:
+    """A folded text in which `RUN`, set apart, stands for every run."""
+    return _RUNS.sub(f" {RUN} ", text)
+
+
+def runs(text: str) -> list[Run]:
+    """The runs of a folded text, in order."""
+    return [_run(match) for match in _RUNS.finditer(text)]
+
+
+def grams(text: str) -> str:
+    """The grams of all runs of a folded text, spaces between them: what the index holds."""
+    return " ".join(gram for run in runs(text) for gram in (*run.grams, *run.tail))
+
+
+def compared(text: str) -> list[str]:
+    """The words and grams of a text in order, folded and in lower case: to compare texts by."""
+    found: list[str] = []
+    for match in _PARTS.finditer(folded(text).lower()):
+        found += _run(match).grams if match.lastgroup else (match[0],)
+    return found
+
+
+def _bare(greek: str) -> str:
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", greek)))
+
+
+def _run(match: re.Match[str]) -> Run:
+    units = _CLUSTER.findall(match[0])
+    size = 2 if match.lastgroup == "pairs" else 3
+    cut = tuple("".join(units[at : at + size]) for at in range(len(units)))
+    whole = max(1, len(units) - size + 1)
+    return Run(cut[:whole], cut[whole:], size == 3 or len(units) < size)
+
 
 NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_app.text.scripts import ALPHABETS, UNSPACED, healed
+from rag_app.text.languages import ALPHABETS, UNSPACED, healed
 
 # Marks that end a sentence wherever they stand: full-width ones, those of Arabic, Armenian, the
 # scripts of India, Tibetan, Burmese, Khmer, Thai, Ethiopic, Mongolian.

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
-from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import ReplyStatus, understood
 from training.writer.contexts import HERE, Asked, Context, read
 from training.writer.train import is_held

@@ -23,7 +23,7 @@ from rag_app.answering.chat_generator import EMBEDDED
 from rag_app.answering.evidence import Excerpt, gather, relevance, title
 from rag_app.answering.prompts import TRANSLATE, ReplyStatus
 from rag_app.answering.sentence_ranker import SentenceRanker
-from rag_app.answering.taught_generator import TASKED
+from rag_app.answering.writer_generator import TASKED
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import rerank

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
-from rag_app.answering.openvino_chat import OpenVinoChatModel
+from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import Message, ReplyStatus
 from rag_app.errors import ChatModelError
 from rag_app.text.sentences import one_line, sentences

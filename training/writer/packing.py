@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rag_app.answering.chatml import Tokens
+from rag_app.answering.local_chat import Tokens
 from training.writer.contexts import Lesson
 
 _LENGTH, _REPLIES = 64, 64  # tokens of a pack, and of its replies, are multiples of these

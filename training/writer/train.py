@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional
 
-from rag_app.answering.chatml import tokens_of
+from rag_app.answering.local_chat import tokens_of
 from training.writer import queries
 from training.writer.contexts import (
     Context,

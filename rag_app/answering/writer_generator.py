@@ -1,0 +1,311 @@
+"""Answers by the writer that comes with the app: one that was taught to answer from passages, and a
+small one that was taught nothing.
+
+The first reads the excerpts once, says first whether they answer the question, and then answers in
+a sentence or two; sums it leaves to code. How sure it is of its first word is weighed with what
+reader and retrieval say, so one reading of the passages gives both the chance and the answer. The
+other has examples in its prompt and is asked thrice: whether the excerpts answer the question, then
+for the answer, then whether they state exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from rag_app.answering import abstention
+from rag_app.answering.abstention import Signals
+from rag_app.answering.arithmetic import Computed, computed
+from rag_app.answering.chat_generator import (
+    ChatGenerator,
+    Grounding,
+    Writing,
+    nothing,
+    sayable,
+    without_invented,
+)
+from rag_app.answering.evidence import LEFT_OUT, Excerpt, closest
+from rag_app.answering.extraction import agreement
+from rag_app.answering.generation import (
+    Cancelled,
+    Generator,
+    TokenBudget,
+    Writer,
+    shown,
+)
+from rag_app.answering.prompts import (
+    ANSWER_IN,
+    GROUNDED,
+    QUESTION,
+    Message,
+    ReplyStatus,
+    marked,
+    said_as,
+    taught_messages,
+    understood,
+)
+from rag_app.errors import ChatModelError
+from rag_app.retrieval.embedding import Embedder
+from rag_app.text.languages import is_english
+from rag_app.text.sentences import one_line
+from rag_app.types import Basis, Draft, Note, NoteKind
+
+# Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
+# the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
+_SURE_SCORE, _SURE_LEAD = 4.5, 3.0
+TASKED = 1_200  # tokens of documents that a task is carried out with: seconds of reading
+_HOPE = 0.5  # of the caution, before a word is written: its sources may still speak for an answer
+# Above the caution, from which an answer is shown while it is written: of 101 such answers ten were
+# withheld once their sources were known, of 131 that were only above it twenty (benchmarks/LOG.md).
+_SURER = 0.15
+_COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
+
+
+class TaughtGenerator(ChatGenerator):
+    """The app's own writer as a generator."""
+
+    reads = TASKED
+
+    def _known(self, asked: Writing) -> Draft | None:
+        """A plain fact of which the reader is sure: it is quoted at once."""
+        evidence, reader = asked.evidence, self._grounding.reader
+        if reader is None or evidence is None or not evidence.answers or self._grounding.watch:
+            return None
+        if evidence.score < _SURE_SCORE or evidence.lead < _SURE_LEAD:
+            return None
+        if not (is_english(asked.question) and asked.language == "English"):
+            return None
+        return replace(reader.drafted(asked.question, asked.passages, evidence), generator="reader")
+
+    def _messages(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
+        leans = asked.follow_up
+        question = leans.typed if leans else asked.question
+        before = (leans.asked, leans.said) if leans else None
+        self._gather(asked, room, taught_messages(question, (), asked.language, before))
+        parts = [(one.title, one.shown) for one in asked.excerpts]
+        return taught_messages(question, parts, asked.language, before)
+
+    def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
+        """What is written, as far as it is; no more than the status where there is little hope.
+
+        Where all that is known speaks for an answer and the writer says that there is none, it is
+        made to go on after the word with which an answer begins."""
+        begun = ""
+        heard: list[float] = []
+        while True:
+            for raw in self.writer.write_on(
+                begun, lambda room: self._messages(asked, room), heard.append, cancelled
+            ):
+                said = understood(begun + raw)
+                if said is None:
+                    continue
+                if not begun:
+                    self._look(asked, said[0], heard)
+                    silent = said[0] is ReplyStatus.ABSENT and not asked.shows
+                    if silent or asked.chance < _HOPE * self._grounding.caution:
+                        yield said_as(ReplyStatus.ABSENT, "")
+                        return
+                    if said[0] is ReplyStatus.ABSENT:
+                        break
+                yield begun + raw
+            else:
+                return
+            begun = said_as(ReplyStatus.ANSWERED, "").rstrip()
+
+    def _look(self, asked: Writing, status: ReplyStatus, heard: Sequence[float]) -> None:
+        """Whether what is known speaks for an answer, now that the writer has said its part."""
+        if asked.signals.says_yes is not None:
+            return
+        sure = heard[0] if heard else 1.0
+        says_yes = 1.0 - sure if status is ReplyStatus.ABSENT else sure
+        asked.signals = Signals(says_yes=says_yes, ranked=asked.ranked)
+        evidence = asked.evidence
+        if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
+            asked.signals = replace(asked.signals, score=evidence.score, lead=evidence.lead)
+        asked.chance = abstention.before(asked.signals)
+        asked.shows = asked.chance >= self._grounding.caution
+
+    def _worked_out(self, asked: Writing, text: str) -> Computed:
+        return computed(text, asked.known, asked.language in _COMMA, asked.shares)
+
+    def _sayable(self, asked: Writing, raw: str) -> str:
+        """As much of a reply so far as may be shown."""
+        said = understood(raw)
+        early = asked.chance >= self._grounding.caution + _SURER
+        if said is None or said[0] is ReplyStatus.ABSENT or not early:
+            return ""
+        done = self._worked_out(asked, shown(said[1]))
+        return "" if done.wrong else sayable(done.text, asked.known | done.figures)
+
+    def _judged(self, asked: Writing, raw: str, notes: tuple[Note, ...]) -> Draft:
+        """The draft, or an abstention that carries the closest sentence."""
+        status, text = understood(raw) or (ReplyStatus.ANSWERED, raw)
+        if status is ReplyStatus.ABSENT:
+            return nothing(asked, asked.chance, notes)
+        done = self._worked_out(asked, text)
+        allowed = asked.known | done.figures
+        kept = without_invented(done.text, allowed)
+        if done.wrong or not any(c.isalnum() for c in kept):
+            return nothing(asked, asked.chance, notes)
+        told = " ".join([asked.question, *done.figures])
+        draft = self._supported(asked, kept, notes, told)
+        backed = _backed(asked, draft)
+        asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
+        if asked.evidence is not None and asked.signals.score is not None:
+            agrees = agreement(asked.evidence, asked.passages, kept)
+            asked.signals = replace(asked.signals, agrees=agrees)
+        if self._grounding.watch:
+            self._grounding.watch(asked.signals)
+        chance = abstention.after(asked.signals)
+        if chance < self._grounding.caution:
+            return nothing(asked, chance, notes)
+        if done.steps:
+            notes = (*draft.notes, Note(NoteKind.COMPUTED, done.steps))
+            return replace(draft, confidence=chance, basis=Basis.COMPUTED, notes=notes)
+        return replace(draft, confidence=chance)
+
+
+def _backed(asked: Writing, draft: Draft) -> float | None:
+    """The ranker's odds of the likeliest source of a draft; None: it has no source."""
+    if asked.ranked is None:
+        return None
+    odds = {
+        span: odds for one in asked.excerpts for span, odds in zip(one.spans, one.odds, strict=True)
+    }
+    return max((odds[s] for spans in draft.evidence for s in spans if s in odds), default=None)
+
+
+Certainty = Callable[[Sequence[Message]], float]
+"""Messages that ask for Yes or No to the chance of Yes. Raises ChatModelError."""
+
+_DECIDE = "Do the passages above answer this question? Write only Yes or No."
+_CONFIRM = (
+    "Proposed answer: {0}\n"
+    "Do the passages state exactly this answer to the question? Write only Yes or No."
+)
+_NEAREST = 2  # sentences that are said again after the question
+_NEAR, _NEW = "Nearest sentences: ", "New passages:"
+
+# What a small model learns from: to say No where something is forbidden or not said, to answer both
+# halves of a question and in its language. The same before every question, so it is read once.
+_EXAMPLE = """[mark] Invoice 2231.pdf – Qty | Item | Price | Sum
+2 | Brake cable | 4.50 | 9.00
+1 | Labour, 1.5 h | 48.00 | 72.00
+
+[mark] Bike shop handbook.pdf – Opening hours
+The shop is open from Tuesday to Saturday, 9:30 to 18:00.
+…
+In July it closes at 16:00.
+Bikes for repair are taken in until half an hour before closing; without a deposit of £20 no \
+repair is begun."""
+_OPEN = "The shop is open from Tuesday to Saturday, 9:30 to 18:00."
+_TAKEN = (
+    "Bikes for repair are taken in until half an hour before closing; without a deposit of £20 no "
+    "repair is begun."
+)
+_CABLE, _LABOUR = "2 | Brake cable | 4.50 | 9.00", "1 | Labour, 1.5 h | 48.00 | 72.00"
+_TURNS = (  # question, nearest sentences, what is asked for, reply
+    (
+        "can i come by on a monday",
+        _OPEN,
+        ANSWER_IN.format("English"),
+        "No, the bike shop is open only from Tuesday to Saturday.",
+    ),
+    ("who owns the bike shop?", _TAKEN, _DECIDE, "No"),
+    (
+        "until when do they take bikes in july and what must i pay first",
+        f"{_TAKEN} {LEFT_OUT} In July it closes at 16:00.",
+        ANSWER_IN.format("English"),
+        "In July, bikes for repair are taken in until 15:30, half an hour before closing, and you "
+        "first have to pay a deposit of £20.",
+    ),
+    ("What is the deposit for a repair?", _TAKEN, _DECIDE, "Yes"),
+    (
+        "What is the deposit for a repair?",
+        _TAKEN,
+        _CONFIRM.format("The deposit for a repair is £48.00."),
+        "No",
+    ),
+    (
+        "Was hat die Arbeit gekostet?",
+        _LABOUR,
+        ANSWER_IN.format("German"),
+        "Die Arbeit (1,5 Stunden) hat 72.00 gekostet, bei 48.00 pro Stunde.",
+    ),
+    (
+        "How much was the labour per hour?",
+        _LABOUR,
+        _CONFIRM.format("The labour was 48.00 per hour."),
+        "Yes",
+    ),
+    ("How much is a new chain?", _CABLE, _DECIDE, "No"),
+    (
+        "list what was on the invoice",
+        f"{_CABLE} {LEFT_OUT} {_LABOUR}",
+        ANSWER_IN.format("English"),
+        "Invoice 2231 lists 2 brake cables (9.00) and 1.5 hours of labour (72.00).",
+    ),
+)
+
+
+class UntaughtGenerator(ChatGenerator):
+    """A small chat model that can be asked for chances, as a generator."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        embedder: Embedder,
+        safety: Generator,
+        grounding: Grounding,
+        certainty: Certainty,
+    ) -> None:
+        super().__init__(writer, embedder, safety, grounding)
+        self._certainty = certainty
+
+    def _asked(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
+        said = ANSWER_IN.format(asked.language)
+        self._gather(asked, room, _after_examples(asked.question, (), said))
+        self._look_before(asked)
+        return _after_examples(asked.question, asked.excerpts, said)
+
+    def _look_before(self, asked: Writing) -> None:
+        """What is known before a word is written; a doubtful answer is not shown half-written."""
+        says_yes = self._certainty(_after_examples(asked.question, asked.excerpts, _DECIDE))
+        asked.signals = Signals(says_yes=says_yes)
+        evidence = asked.evidence
+        if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
+            asked.signals = Signals(evidence.score, evidence.lead, asked.ranked, says_yes)
+        asked.shows = abstention.before(asked.signals) >= self._grounding.caution
+
+    def _sayable(self, asked: Writing, raw: str) -> str:
+        return super()._sayable(asked, raw) if asked.shows else ""
+
+    def _judged(self, asked: Writing, raw: str, notes: tuple[Note, ...]) -> Draft:
+        """The draft, or an abstention that carries the closest sentence."""
+        draft = super()._judged(asked, raw, notes)
+        if draft.abstained:
+            return draft
+        kept = "".join(draft.sentences)
+        last = _CONFIRM.format(one_line(kept))
+        try:
+            confirms = self._certainty(_after_examples(asked.question, asked.excerpts, last))
+        except ChatModelError:  # the answer is there, only nobody who confirms it
+            return draft
+        signals = replace(asked.signals, confirms=confirms, supported=draft.confidence)
+        if self._grounding.watch:
+            self._grounding.watch(signals)
+        chance = abstention.after(signals)
+        if chance < self._grounding.caution:
+            return nothing(asked, chance, notes)
+        return replace(draft, confidence=chance)
+
+
+def _after_examples(question: str, excerpts: Sequence[Excerpt], last: str) -> list[Message]:
+    messages = [("system", GROUNDED)]
+    for number, (asked, near, told, reply) in enumerate(_TURNS):
+        before = f"{_EXAMPLE}\n\n" if number == 0 else ""
+        messages.append(("human", f"{before}[mark] {QUESTION}{asked}\n{_NEAR}{near}\n{told}"))
+        messages.append(("ai", reply))
+    data, mark = marked([(one.title, one.shown) for one in excerpts])
+    nearest = f" {LEFT_OUT} ".join(one_line(text) for _, text in closest(excerpts, _NEAREST))
+    shown_now = f"{data}[{mark}] {QUESTION}{one_line(question)}\n{_NEAR}{nearest}"
+    return [*messages, ("human", f"{_NEW}\n{shown_now}\n{last}")]
