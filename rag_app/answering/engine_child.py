@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from rag_app.models.convert import engine_package
 from rag_app.reading.frames import Header, read_frame, write_frame
+from rag_app.supervision import held
 
 BLOCK = 32  # tokens; the engine's own unit of what it keeps of texts it has read
 _BLOCKS = 512  # so it keeps 16,384 tokens: four people with 2,000, and beginnings that come again
@@ -33,11 +34,11 @@ def main(folder: str, threads: str) -> None:
     out = _claim_stdout()
     inbox: queue.SimpleQueue[Header] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
-    try:
+    with held() as attempt:  # the edge of the process: the parent says it in words
         pipeline = _open(Path(folder), int(threads))
         speed = _speed(pipeline, int(threads))
-    except Exception as error:  # noqa: BLE001 - the edge of the process: the parent says it in words
-        write_frame(out, {"failed": f"{type(error).__name__}: {error}"[:500]})
+    if attempt.error is not None:
+        write_frame(out, {"failed": f"{type(attempt.error).__name__}: {attempt.error}"[:500]})
         return
     write_frame(out, {"ready": True, "speed": speed})
     _Server(pipeline, inbox, out).serve()
@@ -159,10 +160,11 @@ class _Server:
 
     def _begin(self, request: Header) -> None:
         number = request["id"]
-        try:
+        with held() as attempt:  # a form that is none must not end the others
             handle = self._pipeline.add_request(number, _tensor(request["ids"]), _config(request))
-        except Exception as error:  # noqa: BLE001 - a form that is none must not end the others
-            write_frame(self._out, {"id": number, "end": "refused", "why": str(error)[:500]})
+        if attempt.error is not None:
+            why = str(attempt.error)[:500]
+            write_frame(self._out, {"id": number, "end": "refused", "why": why})
             return
         self._running[number] = handle, "form" in request
 

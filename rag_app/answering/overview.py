@@ -24,6 +24,7 @@ from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sentence
 from rag_app.storage.words import WordSearch
+from rag_app.supervision import surviving
 from rag_app.text.sentences import sentences
 from rag_app.text.structure import guess_headings
 from rag_app.types import (
@@ -328,13 +329,14 @@ class Overviews:
     def _run(self) -> None:
         give_way()
         while (document := self._pick()) is not None:
+            about = (log, "could not make the overview of document %s", document.id)
             try:
-                self.make(document)
+                with surviving(*about, but=(RagAppError,)) as attempt:
+                    self.make(document)
+                if attempt.failed:
+                    self._given_up.add(document.id)
             except RagAppError as error:
                 log.warning("no overview of a document: %s", error)
-                self._given_up.add(document.id)
-            except Exception:  # a fault of ours in one document must not stop the others
-                log.exception("could not make the overview of document %s", document.id)
                 self._given_up.add(document.id)
 
     def _pick(self) -> Document | None:

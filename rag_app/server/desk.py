@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from rag_app.library import Library
 from rag_app.scope import Scope
+from rag_app.supervision import held
 from rag_app.types import Event
 
 _AT_ONCE = 8  # calls, and besides as many answers
@@ -120,10 +121,9 @@ class _Outcome(Generic[T]):
 
     def take(self, do: Callable[[], T]) -> None:
         """Make the call."""
-        try:
+        with held() as attempt:  # raised again where it is awaited
             self._values.append(do())
-        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
-            self._error = error
+        self._error = attempt.error
 
     def given(self) -> T:
         """What it gave. Raises what it raised."""

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rag_app.errors import RagAppError
 from rag_app.server.desk import Ask, Desk, Take
 from rag_app.server.gate import view_of
+from rag_app.supervision import held
 from rag_app.types import Event
 
 log = logging.getLogger(__name__)
@@ -48,8 +49,6 @@ def frame(data: object, event: str = "") -> bytes:
 
 async def until_gone(receive: Receive, desk: Desk, scope: Scope, ask: Ask, take: Take) -> bool:
     """Give `take` every event of an answer; False if the client went away, which ends it."""
-    failure: Exception | None = None
-    ended = False
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -58,14 +57,13 @@ async def until_gone(receive: Receive, desk: Desk, scope: Scope, ask: Ask, take:
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(watch)
-        try:
+        ended = False
+        with held() as attempt:  # raised again without the group around it
             await desk.answer(view_of(scope), ask, take)
             ended = True
-        except Exception as error:  # noqa: BLE001 - raised again without the group around it
-            failure = error
         tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    if attempt.error is not None:
+        raise attempt.error
     return ended
 
 

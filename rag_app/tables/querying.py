@@ -9,7 +9,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -135,12 +135,11 @@ class TableDatabase:
             },
         )
         self._by_name = {each.sql_name: each for each in self.tables}
-        try:
+        with ExitStack() as opened:
+            opened.callback(self.close)
             with self._errors():
                 self._fill(store)
-        except BaseException:
-            self.close()
-            raise
+            opened.pop_all()
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ import streamlit as st
 
 from rag_app.library import Library
 from rag_app.storage.conversations import title_of
+from rag_app.supervision import held
 from rag_app.text.highlighting import link_citations, mark
 from rag_app.types import Document
 from rag_app.ui import (
@@ -198,12 +199,11 @@ def take(library: Library) -> None:
     session = current()
     while session.typed:
         given = session.typed[0]  # a run that is broken off while files are added comes again
-        try:
+        with held() as attempt:
             submit(library, given.text, given.files)
-        except Exception:
-            session.typed.pop(0)
-            raise
         session.typed.pop(0)
+        if attempt.error is not None:
+            raise attempt.error
 
 
 def _submitted() -> None:
