@@ -18,6 +18,7 @@ from rag_app.cli import (
     load_command,
     model_commands,
     serve,
+    worker_command,
 )
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
@@ -27,6 +28,7 @@ _FAMILIES = (
     serve.add_parsers,
     document_commands.add_parsers,
     load_command.add_parser,
+    worker_command.add_parser,
     ask_commands.add_parsers,
     ask_commands.add_conversation_parsers,
     model_commands.add_parsers,

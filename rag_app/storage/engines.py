@@ -1,5 +1,5 @@
-"""What goes with which database: the one place that tells SQLite from PostgreSQL for words and
-vectors."""
+"""What goes with which database: the one place that tells SQLite from PostgreSQL for words,
+vectors and claims."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rag_app.storage.database import AnyDatabase, Database
 
 if TYPE_CHECKING:
+    from rag_app.storage.claims import Claims
     from rag_app.storage.vectors import ChunkIds, VectorIndexes
     from rag_app.storage.words import FullText
 
@@ -36,3 +37,15 @@ def vectors_of(
     from rag_app.storage.pgvector import PgTables
 
     return PgTables(database)
+
+
+def claims_of(database: AnyDatabase) -> Claims:
+    """Who works on which document of a library."""
+    from rag_app.storage.claims import Claims, SharedClaims
+
+    if isinstance(database, Database):
+        return Claims()
+    from rag_app.storage.postgres import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return SharedClaims(database)
