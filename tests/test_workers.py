@@ -1,27 +1,41 @@
 """Several processes on one library in PostgreSQL: each document is one's, whoever dies.
 
-WORKER_KILLS=30 WORKER_FILES=400 python -m pytest tests/test_workers.py -s    takes a quarter of an hour"""
+WORKER_KILLS=30 WORKER_FILES=400 python -m pytest tests/test_workers.py     takes an hour"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
 
-from rag_app.errors import SettingsError
+from rag_app.access.quotas import Quota
+from rag_app.errors import QuotaReached, SettingsError
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.storage import claims
 from rag_app.storage.claims import ClaimLost
 from rag_app.types import RetrieverKind, Status
-from tests import postgres
+from tests import postgres, sentence_models
 from tests.fakes import WordEmbedder
+from tests.killing import KINDS, content, serials, token
 from tests.test_disk_full import until
 
+ROOT = Path(__file__).parent.parent
+KILLS = int(os.environ.get("WORKER_KILLS", "1"))
+FILES = int(os.environ.get("WORKER_FILES", "12"))
 pytestmark = postgres.needs_postgres
 
 
@@ -184,7 +198,9 @@ def test_the_same_name_at_the_same_time_in_two_processes_is_two_documents(cluste
             together.wait()
             added.append(library.add(f"plan{step}.txt", text(10 * step + number)).document.id)
 
-    threads = [threading.Thread(target=add, args=pair) for pair in zip(libraries, (1, 2))]
+    threads = [
+        threading.Thread(target=add, args=pair) for pair in zip(libraries, (1, 2), strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -193,8 +209,159 @@ def test_the_same_name_at_the_same_time_in_two_processes_is_two_documents(cluste
     assert set(kept) == set(added) and len(set(kept.values())) == len(added) == 16
 
 
+def test_questions_and_windows_count_wherever_they_are(cluster):
+    one, two = (cluster.process(name, queues="none").access for name in ("one", "two"))
+    for quotas in (one.quotas, two.quotas):
+        quotas.quota_of = lambda subject: Quota(questions=3, sessions=2)
+    one.quotas.check_question("anna")
+    two.quotas.check_question("anna")
+    one.quotas.check_question("anna")
+    for quotas in (one.quotas, two.quotas):
+        with pytest.raises(QuotaReached) as refused:
+            quotas.check_question("anna")
+        assert 0 < refused.value.retry_after <= 20
+        quotas.check_question("ben")
+    one.quotas.check_session("anna", "a")
+    two.quotas.check_session("anna", "b")
+    two.quotas.check_session("anna", "a")
+    with pytest.raises(QuotaReached, match="2 windows"):
+        one.quotas.check_session("anna", "c")
+    two.quotas.end_session("anna", "a")
+    one.quotas.check_session("anna", "c")
+
+
+def test_what_another_process_wrote_into_a_conversation_is_looked_for(cluster):
+    one, two = (cluster.process(name, queues="none").conversations for name in ("one", "two"))
+    conversation = one.start("How high is it?")
+    exchange = one.ask(conversation, "How high is it?")
+    before = two.changes(conversation)  # as a page has it that was opened at another replica
+    assert two.exchanges(conversation)[0].answer is None
+    one.fail(exchange, "It was broken off.")
+    assert two.changes(conversation) > before and two.changes(exchange) > before
+    assert two.ask(conversation, "How old is it?")
+    assert [e.question for e in one.exchanges(conversation)] == [
+        "How high is it?",
+        "How old is it?",
+    ]
+
+
 def test_a_queue_that_is_none_or_a_library_that_nobody_works_on_is_refused(tmp_path):
     with pytest.raises(SettingsError, match="RAG_APP_QUEUES"):
         Settings.load(data_dir=tmp_path, queues="read,write")
     with pytest.raises(SettingsError, match="RAG_APP_DATABASE_URL"):
         Settings.load(data_dir=tmp_path, queues="none")
+
+
+# Real processes: started as people start them, and killed.
+
+
+def environment(cluster: Cluster, model: Path, name: str) -> dict[str, str]:
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "RAG_APP_DATABASE_URL": cluster.url,
+        "RAG_APP_FILES_URL": f"file://{cluster.folder / 'originals'}",
+        "RAG_APP_DATA_DIR": str(cluster.folder / name),
+        "RAG_APP_EMBEDDING": str(model),
+        "RAG_APP_QUEUES": "none",  # of the processes that show pages; a worker has its own
+        "RAG_APP_DRAIN_SECONDS": "20",
+    }
+
+
+def worker(
+    cluster: Cluster, model: Path, name: str, *options: str
+) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    """A worker as it is started by hand; killed in the end, if it still runs."""
+    log = (cluster.folder / "workers.log").open("ab")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rag_app.cli", "worker", *options],
+        cwd=cluster.folder,
+        env=environment(cluster, model, name),
+        stderr=log,
+    )
+
+    @contextlib.contextmanager
+    def killed() -> Iterator[subprocess.Popen[bytes]]:
+        with log:
+            try:
+                yield process
+            finally:
+                process.kill()
+                process.wait()
+
+    return killed()
+
+
+@pytest.fixture
+def model(tmp_path) -> Path:
+    return sentence_models.write(tmp_path / "model", 1)
+
+
+@pytest.mark.timeout(300)
+def test_a_worker_says_that_it_is_ready_and_ends_what_it_has_begun_when_it_is_told_to_stop(
+    cluster, model
+):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    library = Library(cluster.settings("app", queues="none", embedding=str(model)))
+    with library, worker(cluster, model, "w", "--port", str(port)) as process:
+        ids = [library.add(f"{n}.txt", text(n)).document.id for n in range(5)]
+        assert {d.status for d in library.wait(ids, timeout=200)} == {Status.READY}
+        said = httpx.get(f"http://127.0.0.1:{port}/health/ready", trust_env=False).json()
+        assert said == {"ready": True, "database": "open", "models": "off", "draining": False}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        with library._store.database.read() as db:
+            assert db.execute("SELECT count(*) FROM workers").fetchall() == [(1,)]
+
+
+@pytest.mark.timeout(300 + 60 * KILLS)
+def test_nothing_is_lost_doubled_or_stuck_whoever_of_three_workers_is_killed(cluster, model):
+    chance = random.Random(int(os.environ.get("WORKER_SEED", "5")))
+    library = Library(cluster.settings("app", queues="none", embedding=str(model)))
+    with library, ExitStack() as held:
+        names = itertools.count()
+
+        def another() -> subprocess.Popen[bytes]:
+            return held.enter_context(worker(cluster, model, f"w{next(names)}"))
+
+        workers = [another() for _ in range(3)]
+        kinds = {f"f{n}": chance.choice(KINDS) for n in range(FILES)}
+        ids = {s: library.add(f"{s}.{k}", content(k, s)).document.id for s, k in kinds.items()}
+        gone = chance.sample(sorted(ids), FILES // 6)
+        for number in range(KILLS):
+            for serial in gone[number::KILLS]:
+                library.remove(ids.pop(serial))
+            until(lambda: any(p.stage != "waiting" for p in library.progress().values()), 120)
+            time.sleep(chance.uniform(0, 2))
+            victim = workers.pop(chance.randrange(3))
+            victim.kill()
+            victim.wait()
+            workers.append(another())
+        settle(library)
+        check(library, {s: kinds[s] for s in ids}, {s: kinds[s] for s in gone})
+
+
+def settle(library: Library) -> None:
+    """Until nothing is left to do; what is stuck never comes to that."""
+    before = -1
+    while before != len(documents := library.documents()):
+        before = len(documents)
+        library.wait([d.id for d in documents], timeout=200)
+    assert library.progress() == {} and library._store.removals() == []
+
+
+def check(library: Library, there: dict[str, str], gone: dict[str, str]) -> None:
+    """All of it is there once, and what was removed is not."""
+    for document in library.documents():
+        assert document.status is Status.READY, document
+        chunks = {indexed.chunk.id for indexed in library._store.indexed(document.id)}
+        assert library._vectors.ids(document.id) == chunks
+        assert len(chunks) == document.chunks > 0
+    assert library._vectors.count() == sum(d.chunks for d in library.documents())
+    for serial, kind in there.items():
+        for each in serials(kind, serial):
+            passages = library.search(f'"{token(each)}"', 20, None, RetrieverKind.BM25)
+            assert {p.name.partition(" › ")[0] for p in passages} == {f"{serial}.{kind}"}
+            assert len({p.chunk.id for p in passages}) == len(passages)
+    for serial in gone:
+        assert library.search(f'"{token(serial)}"', 20, None, RetrieverKind.BM25) == []

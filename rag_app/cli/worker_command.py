@@ -6,16 +6,12 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import Any
 
 from rag_app.errors import SettingsError
 from rag_app.observing import logs, traces
 from rag_app.settings import QUEUES, Settings
-
-if TYPE_CHECKING:
-    from rag_app.ui.health import Standing
 
 
 def add_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -56,14 +52,15 @@ def _run(arguments: argparse.Namespace) -> int:
     traces.set_up(settings)
     from rag_app.library import Library
     from rag_app.storage.originals import made_for_me
-    from rag_app.ui.health import Standing
+    from rag_app.ui.health import Standing, serving
 
+    host, port = arguments.host, arguments.port
     asked = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: asked.set())
     with made_for_me(), Library(settings) as library:
         standing = Standing(lambda: library, answers=False)
-        with _answering(arguments, settings, standing):
+        with nullcontext() if port is None else serving(settings, standing, host, port):
             print(f"Works on: {', '.join(sorted(settings.works_on))}.", file=sys.stderr, flush=True)
             asked.wait()
             standing.draining = True
@@ -90,28 +87,3 @@ def _check_model(settings: Settings) -> None:
             f"and this worker is set to “{settings.embedding or 'built-in'}”. Set "
             "RAG_APP_EMBEDDING to the same in all processes."
         )
-
-
-@contextmanager
-def _answering(
-    arguments: argparse.Namespace, settings: Settings, standing: Standing
-) -> Iterator[None]:
-    """Inside the block, who looks after servers is answered, where a port is given."""
-    if arguments.port is None:
-        yield
-        return
-    import uvicorn
-    from starlette.applications import Starlette
-
-    from rag_app.ui import health
-
-    app = Starlette(routes=health.routes(settings, standing))
-    told = {"log_level": "warning", "access_log": False, "lifespan": "off"}
-    server = uvicorn.Server(uvicorn.Config(app, host=arguments.host, port=arguments.port, **told))
-    thread = threading.Thread(target=server.run, name="rag-app-health", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.should_exit = True
-        thread.join()

@@ -1,5 +1,5 @@
 """What goes with which database: the one place that tells SQLite from PostgreSQL for words,
-vectors and claims."""
+vectors, claims and levels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rag_app.storage.database import AnyDatabase, Database
 
 if TYPE_CHECKING:
     from rag_app.storage.claims import Claims
+    from rag_app.storage.levels import SharedLevels
     from rag_app.storage.vectors import ChunkIds, VectorIndexes
     from rag_app.storage.words import FullText
 
@@ -49,3 +50,14 @@ def claims_of(database: AnyDatabase) -> Claims:
 
     assert isinstance(database, PostgresDatabase)
     return SharedClaims(database)
+
+
+def levels_of(database: AnyDatabase) -> SharedLevels | None:
+    """What is counted in all processes of a library; None where there is one."""
+    if isinstance(database, Database):
+        return None
+    from rag_app.storage.levels import SharedLevels
+    from rag_app.storage.postgres import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return SharedLevels(database)

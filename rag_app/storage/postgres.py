@@ -182,6 +182,8 @@ class PostgresConnection:
 class PostgresDatabase:
     """The contract of `Database`, kept by a server that several processes may share."""
 
+    shared = True
+
     def __init__(self, url: str) -> None:
         self._where = described(url)
         self._guarded = threading.local()  # `check`: of what this thread writes

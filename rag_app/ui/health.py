@@ -13,9 +13,12 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 
+import uvicorn
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -137,6 +140,23 @@ def routes(settings: Settings, of: Standing | None = None) -> list[BaseRoute]:
         count_by(counting)
         made.append(Route(METRICS, partial(_metrics, counting)))
     return made
+
+
+@contextmanager
+def serving(settings: Settings, of: Standing, host: str, port: int) -> Iterator[None]:
+    """Inside the block a process without a page answers these questions on a port."""
+    app = Starlette(routes=routes(settings, of))
+    told = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", access_log=False, lifespan="off"
+    )
+    server = uvicorn.Server(told)
+    thread = threading.Thread(target=server.run, name="rag-app-health", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 async def _live(_request: Request) -> Response:
