@@ -43,7 +43,7 @@ _FAMILIES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         run: Callable[[argparse.Namespace], int] = arguments.run
         return run(arguments)
@@ -64,7 +64,8 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Every command, and what it takes."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--data-dir",
