@@ -343,11 +343,13 @@ class JobQueue:
         """Beat until let go; `changed` is called after somebody changed something."""
         away, commits = False, -1
         while not self._stopping:
+            about = log, "what the other processes say was not understood"
             try:
-                self._say_and_hear()
-                away = False
-                if commits != (commits := self._store.database.commits):
-                    changed()
+                with surviving(*about, but=(DatabaseUnavailable, LibraryClosed)):
+                    self._say_and_hear()
+                    away = False
+                    if commits != (commits := self._store.database.commits):
+                        changed()
             except (DatabaseUnavailable, LibraryClosed) as error:
                 if not away:
                     log.warning("the other processes cannot be asked: %s", error)

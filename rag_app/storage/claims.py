@@ -129,7 +129,7 @@ class SharedClaims(Claims):
         self.me = secrets.token_hex(8)
         self._lock = threading.Lock()
         self._undropped: set[str] = set()  # the database was away
-        self._known = False  # this process has a row
+        self._known = False  # to the others
         self._steady = 0.0  # since when beat came after beat
         self._beaten = float("-inf")
 
@@ -137,8 +137,8 @@ class SharedClaims(Claims):
     def _claiming(self) -> Iterator[Connection]:
         """A transaction in which claims change; all others wait."""
         with self._lock, self._database.aside() as db:
-            if not self._known:
-                _introduce(db, self.me)
+            _introduce(db, self.me)  # it may have been taken for dead
+            self._known = True
             db.execute("SELECT pg_advisory_xact_lock(?)", (_CLAIMING,))
             yield db
 
@@ -152,10 +152,8 @@ class SharedClaims(Claims):
                     "ON CONFLICT (document_id, worker) DO UPDATE SET held = FALSE, progress = ''",
                     {"worker": self.me, "id": document_id},
                 ).rowcount
-        except ConstraintBroken:  # it was removed just now, or we were taken for dead
-            self._known = False
+        except ConstraintBroken:  # it was removed just now
             return False
-        self._known = True
         self._undropped.discard(document_id)
         return bool(taken)
 
@@ -226,7 +224,8 @@ class SharedClaims(Claims):
             self._steady = now  # whoever was cut off like us is to come back before it is judged
         self._beaten = now
         with self._database.aside() as db:
-            _introduce(db, self.me, trouble)
+            _introduce(db, self.me)
+            db.execute("UPDATE workers SET trouble = ? WHERE id = ?", (trouble, self.me))
             _tell(db, self.me, told)
             if now - self._steady > LEASE / 2:
                 _bury(db)
@@ -240,15 +239,17 @@ class SharedClaims(Claims):
 
     def close(self) -> None:
         """Others may take what this process worked on."""
+        if not self._known:
+            return
         with suppress(DatabaseUnavailable, LibraryClosed), self._database.aside() as db:
             db.execute("DELETE FROM workers WHERE id = ?", (self.me,))
 
 
-def _introduce(db: Connection, me: str, trouble: str = "") -> None:
+def _introduce(db: Connection, me: str) -> None:
     db.execute(
-        "INSERT INTO workers VALUES (?, clock_timestamp(), ?) ON CONFLICT (id) "
-        "DO UPDATE SET seen = excluded.seen, trouble = excluded.trouble",
-        (me, trouble),
+        "INSERT INTO workers (id, seen) VALUES (?, clock_timestamp()) "
+        "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen",
+        (me,),
     )
 
 
