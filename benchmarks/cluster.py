@@ -170,12 +170,13 @@ def through_workers(files: int, workers: int, every: float) -> dict[str, object]
     """So many files through so many workers, of which one is killed every so many seconds; 0
     workers: through one process that nobody kills."""
     chance = random.Random(workers)
-    with cluster() as made, watching(made) as library:
+    with cluster() as made, watching(made) as library, ExitStack() as held:
         library.pause()
         ids = [library.add(f"{n}.txt", content(n)).document.id for n in range(files)]
         library.resume()
         began, kills = time.monotonic(), 0
         running = [made.start("worker") for _ in range(workers or 1)]
+        held.callback(lambda: [made.kill(process) for process in running])
         last = began
         while library.progress():
             time.sleep(1)
