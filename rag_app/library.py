@@ -377,6 +377,12 @@ class _Documents(_View):
         self._check_runs_the_app()
         self._queue.pause(False)
 
+    def wind_down(self, seconds: float) -> bool:
+        """Begin no more work in this process, and let what is under way end; False if so many
+        seconds were not enough. For whoever runs the app. Raises NotAllowed."""
+        self._check_runs_the_app()
+        return self._queue.wind_down(seconds)
+
     def retry(self, document_id: str) -> None:
         """Work on a document again from the start. Raises UnknownDocument or NotAllowed."""
         self._editable(document_id)

@@ -136,6 +136,9 @@ def knows_its_callers() -> bool:
     return os.environ.get("FORWARDED_ALLOW_IPS") == ""
 
 
+QUEUES = ("read", "embed", "recognise")
+"""Kinds of work on documents, which different machines may do."""
+
 _DATABASES = ("postgresql://", "postgres://")
 _METADATA = "/.well-known/openid-configuration"
 _PROVIDER = ("oidc_url", "oidc_client", "oidc_secret")  # what sign-in by a provider needs of it
@@ -197,6 +200,12 @@ class Settings(BaseSettings):
         "while nothing works on them, in MiB",
     )
 
+    queues: str = Field(
+        ",".join(QUEUES),
+        description="what this process works on of the documents that wait: `read`, `embed`, "
+        "`recognise`, separated by commas; `none`: it leaves all of it to `rag-app worker` (a "
+        "library on PostgreSQL)",
+    )
     max_file_mb: int = Field(200, ge=1, description="largest file taken, in MiB")
     max_pages: int = Field(10_000, ge=1, description="most pages read from one document")
     max_characters: int = Field(
@@ -409,6 +418,23 @@ class Settings(BaseSettings):
             )
         return self
 
+    @field_validator("queues")
+    @classmethod
+    def _are_queues(cls, given: str) -> str:
+        if given.strip() != "none" and not {*map(str.strip, given.split(","))} <= {*QUEUES}:
+            raise ValueError(f"it is neither none nor some of {', '.join(QUEUES)}")
+        return given
+
+    @model_validator(mode="after")
+    def _somebody_works(self) -> Settings:
+        """Raises SettingsError where a library would never be worked on."""
+        if self.works_on != frozenset(QUEUES) and not self.database_address:
+            raise SettingsError(
+                "RAG_APP_QUEUES leaves work to other processes, which share a library on "
+                "PostgreSQL: set RAG_APP_DATABASE_URL too, or leave RAG_APP_QUEUES out."
+            )
+        return self
+
     @field_validator("files_url")
     @classmethod
     def _is_a_place(cls, given: str) -> str:
@@ -512,6 +538,11 @@ class Settings(BaseSettings):
     def database_address(self) -> str:
         """The database that holds the library, password and all; empty: a file in the folder."""
         return self.database_url.get_secret_value().strip() if self.database_url else ""
+
+    @property
+    def works_on(self) -> frozenset[str]:
+        """Which of `QUEUES` this process takes documents from."""
+        return frozenset(QUEUES) & {*map(str.strip, self.queues.split(","))}
 
     @property
     def answers_by(self) -> str:

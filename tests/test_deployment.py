@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_app.settings import Settings
+from rag_app.cli.entry import parser
+from rag_app.settings import QUEUES, Settings
 from rag_app.ui import health
 from tests.test_docker import arguments
 
@@ -17,18 +18,24 @@ ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 KNOWN = {*Settings.names()}
 APPS = ("app1", "app2")
+WORKERS = ("worker1", "worker2")
 [PORT] = arguments("EXPOSE")
 USER = int(re.search(r"useradd [^&]*--uid (\d+)", " ".join(arguments("RUN")))[1])
 
 
 def manifests() -> dict[str, dict[str, Any]]:
-    """By kind, all that kustomize is told of."""
+    """By kind, all that kustomize is told of; what is for workers as `Worker…`."""
     told = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text("utf-8"))
     files = [DEPLOY / "kubernetes" / name for name in told["resources"]]
     there = {one for one in (DEPLOY / "kubernetes").glob("*.yaml") if "kustom" not in one.name}
     assert set(files) == there
     made = [one for path in files for one in yaml.safe_load_all(path.read_text("utf-8"))]
-    return {one["kind"]: one for one in [told, *made]}
+    return {_called(one): one for one in [told, *made]}
+
+
+def _called(one: dict[str, Any]) -> str:
+    name = one.get("metadata", {}).get("name", "")
+    return f"Worker{one['kind']}" if name == "rag-app-worker" else str(one["kind"])
 
 
 def compose() -> dict[str, Any]:
@@ -67,7 +74,8 @@ def test_the_values_are_ones_that_the_app_takes():
             if name in Settings.names() and name != "RAG_APP_SECRETS_DIR"
         }
         named["oidc_url"] = "https://id.example.org"
-        made = Settings.load(**named, oidc_secret="s", cookie_secret="c" * 32)
+        secret = {"oidc_secret": "s", "cookie_secret": "c" * 32}
+        made = Settings.load(**named, **secret, database_url="postgresql://database/rag_app")
         assert made.log == "json" and made.drain_seconds > 0 and made.sign_in == "oidc"
         assert not made.exposed_on("0.0.0.0")
 
@@ -134,7 +142,7 @@ def test_a_stop_is_waited_for_longer_than_it_takes():
     assert pod["terminationGracePeriodSeconds"] >= float(literals()["RAG_APP_DRAIN_SECONDS"]) + 30
 
 
-@pytest.mark.parametrize("name", ["proxy", *APPS, "database", "objects"])
+@pytest.mark.parametrize("name", ["proxy", *APPS, *WORKERS, "database", "objects"])
 def test_every_service_has_a_probe_and_limits(name):
     service = compose()["services"][name]
     assert service["healthcheck"]["test"][0] == "CMD"
@@ -165,9 +173,45 @@ def test_kubernetes_scales_keeps_one_and_shuts_the_rest_out():
     assert scaled["minReplicas"] == made["Deployment"]["spec"]["replicas"] == 2
     label = {"app.kubernetes.io/name": "rag-app"}
     assert made["Kustomization"]["labels"][0]["pairs"] == label
-    assert made["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == label
+    apps = {"app.kubernetes.io/component": "app"}
+    assert made["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == apps
+    assert made["Service"]["spec"]["selector"] == apps
+    assert made["Deployment"]["spec"]["selector"]["matchLabels"] == apps
+    assert made["Deployment"]["spec"]["template"]["metadata"]["labels"] == apps
     assert made["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == label
     assert set(made["NetworkPolicy"]["spec"]["policyTypes"]) == {"Ingress", "Egress"}
     one = container()["securityContext"]
     assert one["readOnlyRootFilesystem"] and one["capabilities"] == {"drop": ["ALL"]}
     assert container()["resources"]["limits"]["memory"]
+
+
+def test_work_is_left_to_workers_which_nobody_is_sent_to():
+    told, made = compose(), manifests()
+    assert literals()["RAG_APP_QUEUES"] == "none"
+    worker, app = made["WorkerDeployment"]["spec"], made["Deployment"]["spec"]
+    apps = made["Service"]["spec"]["selector"].items()
+    assert not apps <= worker["template"]["metadata"]["labels"].items()
+    assert worker["selector"]["matchLabels"] == worker["template"]["metadata"]["labels"]
+    [one] = worker["template"]["spec"]["containers"]
+    commands = [one["command"]]
+    for name in WORKERS:
+        service = told["services"][name]
+        assert service["environment"]["RAG_APP_QUEUES"] == "none"  # a worker has its own
+        assert service["networks"] == ["back"] and service["volumes"] == [f"{name}:/data"]
+        commands.append(service["command"])
+    for command in commands:
+        assert command[0] == ".venv/bin/rag-app"
+        asked = parser().parse_args(command[1:])
+        assert asked.run.__module__ == "rag_app.cli.worker_command"
+        assert str(asked.port) == PORT and asked.queues == ",".join(QUEUES)
+    pod = worker["template"]["spec"]
+    assert pod["volumes"][-1] == app["template"]["spec"]["volumes"][-1]
+    assert pod["securityContext"] == app["template"]["spec"]["securityContext"]
+    assert one["securityContext"] == container()["securityContext"]
+    assert one["startupProbe"]["httpGet"]["path"] == health.READY
+    assert one["livenessProbe"]["httpGet"]["path"] == health.LIVE
+    drains = float(literals()["RAG_APP_DRAIN_SECONDS"])
+    assert pod["terminationGracePeriodSeconds"] >= drains + 30
+    scaled = made["WorkerHorizontalPodAutoscaler"]["spec"]
+    assert scaled["scaleTargetRef"]["name"] == made["WorkerDeployment"]["metadata"]["name"]
+    assert scaled["minReplicas"] == worker["replicas"] == 2

@@ -295,7 +295,7 @@ def test_people_and_what_they_may(run, own_house):
 
 
 def test_every_command_that_takes_json_or_questions_is_documented():
-    commands = entry._parser()._subparsers._group_actions[0].choices
+    commands = entry.parser()._subparsers._group_actions[0].choices
     for name, parser in commands.items():
         options = {o for action in parser._actions for o in action.option_strings}
         for option in options & {"--json", "--questions"}:

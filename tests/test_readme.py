@@ -50,7 +50,7 @@ def today(page: Path) -> str:
 def commands() -> dict[str, argparse.ArgumentParser]:
     [group] = [
         action
-        for action in entry._parser()._actions
+        for action in entry.parser()._actions
         if isinstance(action, argparse._SubParsersAction)
     ]
     return dict(group.choices)

@@ -16,6 +16,7 @@ from rag_app.access.audit import Action, AuditLog
 from rag_app.access.nouns import Actor, written
 from rag_app.errors import AccessError, QuotaReached
 from rag_app.storage.database import AnyDatabase
+from rag_app.storage.engines import levels_of
 from rag_app.text.page_names import count
 from rag_app.text.page_names import size as size_of
 
@@ -103,6 +104,7 @@ class Quotas:
         self._read, self._write = database.read, database.write
         self._log, self._clock, self._elapsed = log, clock, elapsed
         self.used: Callable[[str], Usage] = lambda subject: Usage()
+        self._shared = levels_of(database)  # else questions and sessions are counted here
         self._lock = threading.Lock()
         self._bucket = LeakyBucket(elapsed)
         self._sessions: dict[str, dict[str, float]] = {}  # by subject: when each was last seen
@@ -224,8 +226,11 @@ class Quotas:
         if most is None:
             return
         _refuse_none(most, "ask no questions")
-        with self._lock:
-            wait = self._bucket.pour(subject, most)
+        if self._shared:
+            wait = self._shared.pour(subject, most)
+        else:
+            with self._lock:
+                wait = self._bucket.pour(subject, most)
         if wait:
             raise QuotaReached(
                 f"You may ask {count(most, 'question')} a minute. You can ask again in "
@@ -241,23 +246,34 @@ class Quotas:
         if most is None:
             return
         _refuse_none(most, "use no window")
+        if self._shared:
+            wait = self._shared.use(subject, session, most, _SESSION_IDLE)
+        else:
+            with self._lock:
+                wait = self._use(subject, session, most)
+        if wait:
+            minutes = f"{_SESSION_IDLE / _MINUTE:.0f} minutes"
+            raise QuotaReached(
+                f"You may use this in {count(most, 'window')} at once. Go on in one that is "
+                f"open; one counts no more once it was not used for {minutes}.",
+                wait,
+            )
+
+    def _use(self, subject: str, session: str, most: int) -> float:
+        """0, or the seconds until a session that is not used counts no more."""
         now = self._elapsed()
-        with self._lock:
-            seen = self._sessions.get(subject, {})
-            seen = {one: at for one, at in seen.items() if now - at < _SESSION_IDLE}
-            self._sessions[subject] = seen
-            if session not in seen and len(seen) >= most:
-                wait = _SESSION_IDLE - (now - min(seen.values()))
-                minutes = f"{_SESSION_IDLE / _MINUTE:.0f} minutes"
-                raise QuotaReached(
-                    f"You may use this in {count(most, 'window')} at once. Go on in one that is "
-                    f"open; one counts no more once it was not used for {minutes}.",
-                    wait,
-                )
-            seen[session] = now
+        seen = self._sessions.get(subject, {})
+        seen = {one: at for one, at in seen.items() if now - at < _SESSION_IDLE}
+        self._sessions[subject] = seen
+        if session not in seen and len(seen) >= most:
+            return _SESSION_IDLE - (now - min(seen.values()))
+        seen[session] = now
+        return 0.0
 
     def end_session(self, subject: str, session: str) -> None:
         """One of a person's sessions has ended."""
+        if self._shared:
+            self._shared.end(subject, session)
         with self._lock:
             self._sessions.get(subject, {}).pop(session, None)
 

@@ -18,6 +18,7 @@ from rag_app.cli import (
     load_command,
     model_commands,
     serve,
+    worker_command,
 )
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
@@ -27,6 +28,7 @@ _FAMILIES = (
     serve.add_parsers,
     document_commands.add_parsers,
     load_command.add_parser,
+    worker_command.add_parser,
     ask_commands.add_parsers,
     ask_commands.add_conversation_parsers,
     model_commands.add_parsers,
@@ -41,7 +43,7 @@ _FAMILIES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         run: Callable[[argparse.Namespace], int] = arguments.run
         return run(arguments)
@@ -62,7 +64,8 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Every command, and what it takes."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--data-dir",

@@ -22,6 +22,7 @@ from rag_app.reading.limits import TOO_LARGE, TOO_MANY, Limits, left_inside
 from rag_app.reading.sandbox import Cancelled
 from rag_app.scope import WORKER
 from rag_app.storage import Store
+from rag_app.storage.claims import Lock
 from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name
 from rag_app.storage.provenance import Inside
 from rag_app.types import Added, Document, Part, Reading, Status
@@ -136,7 +137,7 @@ class Parts:
         store: Store,
         originals: Originals,
         intake: Intake,
-        taking_in: threading.Lock,
+        taking_in: Lock,
         limits: Limits,
         folder: Path,
         max_nesting: int,
@@ -217,7 +218,7 @@ class Parts:
 
 
 @contextmanager
-def _alone(lock: threading.Lock, cancelled: threading.Event) -> Iterator[None]:
+def _alone(lock: Lock, cancelled: threading.Event) -> Iterator[None]:
     """One at a time; who removes the document waits for us, so give way. Raises Cancelled."""
     while not lock.acquire(timeout=_POLL):
         if cancelled.is_set():

@@ -2,8 +2,9 @@
 
 People take turns, and of what one of them handed in the small files come first. Nobody starves: who
 waits is served before anybody is served twice, and a file is overtaken only by smaller ones that
-come within hours of it. Pausing, cancelling and removing happen here, while others work. Knows
-nothing of the work."""
+come within hours of it. Pausing, cancelling and removing happen here, while others work. Where
+several processes share a library they agree by claims (storage/claims.py), and turns are taken in
+each of them. Knows nothing of the work."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from rag_app.errors import UnknownDocument
+from rag_app.errors import DatabaseUnavailable, LibraryClosed, UnknownDocument
 from rag_app.scope import WORKER, Scope
 from rag_app.storage import Store
+from rag_app.storage.claims import BEAT, Beat
 from rag_app.storage.queue import PAUSED, Waiting
 from rag_app.supervision import surviving
 from rag_app.types import Document, Progress, Status
@@ -116,13 +118,14 @@ class JobQueue:
     """Gives out documents to work on, to people in turns, each to one thread at a time."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self._claims = store, store.claims
         self._changed = threading.Condition()
+        self._beat = Beat()  # what the other processes said last
         self._tasks: dict[str, RunningJob] = {}
         self._held = Counter[str]()  # being removed or read anew: not to be picked up
         self._given_up: set[str] = set()  # failed to be embedded: searched by words until a retry
         self._to_do = dict(STAGES)  # states that work is done on
-        self._stopping = False
+        self._stopping = self._winding_down = False
         self._paused = bool(store.queue.marked(PAUSED))
         self._letting_go = 0  # callers that need all waiting documents to be left alone
         self._troubles: dict[int, str] = {}  # by thread: why it cannot go on
@@ -135,6 +138,12 @@ class JobQueue:
                 task.cancelled.set()
             self._changed.notify_all()
 
+    def wind_down(self, seconds: float) -> bool:
+        """No more turns; False if what is under way takes longer than so many seconds."""
+        with self._changed:
+            self._winding_down = True
+            return self._changed.wait_for(lambda: not self._tasks, seconds)
+
     def leave(self, status: Status) -> None:
         """Documents in this state are left as they are: nobody can work on them."""
         with self._changed:
@@ -144,6 +153,7 @@ class JobQueue:
     def give_up(self, document_id: str) -> None:
         """Leave a document as it is until it is tried again."""
         self._given_up.add(document_id)
+        self._claims.leave(document_id)
 
     def rest(self, seconds: float) -> None:
         """Wait for a while, or until something changes."""
@@ -153,6 +163,7 @@ class JobQueue:
     def done(self, document_id: str) -> None:
         """The turn is over."""
         with self._changed:
+            self._claims.drop(document_id)
             del self._tasks[document_id]
             self._changed.notify_all()
 
@@ -171,18 +182,20 @@ class JobQueue:
                 task.cancelled.set()
             self._changed.wait_for(lambda: document_id not in self._tasks)
         try:
+            self._claims.hold(document_id)
             yield
         finally:
             with self._changed:
                 self._held[document_id] -= 1
                 if not self._held[document_id]:
                     del self._held[document_id]
+                    self._claims.drop(document_id)
                 self._changed.notify_all()
 
     @property
     def trouble(self) -> str:
-        """One sentence while work cannot go on; empty if it can."""
-        return next(iter(list(self._troubles.values())), "")
+        """One sentence while work cannot go on, here or elsewhere; empty if it can."""
+        return next(iter([*self._troubles.values(), *self._beat.troubles]), "")
 
     def is_stuck(self, trouble: str) -> None:
         """The thread that calls this cannot go on for now."""
@@ -224,7 +237,10 @@ class JobQueue:
                 task.cancelled.set()
             self._changed.wait_for(lambda: not self._reading(scope))
         try:
-            return self._store.queue.cancel(None, scope, _CANCELLED, CANCELLED)
+            self._claims.revoke(scope)
+            cancelled = self._store.queue.cancel(None, scope, _CANCELLED, CANCELLED)
+            self._claims.revoke(scope)  # what was begun meanwhile
+            return cancelled
         finally:
             with self._changed:
                 self._letting_go -= 1
@@ -241,7 +257,8 @@ class JobQueue:
 
         Of these documents alone, as they were when they were listed, or of all."""
         with self._changed:
-            running = {task.document_id: task.progress() for task in self._tasks.values()}
+            here = {task.document_id: task.progress() for task in self._tasks.values()}
+            running = {**self._beat.elsewhere, **here}
             if documents is None:
                 waiting = self._store.queue.waiting([*self._to_do], scope)
             else:
@@ -299,21 +316,57 @@ class JobQueue:
 
     def _next(self, lane: Lane) -> Document | None:
         """The document that may be worked on now, if there is one."""
-        if self._paused or (self._letting_go and Status.RECEIVED in lane.statuses):
+        if self._paused or self._winding_down:
             return None
-        first = self._first(lane)
-        try:
-            document = self._store.document(first.document_id, WORKER) if first else None
-        except UnknownDocument:  # removed since
-            return self._next(lane)
-        if document and document.status not in lane.statuses:  # somebody else moved it on since
-            return self._next(lane)
-        if first:
-            lane.turns.take(first)
-        return document
+        if self._letting_go and Status.RECEIVED in lane.statuses:
+            return None
+        while first := self._first(lane):
+            if not self._claims.take(first.document_id):  # another process was faster
+                continue
+            with suppress(UnknownDocument):  # removed since
+                document = self._store.document(first.document_id, WORKER)
+                if document.status in lane.statuses:  # else somebody moved it on since
+                    lane.turns.take(first)
+                    return document
+            self._claims.drop(first.document_id)
+        return None
 
     def _first(self, lane: Lane, but: str = "") -> Waiting | None:
         """Whose turn it is of those that nobody works on, and of one that somebody does."""
         wanted = [status for status in lane.statuses if status in self._to_do]
         taken = {*self._tasks, *self._held, *self._given_up} - {but}
         return lane.turns.choose(self._store.queue.first_of_each(wanted, taken, lane.largest))
+
+    # The other processes
+
+    def keep_in_touch(self, changed: Callable[[], object]) -> None:
+        """Beat until let go; `changed` is called after somebody changed something."""
+        away, commits = False, -1
+        while not self._stopping:
+            about = log, "what the other processes say was not understood"
+            try:
+                with surviving(*about, but=(DatabaseUnavailable, LibraryClosed)):
+                    self._say_and_hear()
+                    away = False
+                    if commits != (commits := self._store.database.commits):
+                        changed()
+            except (DatabaseUnavailable, LibraryClosed) as error:
+                if not away:
+                    log.warning("the other processes cannot be asked: %s", error)
+                away = True
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping, BEAT)
+
+    def _say_and_hear(self) -> None:
+        with self._changed:
+            tasks = dict(self._tasks)
+            told = {id_: task.progress() for id_, task in tasks.items()}
+            trouble = next(iter(self._troubles.values()), "")
+        beat = self._claims.beat(told, trouble)
+        with self._changed:
+            paused = bool(self._store.queue.marked(PAUSED))
+            self._beat, self._paused, self._given_up = beat, paused, set(beat.left_alone)
+            for task in tasks.values():
+                if task.document_id not in beat.mine or (paused and task.stage not in _UNREAD):
+                    task.cancelled.set()
+            self._changed.notify_all()  # there may be work, or what was waited for is done

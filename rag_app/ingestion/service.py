@@ -62,6 +62,7 @@ class Cleaner:
         self._wanted, self._stopping = threading.Event(), threading.Event()
         self._hurried = threading.Event()  # somebody waits for it
         self._took = 0.0  # seconds, the last time
+        self._alone = store.claims.lock("cleaning")
         self._thread = threading.Thread(target=self._run, name="rag-app-clean", daemon=True)
 
     def start(self) -> None:
@@ -113,7 +114,16 @@ class Cleaner:
         self._hurried.clear()
         if self._stopping.is_set():
             return
+        if self._alone.acquire(blocking=False):  # else another process is at it
+            try:
+                self._overwrite()
+            finally:
+                self._alone.release()
+
+    def _overwrite(self) -> None:
         removed = self._store.queue.marked(UNCLEANED)
+        if not removed:
+            return
         began = time.monotonic()
         self._store.shred()
         ids = [document.id for document in self._store.documents(WORKER)]
@@ -164,7 +174,8 @@ class DocumentService:
         self._stock, self._viewer, self._after_step = stock, viewer, after_step
         self._store, self._originals = stock.store, stock.originals
         self._reserve = reserve  # given up if need be while the library is opened
-        self._adding, self._adding_again = threading.Lock(), threading.Lock()
+        self._adding = stock.store.claims.lock("adding")  # or removing
+        self._adding_again = threading.Lock()
         self._intake = Intake(stock.store, stock.originals)
         limits = Limits.from_settings(settings)
         workspaces = settings.folder / FOLDER
@@ -192,11 +203,14 @@ class DocumentService:
             parts,
             self._recognition,
             self._step_done,
+            settings.works_on,
         )
         self.cleaner = Cleaner(stock.store, stock.vectors, self._finish_removals)
         asked = WatchRequest(self._take_watched, self.replace, self._withdraw)
         self.watching = Watching(Folders(stock.store.database), asked, settings.folder)
         self._checked = threading.Event()
+        if "embed" not in settings.works_on:
+            self._checked.set()  # others look
         self._looking = threading.Thread(target=self._look, name="rag-app-files", daemon=True)
 
     def start(self) -> None:
@@ -468,8 +482,19 @@ class DocumentService:
                 log.warning("the vectors are incomplete and are being made again")
                 for document in embedded:
                     if document.chunks:
-                        self._store.set_status(document.id, Status.SEARCHABLE)
+                        self._embed_again(document)
         self._checked.set()
+
+    def _embed_again(self, document: Document) -> None:
+        if not self._store.claims.shared:
+            self._store.set_status(document.id, Status.SEARCHABLE)
+            return
+        # Others write while this is counted: it was perhaps they who are not done.
+        with self.ingestion.hold(document.id):
+            for now in self._store.documents(WORKER, [document.id]):
+                there = len(self._stock.vectors.ids(now.id))
+                if now.status in EMBEDDED and there < now.chunks:
+                    self._store.set_status(now.id, Status.SEARCHABLE)
 
 
 # Pages of the web become documents: fetched when a person asks for one, and at no other time.

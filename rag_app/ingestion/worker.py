@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
@@ -39,8 +39,9 @@ from rag_app.reading.sandbox import Cancelled, Sandbox
 from rag_app.retrieval.chunking import Placing, chunk_pages, search_text
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER
-from rag_app.settings import Settings
+from rag_app.settings import QUEUES, Settings
 from rag_app.storage import Indexed, Store
+from rag_app.storage.claims import ClaimLost
 from rag_app.storage.contents import Conclusion, Scan, Scans, StoredTable
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
@@ -220,6 +221,7 @@ class Ingestion(JobQueue):
         parts: Parts,
         recognition: Recognition,
         after_step: Callable[[], None] = lambda: None,
+        queues: Collection[str] = QUEUES,
     ) -> None:
         self._after_step, self._parts, self._recognition = after_step, parts, recognition
         self._vectors, self._embedder = vectors, embedder
@@ -229,15 +231,24 @@ class Ingestion(JobQueue):
         self._recognising = Lane((Status.SCANNED,))
         reading = Status.RECEIVED, Status.READ
         lanes = (
-            ("rag-app-read", Lane(reading), partial(self._read, sandbox)),
-            ("rag-app-read-small", Lane(reading, _SMALL), partial(self._read, small_sandbox)),
-            ("rag-app-embed", self._embedding, self._embed),
-            ("rag-app-recognise", self._recognising, self._recognise),
+            ("read", "", Lane(reading), partial(self._read, sandbox)),
+            ("read", "-small", Lane(reading, _SMALL), partial(self._read, small_sandbox)),
+            ("embed", "", self._embedding, self._embed),
+            ("recognise", "", self._recognising, self._recognise),
         )
         self._threads = [
-            threading.Thread(target=self._run, args=(lane, step), name=name, daemon=True)
-            for name, lane, step in lanes
+            threading.Thread(
+                target=self._run, args=(lane, step), name=f"rag-app-{queue}{which}", daemon=True
+            )
+            for queue, which, lane, step in lanes
+            if queue in queues
         ]
+        if store.claims.shared:
+            self._threads.append(
+                threading.Thread(
+                    target=self.keep_in_touch, args=(self._tell,), name="rag-app-beat", daemon=True
+                )
+            )
 
     def start(self, before_embedding: Callable[[], None] = lambda: None) -> None:
         """Begin, or go on with, what the store says is to be done.
@@ -264,14 +275,17 @@ class Ingestion(JobQueue):
             pause = min(2 * pause or _PAUSE, _LONGEST_PAUSE)
             about = log, "could not work on document %s", document.id
             try:
-                with surviving(*about, but=(Cancelled, RagAppError)) as attempt:
-                    with traces.span("document", id=document.id, stage=task.stage):
+                with surviving(*about, but=(Cancelled, ClaimLost, RagAppError)) as attempt:
+                    with (
+                        traces.span("document", id=document.id, stage=task.stage),
+                        self._store.claims.working(document.id),
+                    ):
                         step(document, task)
                     self.is_well()
                 pause = 0.0
                 if attempt.failed:
                     self._give_up(document, _OUR_FAULT, RagAppError.code)
-            except Cancelled:
+            except (Cancelled, ClaimLost):
                 pause = 0.0
             except (DatabaseUnavailable, DiskFull, FilesError) as error:
                 # No fault of the document: it goes on when there is room, or the server is back.
@@ -305,7 +319,8 @@ class Ingestion(JobQueue):
         if document.status is Status.SEARCHABLE or searched:
             self.give_up(document.id)
             return
-        with surviving(log, "could not record a failure") as attempt:
+        writing = self._store.claims.working(document.id)
+        with surviving(log, "could not record a failure") as attempt, writing:
             self._store.set_failed(document.id, message, code)
         if attempt.failed:  # a full disk, say: try again by and by
             self.rest(_PAUSE)

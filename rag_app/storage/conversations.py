@@ -289,7 +289,10 @@ class Conversations:
     def changes(self, id_: str) -> int:
         """Of a conversation or an exchange: a larger number after every change of it.
 
-        Who shows it sees when to look again. It begins at 0 with the program."""
+        Who shows it sees when to look again. It begins at 0 with the program; where others write,
+        too, every change of the library is one."""
+        if self._database.shared:
+            return self._database.commits
         return self._log.last(self._owner, id_)
 
     def start(self, question: str) -> str:

@@ -68,6 +68,10 @@ class AnyDatabase(Protocol):
     """The contract of a database. Thread-safe: readers run side by side, writers one by one."""
 
     @property
+    def shared(self) -> bool:
+        """Whether other processes may write, too."""
+
+    @property
     def commits(self) -> int:
         """Grows with every change: the same number, the same data."""
 
@@ -101,6 +105,8 @@ def unfinished(versions: Sequence[Path], version: int, where: str) -> Iterator[t
 
 class Database:
     """A library in one SQLite file. Thread-safe: readers run side by side, writers one by one."""
+
+    shared = False
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -24,6 +24,7 @@ from rag_app.storage.database import (
     document_seen,
     seen,
 )
+from rag_app.storage.engines import claims_of
 from rag_app.storage.provenance import (
     Fetched,
     Inside,
@@ -51,7 +52,8 @@ class Store(Contents):
 
     def __init__(self, where: Path | AnyDatabase) -> None:
         super().__init__(Database(where) if isinstance(where, Path) else where)
-        self.queue = Queue(self.database)
+        self.claims = claims_of(self.database)
+        self.queue = Queue(self.database, self.claims)
         self.fetched = Fetched(self.database)
         self._listing = threading.Lock()
         # By collections (None: all): the documents as of so many commits.
@@ -61,7 +63,8 @@ class Store(Contents):
         self.scans = Scans(self.database)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database, and of what was claimed in it."""
+        self.claims.close()
         self.database.close()
 
     def add_document(

@@ -1,5 +1,5 @@
-"""Which database a library is in, and what goes with it: the one place that
-tells SQLite from PostgreSQL."""
+"""Which database a library is in, and what goes with it: the one place that tells SQLite from
+PostgreSQL, for words, vectors, claims and levels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rag_app.settings import Settings
 from rag_app.storage.database import AnyDatabase, Database
 
 if TYPE_CHECKING:
+    from rag_app.storage.claims import Claims
+    from rag_app.storage.levels import SharedLevels
     from rag_app.storage.vectors import ChunkIds, VectorIndexes
     from rag_app.storage.words import FullText
 
@@ -64,3 +66,26 @@ def vectors_of(
     from rag_app.storage.pgvector import PgTables
 
     return PgTables(database)
+
+
+def claims_of(database: AnyDatabase) -> Claims:
+    """Who works on which document of a library."""
+    from rag_app.storage.claims import Claims, SharedClaims
+
+    if isinstance(database, Database):
+        return Claims()
+    from rag_app.storage.postgres import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return SharedClaims(database)
+
+
+def levels_of(database: AnyDatabase) -> SharedLevels | None:
+    """What is counted in all processes of a library; None where there is one."""
+    if isinstance(database, Database):
+        return None
+    from rag_app.storage.levels import SharedLevels
+    from rag_app.storage.postgres import PostgresDatabase
+
+    assert isinstance(database, PostgresDatabase)
+    return SharedLevels(database)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -181,8 +182,11 @@ class PostgresConnection:
 class PostgresDatabase:
     """The contract of `Database`, kept by a server that several processes may share."""
 
+    shared = True
+
     def __init__(self, url: str) -> None:
         self._where = described(url)
+        self._guarded = threading.local()  # `check`: of what this thread writes
         self._pool = ConnectionPool(
             url,
             kwargs=_ASKED,
@@ -218,9 +222,32 @@ class PostgresDatabase:
     def write(self) -> Iterator[PostgresConnection]:
         """A connection in one transaction: all of it happens, or nothing; one writer at a time,
         among all processes. Raises LibraryClosed, DatabaseUnavailable, ConstraintBroken."""
+        # Whoever changes the number first is the one writer until the end.
+        with self._transaction("BEGIN; UPDATE commits SET number = number + 1") as db:
+            if check := getattr(self._guarded, "check", None):
+                check(db)
+            yield db
+
+    @contextmanager
+    def aside(self) -> Iterator[PostgresConnection]:
+        """The same for what is no part of the library: `commits` stays as it is, and nobody who
+        writes is waited for."""
+        with self._transaction("BEGIN") as db:
+            yield db
+
+    @contextmanager
+    def guarded(self, check: Callable[[PostgresConnection], None]) -> Iterator[None]:
+        """What this thread writes inside the block begins with `check`, which may raise."""
+        self._guarded.check = check
+        try:
+            yield
+        finally:
+            self._guarded.check = None
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[PostgresConnection]:
         with self._in_our_words(), self._lent() as db:
-            # Whoever changes the number first is the one writer until the end.
-            db.execute("BEGIN; UPDATE commits SET number = number + 1", None)
+            db.execute(begin, None)
             writing = PostgresConnection(db.raw)
             try:
                 yield writing

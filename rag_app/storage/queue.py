@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rag_app.scope import Scope
 from rag_app.storage import provenance
+from rag_app.storage.claims import Claims
 from rag_app.storage.contents import SPACE
 from rag_app.storage.database import AnyDatabase, seen
 from rag_app.types import Status
@@ -30,7 +31,7 @@ _FIRST_OF_EACH = """
     SELECT f.rowid FROM documents f
     WHERE f.status = people.status AND f.added_by = people.who
       AND (CAST(:largest AS BIGINT) IS NULL OR f.size <= :largest)
-      AND f.id NOT IN (SELECT value FROM json_each(:without))
+      AND f.id NOT IN (SELECT value FROM json_each(:without)) AND {free}
     ORDER BY f.place, f.rowid LIMIT 1)"""
 
 
@@ -66,8 +67,9 @@ class Facts:
 class Queue:
     """The order of work, and the origins of documents. Thread-safe."""
 
-    def __init__(self, database: AnyDatabase) -> None:
+    def __init__(self, database: AnyDatabase, claims: Claims) -> None:
         self._read, self._write = database.read, database.write
+        self._claims = claims
 
     # Waiting
 
@@ -76,14 +78,16 @@ class Queue:
     ) -> list[Waiting]:
         """Of everybody who has documents in one of `statuses`: the one that has the first place.
 
-        Not those in `without`, nor those of more bytes than `largest`."""
+        Not those in `without`, nor those of more bytes than `largest`, nor what other processes
+        work on."""
         with self._read() as db:
             rows = db.execute(
-                _FIRST_OF_EACH,
+                _FIRST_OF_EACH.format(free=self._claims.free),
                 {
                     "statuses": json.dumps(list(statuses)),
                     "without": json.dumps(list(without)),
                     "largest": largest,
+                    "worker": self._claims.me,
                 },
             )
             return [Waiting(*row) for row in rows]

@@ -13,9 +13,12 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 
+import uvicorn
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -37,10 +40,11 @@ _LOADING = ("cold", "warming")
 
 
 class Standing:
-    """How this process stands. `opening` opens the library, or gives the one that is open."""
+    """How this process stands. `opening` opens the library, or gives the one that is open; a
+    process that does not answer (`answers`) needs no models before it is sent work."""
 
-    def __init__(self, opening: Callable[[], Library]) -> None:
-        self._opening = opening
+    def __init__(self, opening: Callable[[], Library], *, answers: bool = True) -> None:
+        self._opening, self._answers = opening, answers
         self._opens = threading.Lock()
         self.library: Library | None = None  # once it is open
         self.draining = False
@@ -49,7 +53,9 @@ class Standing:
     def ready(self) -> dict[str, str | bool]:
         """What has to be so, and whether all of it is."""
         said: dict[str, str | bool] = {"database": self._database(), "models": "cold"}
-        if self.library is not None:
+        if not self._answers:
+            said["models"] = "off"
+        elif self.library is not None:
             state = self.library.warm_state
             # What failed is said on the page, and words still find.
             said["models"] = state if state in (*_LOADING, "ready") else "limited"
@@ -63,7 +69,8 @@ class Standing:
             with surviving(log, "the library cannot be asked") as attempt:
                 if self.library is None:
                     self.library = self._opening()
-                self.library.warm()
+                if self._answers:
+                    self.library.warm()
                 self.library.figures()
         finally:
             self._opens.release()
@@ -119,26 +126,45 @@ def _open() -> Library:
     return app_entry.open_library(app_settings.settings())
 
 
-def routes(settings: Settings) -> list[BaseRoute]:
-    """For `App`. Raises SettingsError if figures are wanted and their package is not there."""
+def routes(settings: Settings, of: Standing | None = None) -> list[BaseRoute]:
+    """For `App`, on how this process stands, or `of` another standing. Raises SettingsError if
+    figures are wanted and their package is not there."""
+    asked = of or standing()
     # Streamlit warns of a spinner that nobody sees, where the library is opened without a page.
     logging.getLogger(_WARNS).addFilter(
         lambda record: not (record.threadName or "").startswith("AnyIO")
     )
-    made: list[BaseRoute] = [Route(LIVE, _live), Route(READY, _ready)]
+    made: list[BaseRoute] = [Route(LIVE, _live), Route(READY, partial(_ready, asked))]
     if settings.metrics and settings.metrics.get_secret_value():
-        counting = PrometheusMeasures(standing().figures)
+        counting = PrometheusMeasures(asked.figures)
         count_by(counting)
         made.append(Route(METRICS, partial(_metrics, counting)))
     return made
+
+
+@contextmanager
+def serving(settings: Settings, of: Standing, host: str, port: int) -> Iterator[None]:
+    """Inside the block a process without a page answers these questions on a port."""
+    app = Starlette(routes=routes(settings, of))
+    told = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", access_log=False, lifespan="off"
+    )
+    server = uvicorn.Server(told)
+    thread = threading.Thread(target=server.run, name="rag-app-health", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 async def _live(_request: Request) -> Response:
     return PlainTextResponse("alive")
 
 
-def _ready(_request: Request) -> Response:
-    said = standing().ready()
+def _ready(asked: Standing, _request: Request) -> Response:
+    said = asked.ready()
     return JSONResponse(said, 200 if said["ready"] else 503, {"Cache-Control": "no-store"})
 
 
