@@ -206,12 +206,15 @@ def _goes_on(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
 def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
     """The tables of a block: names that stand over columns of figures begin another one."""
     left = min(line.cells[0].x0 for line in block)
+    middle = left + _INDENT * (max(line.cells[-1].x1 for line in block) - left)
+    labels = max((right for _, right in _columns(block)[:1]), default=left)
     part: list[_Line] = []
     figures = False
     for line in block:
         texts = [cell.text for cell in line.cells]
         names = not any(map(_VALUE.fullmatch, texts)) and max(map(len, texts)) >= _SHORTEST_NAME
-        aside = line.cells[0].x0 > left + _INDENT * (max(o.cells[-1].x1 for o in block) - left)
+        below_white = bool(part) and line.top - part[-1].bottom > line.height and len(texts) > 1
+        aside = line.cells[0].x0 > (labels if below_white else middle)
         if figures and names and aside:
             yield part
             part, figures = [], False
@@ -244,19 +247,21 @@ def _grid(block: Sequence[_Line], page: int) -> Grid | None:
 
 def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
     """How many lines name the columns: those above the first figure, where the first column is
-    empty but for the first and the last of them; 0: that cannot be told so."""
+    empty but for the first and the last of them, or several others are filled; 0: that cannot be
+    told so."""
     values = [any(cell and _VALUE.fullmatch(cell.text) for cell in row[1:]) for row in rows]
     first = values.index(True) if any(values) else 0
     heads = [row for row in rows[: first + 1] if any(row[1:])][:-1]
     if not heads or len(heads) > _MOST_HEADS or 2 * sum(values) < len(rows) - first:
         return 0
     count = rows.index(heads[-1]) + 1
-    plain = all(row[0] is None for row in rows[1 : count - 1])
+    plain = all(row[0] is None or sum(map(bool, row)) > 2 for row in rows[1 : count - 1])
     return count if plain else 0
 
 
 def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
     """Where columns stand: strips between which hardly a row has anything."""
+    lines = _with_figures(lines)
     edges = sorted({x for line in lines for cell in line.cells for x in (cell.x0, cell.x1)})
     most = max(1.0, _WHITE * len(lines))
     found: list[tuple[float, float]] = []
@@ -272,6 +277,15 @@ def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
     if begin is not None:
         found.append((begin, edges[-1]))
     return found
+
+
+def _with_figures(lines: Sequence[_Line]) -> Sequence[_Line]:
+    """The lines that hold figures, if most below the first of them do: headings and notes, which
+    go across several columns, say nothing of where these part. Else all lines."""
+    held = [any(_VALUE.fullmatch(cell.text) for cell in line.cells[1:]) for line in lines]
+    if sum(held) < 2 or 2 * sum(held) < len(lines) - held.index(True):
+        return lines
+    return [line for line, holds in zip(lines, held, strict=True) if holds]
 
 
 def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> list[_Cell | None]:
