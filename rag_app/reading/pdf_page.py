@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from statistics import median
 
@@ -39,6 +39,7 @@ TORN = (
     "Ask for a fresh copy, or save it again from the program that made it."
 )
 _GAP = 0.85  # of a line's height, between words that are two cells
+_NARROW_GAP = 0.45  # the same where a table is set tightly
 _APART = 2.6  # line heights between two rows of one table, at most
 _LONELY = 2  # lines with one cell alone that may stand between two rows
 _FAR = 9.0  # line heights between two parts of one table whose columns stand under each other
@@ -53,6 +54,7 @@ _INDENT = 0.45  # of a table's width, from where on a line stands over its figur
 _SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
 _MOST_HEADS = 6  # lines that name the columns
 _VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
+_FIGURE = re.compile(r"[^\w\s]{0,3}\d")
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
 _SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
 
@@ -101,7 +103,7 @@ class _Line:
 def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
     """The tables of a page, from the top."""
     lines = [_line(row) for row in _rows(words)]
-    blocks = (part for block in _joined_blocks(_blocks(lines)) for part in _parted(block))
+    blocks = (part for block in _joined_blocks(_blocks(lines)) for part in _parted(_tight(block)))
     return [grid for block in blocks if (grid := _grid(block, page)) is not None]
 
 
@@ -118,11 +120,11 @@ def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
         yield sorted(row, key=lambda w: w.box.x0)
 
 
-def _line(row: Sequence[PlacedWord]) -> _Line:
+def _line(row: Sequence[PlacedWord], gap: float = _GAP) -> _Line:
     height = median(word.box.y1 - word.box.y0 for word in row)
     cells = [_Cell((row[0],))]
     for word in row[1:]:
-        near = word.box.x0 - cells[-1].x1 < _GAP * height
+        near = word.box.x0 - cells[-1].x1 < gap * height
         if near:
             cells[-1] = _Cell((*cells[-1].words, word))
         else:
@@ -132,15 +134,19 @@ def _line(row: Sequence[PlacedWord]) -> _Line:
 
 
 def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
-    """Cells with the signs that are set apart from their figures: "$   1,234", "(56   )"."""
+    """Cells with the signs that are set apart from their figures: "$   1,234", "(56   )".
+
+    In a line that ends with a sign, signs stand behind their figures: "48   €"."""
+    behind = _SIGN_BEFORE.fullmatch(cells[-1].words[-1].text) is not None
     waiting: _Cell | None = None
     made: list[_Cell] = []
-    for cell in (part for whole in cells for part in _sign_apart(whole)):
+    for cell in cells if behind else _signs_apart(cells):
         if waiting is not None:
             cell, waiting = waiting.joined(cell), None
-        if _SIGN_BEFORE.fullmatch(cell.text):
+        sign = _SIGN_BEFORE.fullmatch(cell.text)
+        if sign and not behind:
             waiting = cell
-        elif made and _SIGN_AFTER.fullmatch(cell.text):
+        elif made and (sign or _SIGN_AFTER.fullmatch(cell.text)):
             made[-1] = made[-1].joined(cell)
         else:
             made.append(cell)
@@ -149,14 +155,31 @@ def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
         yield waiting
 
 
-def _sign_apart(cell: _Cell) -> Iterator[_Cell]:
-    """A cell, and by itself the sign at its end that belongs to the next one: "18 % $"."""
-    *words, last = cell.words
-    if words and _SIGN_BEFORE.fullmatch(last.text) and any(c.isdigit() for c in cell.text):
-        yield _Cell(tuple(words))
-        yield _Cell((last,))
-    else:
-        yield cell
+def _signs_apart(cells: Sequence[_Cell]) -> Iterator[_Cell]:
+    """Cells, and by itself each sign at an end that belongs to the figure behind it: "18 % $"."""
+    for cell, after in zip_longest(cells, cells[1:]):
+        *words, last = cell.words
+        figures = after is not None and not after.text[0].isalpha()
+        if words and figures and _SIGN_BEFORE.fullmatch(last.text) and _has_digit(cell):
+            yield _Cell(tuple(words))
+            yield _Cell((last,))
+        else:
+            yield cell
+
+
+def _has_digit(cell: _Cell) -> bool:
+    return any(character.isdigit() for character in cell.text)
+
+
+def _tight(block: Sequence[_Line]) -> list[_Line]:
+    """A block whose cells stand closer to each other, if more of them begin with a figure so."""
+    words = [[word for cell in line.cells for word in cell.words] for line in block]
+    narrow = [_line(row, _NARROW_GAP) for row in words]
+    wide, close = (
+        sum(_FIGURE.match(cell.text) is not None for line in lines for cell in line.cells)
+        for lines in (block, narrow)
+    )
+    return narrow if close > wide else list(block)
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
@@ -305,7 +328,7 @@ def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     wordy = sum(len(cell.words) >= _LONG for cell in cells)
     behind = [cell for row in rows for cell in row[1:] if cell]
-    digits = sum(any(c.isdigit() for c in cell.text) for cell in behind)
+    digits = sum(map(_has_digit, behind))
     if wordy > _WORDY * len(cells) or len(rows) < _FEWEST_ROWS:
         return False
     return len(rows[0]) > 2 or digits >= _DIGITS * len(behind)
