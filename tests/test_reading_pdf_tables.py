@@ -165,3 +165,23 @@ def test_heads_that_begin_under_a_gap_begin_another_table(tmp_path):
         for one in typed_tables(ID, drawn(tmp_path / "a.pdf", rows))
     ]
     assert names == [["As of June", "Gains and losses", "Fair value so far", "All the other income"]] * 2
+
+
+def test_cells_that_stand_close_to_each_other_are_cells(tmp_path):
+    rows = [
+        ["Stop", "Early", "Late"],
+        ["Church Street", "6:14", "9:44"],
+        ["Mill", "6:17", "9:47"],
+        ["Port", "6:20", "9:50"],
+    ]
+    assert cells(drawn(tmp_path / "a.pdf", rows, at=(60, 128, 158), intro=False)) == rows
+
+
+def test_a_sign_of_money_may_stand_behind_each_figure(tmp_path):
+    rows = [
+        ["Room", "Week", "Month"],
+        ["Single", "48 €", "290 €"],
+        ["Double", "79 €", "480 €"],
+        ["Dog", "free", "30 €"],
+    ]
+    assert cells(drawn(tmp_path / "a.pdf", rows, at=(60, 260, 340))) == rows

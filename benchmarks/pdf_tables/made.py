@@ -106,6 +106,60 @@ def tables() -> dict[str, Table]:
             ],
             style=_TIGHT,
         ),
+        "made_league.pdf": Table(
+            [
+                ["", "Team", "P", "W", "D", "L", "Goals", "Pts"],
+                ["1", "Harbour United", "18", "12", "4", "2", "41:17", "40"],
+                ["2", "TSV Oberdorf", "18", "11", "3", "4", "38:22", "36"],
+                ["3", "FC 07 Kehl II", "18", "9", "5", "4", "30:21", "32"],
+                ["4", "Rovers", "17", "9", "2", "6", "29:25", "29"],
+                ["5", "SpVgg Tal", "18", "2", "3", "13", "14:47", "9"],
+            ],
+            style=[*_TIGHT, ("LINEBELOW", (0, 0), (-1, 0), 1, colors.black)],
+        ),
+        "made_bill.pdf": Table(
+            [
+                ["Leistung", "Menge", "Preis", "Betrag"],
+                ["Arbeitspreis Tag", "1.240 kWh", "0,3120 €/kWh", "386,88 €"],
+                ["Arbeitspreis Nacht", "610 kWh", "0,2480 €/kWh", "151,28 €"],
+                ["Grundpreis", "12 Monate", "9,90 €/Monat", "118,80 €"],
+                ["Abschläge", "", "", "-600,00 €"],
+                ["Nachzahlung", "", "", "56,96 €"],
+            ],
+            style=[("ALIGN", (1, 0), (-1, -1), "RIGHT"), ("FONT", (0, 0), (-1, -1), "Times-Roman")],
+        ),
+        "made_rota.pdf": Table(
+            [
+                ["Week", "Kitchen", "Bathroom", "Bins", "Stairs"],
+                ["9 Mar", "Ann", "Ben", "Cleo", "Dev"],
+                ["16 Mar", "Ben", "Cleo", "Dev", "Ann"],
+                ["23 Mar", "Cleo", "Dev", "Ann", "Ben"],
+                ["30 Mar", "Dev", "Ann", "Ben", "nobody (holiday)"],
+            ],
+            style=_RULED,
+        ),
+        "made_doses.pdf": Table(
+            [
+                ["Age", "Weight", "Single dose", "", "Most in 24 hours"],
+                ["", "", "ml", "mg", ""],
+                ["3-5 months", "5-7 kg", "2.5", "50", "3 doses"],
+                ["6-11 months", "7-10 kg", "2.5", "50", "4 doses"],
+                ["1-3 years", "10-15 kg", "5", "100", "3 doses"],
+                ["4-6 years", "15-20 kg", "7.5", "150", "3 doses"],
+            ],
+            colWidths=[80, 70, 50, 50, 100],
+            style=[("LINEABOVE", (0, 0), (-1, 0), 1, colors.black), ("SPAN", (2, 0), (3, 0))],
+        ),
+        "made_account.pdf": Table(
+            [
+                ["Buchung", "Wert", "Text", "Soll", "Haben"],
+                ["02.03.", "02.03.", "Miete Wohnung 4", "875,00", ""],
+                ["05.03.", "06.03.", "Gehalt", "", "2.310,45"],
+                ["09.03.", "09.03.", "Karte Markt am Ring", "63,17", ""],
+                ["17.03.", "17.03.", "Rückzahlung", "", "49,90"],
+            ],
+            style=[*_TIGHT, ("FONT", (0, 0), (-1, -1), "Courier"), ("ALIGN", (3, 0), (-1, -1), "RIGHT")],
+        ),
     }  # fmt: skip
 
 
