@@ -164,7 +164,10 @@ def test_heads_that_begin_under_a_gap_begin_another_table(tmp_path):
         [column.name for column in one.table.columns]
         for one in typed_tables(ID, drawn(tmp_path / "a.pdf", rows))
     ]
-    assert names == [["As of June", "Gains and losses", "Fair value so far", "All the other income"]] * 2
+    assert (
+        names
+        == [["As of June", "Gains and losses", "Fair value so far", "All the other income"]] * 2
+    )
 
 
 def test_cells_that_stand_close_to_each_other_are_cells(tmp_path):

@@ -2,7 +2,8 @@
 
     python -m benchmarks.pdf_tables FOLDER [--show] [--part "drawn later"]
 
-FOLDER holds the filings of FinanceBench as PDFs, and those of `benchmarks.pdf_tables.made`. What is right was read off pictures of the pages
+FOLDER holds the filings of FinanceBench as PDFs, and those of `benchmarks.pdf_tables.made`. What is
+right was read off pictures of the pages
 (tables.jsonl): pages drawn by lot from those that hold an answer, at most two of a filing, about
 every third row of a table, and never the text that the app reads. A cell is right if its row is
 called by its label and it stands where most cells of its column do; named, if that column's name

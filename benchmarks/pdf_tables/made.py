@@ -1,6 +1,6 @@
 """Everyday tables drawn as PDFs: what the filings have not, and what is right is known.
 
-    python -m benchmarks.pdf_tables.made FOLDER"""
+python -m benchmarks.pdf_tables.made FOLDER"""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer, Table
 
 _TEXT = getSampleStyleSheet()["BodyText"]
 _RULED = [("GRID", (0, 0), (-1, -1), 0.5, colors.black), ("FONTSIZE", (0, 0), (-1, -1), 9)]
-_RIGHT = [("ALIGN", (1, 0), (-1, -1), "RIGHT"), ("FONTSIZE", (0, 0), (-1, -1), 9)]
 _TIGHT = [
     ("FONTSIZE", (0, 0), (-1, -1), 7),
     ("LEFTPADDING", (0, 0), (-1, -1), 2),
@@ -38,9 +37,11 @@ def tables() -> dict[str, Table]:
             _wrapped(
                 [
                     ["Pos", "Description", "Qty", "Unit price", "Total"],
-                    ["1", "Oak board, planed on both sides, 2.4 m, second choice", "6", "31.50", "189.00"],
+                    ["1", "Oak board, planed on both sides, 2.4 m, second choice",
+                     "6", "31.50", "189.00"],
                     ["2", "Hinges", "12", "2.10", "25.20"],
-                    ["3", "Delivery to the second floor, without the use of a lift, by two people", "1", "45.00", "45.00"],
+                    ["3", "Delivery to the second floor, without the use of a lift, by two people",
+                     "1", "45.00", "45.00"],
                     ["4", "Wax", "2", "9.80", "19.60"],
                     ["", "Net", "", "", "278.80"],
                 ],
@@ -70,7 +71,7 @@ def tables() -> dict[str, Table]:
                 ["30 Mar", "Sold bike", "", "240.00", "5,433.24"],
             ],
             colWidths=[60, 180, 70, 70, 70],
-            style=_RIGHT[1:] + [("ALIGN", (2, 0), (-1, -1), "RIGHT")],
+            style=[("ALIGN", (2, 0), (-1, -1), "RIGHT"), ("FONTSIZE", (0, 0), (-1, -1), 9)],
         ),
         "made_prices.pdf": Table(
             [
@@ -158,7 +159,11 @@ def tables() -> dict[str, Table]:
                 ["09.03.", "09.03.", "Karte Markt am Ring", "63,17", ""],
                 ["17.03.", "17.03.", "Rückzahlung", "", "49,90"],
             ],
-            style=[*_TIGHT, ("FONT", (0, 0), (-1, -1), "Courier"), ("ALIGN", (3, 0), (-1, -1), "RIGHT")],
+            style=[
+                *_TIGHT,
+                ("FONT", (0, 0), (-1, -1), "Courier"),
+                ("ALIGN", (3, 0), (-1, -1), "RIGHT"),
+            ],
         ),
     }  # fmt: skip
 
@@ -167,7 +172,9 @@ def main(folder: Path) -> None:
     """Draw them, some text above and below each."""
     for name, table in tables().items():
         above = Paragraph("What follows is as of today and may change without notice.", _TEXT)
-        below = Paragraph("Ask at the desk, which is open from 9 to 17, if anything is unclear.", _TEXT)
+        below = Paragraph(
+            "Ask at the desk, which is open from 9 to 17, if anything is unclear.", _TEXT
+        )
         page = SimpleDocTemplate(str(folder / name), pagesize=A4)
         page.build([above, Spacer(1, 12), table, Spacer(1, 12), below])
 

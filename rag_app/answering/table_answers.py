@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
-from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, pieces
+from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
 from rag_app.answering.prompts import (
+    SAY,
     Message,
     query_messages,
     query_said_as,
@@ -39,6 +40,7 @@ _SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
+_TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _UNKNOWN = 0.88  # how sure a writer counts as that does not say it: a chance of 0.6
 
@@ -63,11 +65,12 @@ class TriedQuery:
     says_yes: float
     tables: tuple[Table, ...]
     other: OtherReading | None = None
+    sure_of_columns: float = 1.0  # the least that the writer was when it chose what to compute with
 
     @property
     def chance(self) -> float:
         """Of being what was asked for."""
-        return abstention.of_query(self.says_yes)
+        return min(abstention.of_query(self.says_yes), self.sure_of_columns)
 
 
 class TableAnswers:
@@ -188,7 +191,8 @@ class TableAnswers:
         sure, before = 1.0, ""
         for _ in range(TRIES):
             heard: list[float] = []
-            reply = self._reply(messages, heard.append, cancelled)
+            each: list[tuple[str, float]] = []
+            reply = self._reply(messages, heard.append, cancelled, each.extend)
             understood = understood_query(reply)
             if understood is None or cancelled() or _asks_less(understood[0], before):
                 return None
@@ -203,16 +207,21 @@ class TableAnswers:
                 continue
             asked = tuple(opened.table for opened in database.tables)
             other = _otherwise(question, sql, result, database, described)
-            return TriedQuery(sql, understood[1], result, sure, asked, other)
+            columns = sure_of_columns(each, asked)
+            return TriedQuery(sql, understood[1], result, sure, asked, other, columns)
         return None
 
     def _reply(
-        self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
+        self,
+        messages: Sequence[Message],
+        hear: Callable[[float], None],
+        cancelled: Cancelled,
+        hear_each: Callable[[Tokens], None],
     ) -> str:
         """What the writer says; no more than its first word if that is that there is nothing."""
         reply = ""
         replies = (
-            self._writer.write_on("", lambda _: messages, hear, cancelled)
+            self._writer.write_on("", lambda _: messages, hear, cancelled, hear_each)
             if self._taught
             else self._writer.write(lambda _: messages, cancelled)
         )
@@ -247,6 +256,23 @@ class TableAnswers:
                 tried.sql, result, result.operations, used, language, tried.tables
             ),
         )
+
+
+def sure_of_columns(tokens: Tokens, tables: Sequence[Table]) -> float:
+    """How sure a writer was of the columns of figures that its query computes with, where it first
+    names them; 1, if it names none. Income for expense is what it hesitates over."""
+    said = "".join(text for text, _ in tokens)
+    query = said.partition(f"\n{SAY}")[0]
+    bare = _TEXT.sub(lambda found: " " * len(found[0]), query)
+    names = {c.sql_name for table in tables for c in table.columns if c.kind.is_measure}
+    found = (re.search(rf"\b{re.escape(name)}\b", bare, re.IGNORECASE) for name in names)
+    spans = [one.span() for one in found if one]
+    at, least = 0, 1.0
+    for text, chance in tokens:
+        if any(at < end and at + len(text) > start for start, end in spans):
+            least = min(least, chance)
+        at += len(text)
+    return least
 
 
 def _words(question: str) -> list[str]:

@@ -4,10 +4,11 @@ which of their values a question names. Pure but for the queries it asks."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import OpenTable, TableDatabase
 from rag_app.text.scripts import compared
@@ -22,7 +23,7 @@ _NAMED = 6  # values that are said to be named by a question
 _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
-_RARE = 3  # values that share a word which alone names them
+_RARE = 3  # values, of all columns, that share a word which alone names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,16 @@ class Described:
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
         words = [word for word in dict.fromkeys(compared(question)) if len(word) > 1]
+        of_values = {of: {v: compared(v) for v in values} for of, values in self.values.items()}
+        shared = Counter(
+            word for known in of_values.values() for parts in known.values() for word in {*parts}
+        )
+        same = alike(words, list(shared))
+        telling = {word for word in same - STOPWORDS if shared[word] <= _RARE and len(word) > 2}
         found = [
             (score, _condition(table, column, value))
-            for (table, column), values in self.values.items()
-            for score, value in _named(words, values)
+            for (table, column), known in of_values.items()
+            for score, value in _named(known, same, telling)
         ]
         found.sort(key=lambda one: -one[0])
         return list(dict.fromkeys(condition for _, condition in found))[:_NAMED]
@@ -127,16 +134,15 @@ def _values(database: TableDatabase, opened: OpenTable, column: Column) -> list[
     return [str(value) for (value,) in database.fetch(sql).rows]
 
 
-def _named(words: Sequence[str], values: Sequence[str]) -> Iterator[tuple[float, str]]:
-    """(how much of it is named, the value) of each value that some words name."""
-    of_value = {value: compared(value) for value in values}
-    shared = Counter(word for parts in of_value.values() for word in set(parts))
-    same = alike(words, list(shared))
-    for value, parts in of_value.items():
+def _named(
+    known: Mapping[str, Sequence[str]], same: Set[str], telling: Set[str]
+) -> Iterator[tuple[float, str]]:
+    """(how much of it is named, the value) of each value that some words name; `known`: values with
+    their words, `same`: words that the question has, `telling`: those of which one is enough."""
+    for value, parts in known.items():
         letters = sum(map(len, parts))
-        met = [word for word in parts if word in same]
-        share = sum(map(len, met)) / letters if letters else 0.0
-        if share >= _PART or any(shared[word] <= _RARE and len(word) > 2 for word in met):
+        share = sum(len(word) for word in parts if word in same) / letters if letters else 0.0
+        if share >= _PART or not telling.isdisjoint(parts):
             yield share, value
 
 

@@ -230,8 +230,8 @@ def _named_total(texts: Sequence[str]) -> bool:
 
 
 def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
-    """Whether the word alone makes a total: it stands at the end of a table, and beside it there are
-    numbers only; a row with a day or a name of its own is an entry that is called so."""
+    """Whether the word alone makes a total: it stands at the end of a table, with numbers alone
+    beside it; a row with a day or a name of its own is an entry that is called so."""
     texts = [text for text in _texts(cells, region, row) if text]
     others = [text for text in texts if not is_empty(text) and written_number(text) is None]
     return at_end and _named_total(texts) and len(others) == 1 < len(texts)
