@@ -6,9 +6,9 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
@@ -24,9 +24,16 @@ from rag_app.errors import ChatModelError, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.words import WordSearch
-from rag_app.tables.computing import computation, mentioned, rows_used, sentence
+from rag_app.tables.computing import (
+    computation,
+    mentioned,
+    rows_used,
+    sentence,
+    without_unknown_money,
+)
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.explaining import TextCondition
+from rag_app.tables.naming import names_of_rows
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
 from rag_app.text.page_names import TABLES
 from rag_app.text.scripts import compared
@@ -66,6 +73,7 @@ class TriedQuery:
     tables: tuple[Table, ...]
     other: OtherReading | None = None
     sure_of_columns: float = 1.0  # the least that the writer was when it chose what to compute with
+    called: Mapping[tuple[int, int], str] = field(default_factory=dict)  # see `names_of_rows`
 
     @property
     def chance(self) -> float:
@@ -208,7 +216,9 @@ class TableAnswers:
             asked = tuple(opened.table for opened in database.tables)
             other = _otherwise(question, sql, result, database, described)
             columns = sure_of_columns(each, asked)
-            return TriedQuery(sql, understood[1], result, sure, asked, other, columns)
+            say = without_unknown_money(understood[1], f"{question} {described.text}")
+            called = names_of_rows(result, database)
+            return TriedQuery(sql, say, result, sure, asked, other, columns, called)
         return None
 
     def _reply(
@@ -326,11 +336,20 @@ class _Unknown(QueryError):
 
 def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
     """The sentence around a result; both, where it can be read in two ways."""
-    said = sentence(tried.say, tried.result, language)
+    said = sentence(tried.say, _with_names(tried.result, tried.called), language)
     if tried.other is None:
         return (said,)
     other = sentence(tried.say, tried.other.result, language)
     return (f"{tried.other.own_name} – {said}\n\n", f"{tried.other.name} – {other}")
+
+
+def _with_names(result: Result, called: Mapping[tuple[int, int], str]) -> Result:
+    """A result as it is said: beside the number of a row stands what the row is called."""
+    rows = tuple(
+        tuple(f"{v} ({called[i, j]})" if (i, j) in called else v for j, v in enumerate(row))
+        for i, row in enumerate(result.rows)
+    )
+    return replace(result, rows=rows)
 
 
 def _otherwise(
@@ -378,6 +397,8 @@ def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, 
     nothing, _Unknown where it rests on a text that no row has."""
     result = database.run(sql)
     mended = _with_known_texts(sql, result, described)
+    if any(None in row for row in result.rows):
+        mended = database.of_named_groups(mended)
     if mended != sql:
         sql, result = mended, database.run(mended)
     for condition in result.conditions:

@@ -198,6 +198,21 @@ class TableDatabase:
                 conditions=tuple(text_conditions(node)),
             )
 
+    def of_named_groups(self, sql: str) -> str:
+        """The query without the groups that have no name, if it asks for the first of several: who
+        paid most is not nobody. Raises QueryError."""
+        with self._errors():
+            tree = self._tree(sql)
+            node = tree["statements"][0]["node"]
+            names = [one.get("column_names", [""])[-1] for one in node.get("group_expressions", ())]
+            limited = any(m["type"] == "LIMIT_MODIFIER" for m in node.get("modifiers", ()))
+            if not limited or not all(names) or not names or node.get("having"):
+                return sql
+            held = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
+            asked = self._tree(f"SELECT count(*) HAVING {held}")
+            node["having"] = asked["statements"][0]["node"]["having"]
+            return self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
+
     def _result(self, sql: str, tree: Node, node: Node) -> Result:
         sources = self._sources(node)
         if sources and not _is_distinct(node):
