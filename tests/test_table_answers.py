@@ -24,6 +24,7 @@ from rag_app.storage.conversations import REMOVED, from_json, to_json, without
 from rag_app.tables.building import typed_tables
 from rag_app.tables.computing import said, sentence
 from rag_app.tables.describing import describe
+from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Basis, Chunk, Document, Draft, Passage, Status, Timing
 from tests.ferries import PASSAGE
@@ -254,6 +255,24 @@ def test_a_word_that_many_cells_have_names_none_of_them(book):
         told = describe(database, {})
     assert told.named("What was the biggest expense?") == []
     assert "lower(t1.remark) = 'checks the bill'" in told.named("who checks bills")
+
+
+@pytest.mark.parametrize(("rows", "all_known"), [(4_000, True), (60_000, False)])
+def test_no_value_of_many_is_said_to_be_missing_unless_all_are_known(
+    tmp_path, file, rows, all_known
+):
+    lines = "\n".join(f"Customer {number:05d},{number}" for number in range(rows))
+    reading = read_delimited(file(f"Who,Spent\n{lines}".encode()), limits=Limits())
+    store = Store(tmp_path / "many.sqlite")
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    with TableDatabase(store.tables.of(WORKER), store.tables) as database:
+        told = describe(database, {})
+    store.close()
+    last = f"customer {rows - 1:05d}"
+    assert told.nearest(TextCondition("who", last, pattern=False)) == last
+    absent = told.nearest(TextCondition("who", "nobody at all", pattern=False))
+    assert (absent is None) is all_known
 
 
 class Hesitant(Scripted):

@@ -19,6 +19,7 @@ MOST_COLUMNS = 24  # of a table that are described
 _SHOWN = 5  # values of a column
 _LONGEST = 32  # characters of a value that is shown
 _KNOWN = 5_000  # values of a column that a question may name
+_LONG = 50_000  # rows, and different texts of a column
 _NAMED = 6  # values that are said to be named by a question
 _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
@@ -124,14 +125,22 @@ def _quoted(value: str) -> str:
 
 
 def _values(database: TableDatabase, opened: OpenTable, column: Column) -> list[str]:
-    """The different texts of a column, the most frequent first."""
+    """The different texts of a column, the most frequent first; of a long table's column that
+    hardly says anything twice, some of them."""
     if column.kind is not ColumnKind.TEXT:
         return []
+    name, table = column.sql_name, opened.sql_name
+    if opened.table.rows > _LONG:
+        counted = f"SELECT approx_count_distinct({name}) FROM {table}"
+        if database.fetch(counted).rows[0][0] > _LONG:
+            some = f"SELECT {name} FROM {table} WHERE {name} IS NOT NULL LIMIT {_LONG}"
+            sql = f"SELECT DISTINCT {name} FROM ({some}) LIMIT {_KNOWN}"
+            return [str(value) for (value,) in database.fetch(sql, _KNOWN).rows]
     sql = (
-        f"SELECT {column.sql_name} FROM {opened.sql_name} WHERE {column.sql_name} IS NOT NULL "
+        f"SELECT {name} FROM {table} WHERE {name} IS NOT NULL "
         f"GROUP BY 1 ORDER BY count(*) DESC, min(rowid) LIMIT {_KNOWN}"
     )
-    return [str(value) for (value,) in database.fetch(sql).rows]
+    return [str(value) for (value,) in database.fetch(sql, _KNOWN).rows]
 
 
 def _named(

@@ -226,10 +226,11 @@ class TableDatabase:
         """The columns of all tables by their names in queries."""
         return {c.sql_name: c for each in reversed(self.tables) for c in each.table.columns}
 
-    def fetch(self, sql: str) -> Result:
-        """The result of a query of our own, without the rows behind it. Raises QueryError."""
+    def fetch(self, sql: str, most: int = 0) -> Result:
+        """The result of a query of our own, without the rows behind it; `most` rows of it, if more
+        than any other result has. Raises QueryError."""
         with self._errors(), self._in_time():
-            return self._fetch(sql)
+            return self._fetch(sql, most)
 
     def _tree(self, sql: str) -> Node:
         if len(sql) > _LONGEST_QUERY:
@@ -323,17 +324,18 @@ class TableDatabase:
                     found[id(table)] = _most(found.get(id(table)), used)
         return tuple(found.values())
 
-    def _fetch(self, query: str) -> Result:
+    def _fetch(self, query: str, most: int = 0) -> Result:
         asked = self._connection.execute(query)
+        most = max(most, self._limits.rows)
         described = asked.description or []
-        rows = asked.fetchmany(self._limits.rows + 1)
+        rows = asked.fetchmany(most + 1)
         if any(isinstance(v, float) and not math.isfinite(v) for row in rows for v in row):
             raise QueryError("The query divides by zero.")
         return Result(
             tuple(each[0] for each in described),
             tuple(str(each[1]) for each in described),
-            tuple(map(tuple, rows[: self._limits.rows])),
-            cut=len(rows) > self._limits.rows,
+            tuple(map(tuple, rows[:most])),
+            cut=len(rows) > most,
         )
 
     @contextmanager
