@@ -250,6 +250,21 @@ def test_a_currency_that_nobody_spoke_of_is_left_out(book):
     assert draft.sentences == ("We spent 588.75.",)
 
 
+def test_currencies_are_not_added_together(tmp_path, file):
+    store = Store(tmp_path / "mixed.sqlite")
+    sheet = "Who,Amount\nAnn,5 EUR\nBen,7 USD\nCid,9 EUR\nDee,4 USD\n"
+    reading = read_delimited(file(sheet.encode()), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    mixed = query_said_as("SELECT sum(amount) FROM t1", "{0} in all.")
+    assert answered(store, mixed) is None
+    told = "SELECT amount_unit, sum(amount) FROM t1 GROUP BY amount_unit ORDER BY 1"
+    model = Corrected(mixed, query_said_as(told, "{rows}"))
+    assert corrected(store, model).sentences == ("EUR, 14; USD, 11",)
+    assert "EUR, USD" in model.asked[-1][1]
+    store.close()
+
+
 def test_a_word_that_many_cells_have_names_none_of_them(book):
     with TableDatabase(book.tables.of(WORKER), book.tables) as database:
         told = describe(database, {})

@@ -47,6 +47,7 @@ _SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
+_ADDING = frozenset(["sum", "avg"])
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _UNKNOWN = 0.88  # how sure a writer counts as that does not say it: a chance of 0.6
@@ -406,7 +407,21 @@ def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, 
             raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
     if not _says_something(result):
         raise QueryError("No row is found by this query.")
+    _check_units(result, database)
     return sql, result
+
+
+def _check_units(result: Result, database: TableDatabase) -> None:
+    """Raises QueryError where a query adds up what has several units, and does not look at them:
+    euros and dollars make no sum."""
+    added = {one.column for one in result.operations if one.function in _ADDING}
+    for column in (column for opened in database.tables for column in opened.table.columns):
+        looked_at = column.unit_name in result.named
+        if column.name in added and len(column.units) > 1 and not looked_at:
+            units = ", ".join(column.units)
+            raise QueryError(
+                f"{column.sql_name} is in {units}, which make no sum: group by {column.unit_name}."
+            )
 
 
 def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
