@@ -28,7 +28,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Writer
+from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.errors import ChatModelError
@@ -59,30 +59,39 @@ class RememberingWriter(Writer):
         )
         self._kept = kept
         rows = _kept_rows(kept)
-        self._known = {row["asked"]: (row["reply"], row["sure"], row["seconds"]) for row in rows}
+        self._known = {row["asked"]: row for row in rows}
         self.said: list[Row] = []  # since the last question
         self.saved = 0.0  # seconds that a reply took when it was written
 
     def write_on(
-        self, begun: str, messages: Messages, hear: Callable[[float], None], cancelled: Cancelled
+        self,
+        begun: str,
+        messages: Messages,
+        hear: Callable[[float], None],
+        cancelled: Cancelled,
+        hear_each: Callable[[Tokens], None] | None = None,
     ) -> Iterator[str]:
         """The whole reply, from what is kept if it is there. Raises ChatModelError."""
         told = list(messages(TokenBudget(4_000)))
         key = hashlib.sha256(json.dumps([begun, told]).encode()).hexdigest()
         if key not in self._known:
             heard: list[float] = []
+            each: list[tuple[str, float]] = []
             began = time.perf_counter()
-            *_, reply = super().write_on(begun, messages, heard.append, cancelled)
-            self._known[key] = reply, (heard or [0.0])[0], time.perf_counter() - began
-            kept = dict(zip(("reply", "sure", "seconds"), self._known[key], strict=True))
+            *_, reply = super().write_on(begun, messages, heard.append, cancelled, each.extend)
+            seconds = time.perf_counter() - began
+            row = {"asked": key, "reply": reply, "sure": (heard or [0.0])[0], "seconds": seconds}
+            self._known[key] = row | {"each": each}
             with self._kept.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"asked": key} | kept, ensure_ascii=False) + "\n")
+                out.write(json.dumps(self._known[key], ensure_ascii=False) + "\n")
         else:
-            self.saved += self._known[key][2]
-        reply, sure, _ = self._known[key]
-        self.said.append({"told": told[-1][1], "reply": reply, "sure": sure})
-        hear(sure)
-        yield reply
+            self.saved += self._known[key]["seconds"]
+        known = self._known[key]
+        self.said.append({"told": told[-1][1], "reply": known["reply"], "sure": known["sure"]})
+        hear(known["sure"])
+        if hear_each:
+            hear_each(known.get("each", []))
+        yield known["reply"]
 
 
 class Asker:

@@ -133,3 +133,58 @@ def test_a_sign_of_money_belongs_to_the_figure_behind_it(tmp_path):
     ]
     found = cells(drawn(tmp_path / "a.pdf", rows, at=(60, 260, 320)))
     assert found[1:] == [[each, "18 %", "$ 1,234"] for each in ("A", "B", "C", "D")]
+
+
+def test_a_heading_over_several_columns_does_not_close_the_gap_between_them(tmp_path):
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    canvas.setFont("Helvetica", 10)
+    canvas.drawCentredString(350, 716, "Three Months Ended in June of the")
+    for number, row in enumerate([["", "2025", "2024"], *(r[:3] for r in ROWS[1:3]), ROWS[4][:3]]):
+        canvas.drawString(60, 700 - 16 * number, row[0])
+        for x, cell in zip((340, 400), row[1:], strict=True):
+            canvas.drawRightString(x, 700 - 16 * number, cell)
+    canvas.drawString(60, 625, "(1)")
+    canvas.drawString(100, 625, "What is said here in small letters goes under all of the columns")
+    canvas.save()
+    (tmp_path / "a.pdf").write_bytes(data.getvalue())
+    found = cells(read_pdf(tmp_path / "a.pdf", limits=Limits()))
+    assert ["Repairs", "(56)", "78"] in found
+
+
+def test_heads_that_begin_under_a_gap_begin_another_table(tmp_path):
+    heads = [
+        ["", "Gains", "Fair", "All the"],
+        ["As of", "and", "value", "other"],
+        ["June", "losses", "so far", "income"],
+    ]
+    first = [*heads, ["Begin", "1", "2", "3"], ["Net", "4", "5", "6"], ["End", "5", "7", "9"]]
+    rows = [*first, [], *first]
+    names = [
+        [column.name for column in one.table.columns]
+        for one in typed_tables(ID, drawn(tmp_path / "a.pdf", rows))
+    ]
+    assert (
+        names
+        == [["As of June", "Gains and losses", "Fair value so far", "All the other income"]] * 2
+    )
+
+
+def test_cells_that_stand_close_to_each_other_are_cells(tmp_path):
+    rows = [
+        ["Stop", "Early", "Late"],
+        ["Church Street", "6:14", "9:44"],
+        ["Mill", "6:17", "9:47"],
+        ["Port", "6:20", "9:50"],
+    ]
+    assert cells(drawn(tmp_path / "a.pdf", rows, at=(60, 128, 158), intro=False)) == rows
+
+
+def test_a_sign_of_money_may_stand_behind_each_figure(tmp_path):
+    rows = [
+        ["Room", "Week", "Month"],
+        ["Single", "48 €", "290 €"],
+        ["Double", "79 €", "480 €"],
+        ["Dog", "free", "30 €"],
+    ]
+    assert cells(drawn(tmp_path / "a.pdf", rows, at=(60, 260, 340))) == rows

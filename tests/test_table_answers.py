@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 
 import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.chain import AskContext, finalize
-from rag_app.answering.generation import FIRST, Writer
+from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
 from rag_app.answering.table_answers import TableAnswers, WithTables
 from rag_app.errors import ChatModelError
@@ -23,6 +24,7 @@ from rag_app.storage.conversations import REMOVED, from_json, to_json, without
 from rag_app.tables.building import typed_tables
 from rag_app.tables.computing import said, sentence
 from rag_app.tables.describing import describe
+from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Basis, Chunk, Document, Draft, Passage, Status, Timing
 from tests.ferries import PASSAGE
@@ -212,6 +214,106 @@ def test_what_a_row_is_called_is_meant(tmp_path, file):
 def test_a_column_that_the_question_names_is_meant(tmp_path, file):
     draft = travelled(tmp_path, file, "How many km with start in York?")
     assert draft.sentences == ("103 km.",)
+
+
+BOOK = b"""No.;Date;What for;In;Out;Paid by;Remark
+001;02.01.2026;Carried over from the year before;2318,45;;;
+002;07.01.2026;Rent of the hall;;180,00;Hedwig;standing order
+003;12.01.2026;Licence for the play;;310,00;Rosa;checks the bill
+004;20.01.2026;Summer party;;98,75;Hedwig;
+"""
+
+
+@pytest.fixture
+def book(tmp_path, file):
+    store = Store(tmp_path / "book.sqlite")
+    reading = read_delimited(file(BOOK), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    yield store
+    store.close()
+
+
+def test_a_row_is_called_by_what_describes_it_not_by_its_number_alone(book):
+    biggest = query_said_as("SELECT no, c_out FROM t1 ORDER BY c_out DESC LIMIT 1", "{0} with {1}.")
+    assert answered(book, biggest).sentences == ("003 (Licence for the play) with 310.",)
+
+
+def test_who_has_the_most_is_not_nobody(book):
+    most = "SELECT paid_by, sum(coalesce(c_in, 0)) + sum(coalesce(c_out, 0)) AS s FROM t1 "
+    reply = query_said_as(f"{most} GROUP BY paid_by ORDER BY s DESC LIMIT 1", "{0}: {1}.")
+    assert answered(book, reply).sentences == ("Rosa: 310.",)
+
+
+def test_a_currency_that_nobody_spoke_of_is_left_out(book):
+    draft = answered(book, query_said_as("SELECT sum(c_out) FROM t1", "We spent {0} EUR."))
+    assert draft.sentences == ("We spent 588.75.",)
+
+
+def test_currencies_are_not_added_together(tmp_path, file):
+    store = Store(tmp_path / "mixed.sqlite")
+    sheet = "Who,Amount\nAnn,5 EUR\nBen,7 USD\nCid,9 EUR\nDee,4 USD\n"
+    reading = read_delimited(file(sheet.encode()), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    mixed = query_said_as("SELECT sum(amount) FROM t1", "{0} in all.")
+    assert answered(store, mixed) is None
+    told = "SELECT amount_unit, sum(amount) FROM t1 GROUP BY amount_unit ORDER BY 1"
+    model = Corrected(mixed, query_said_as(told, "{rows}"))
+    assert corrected(store, model).sentences == ("EUR, 14; USD, 11",)
+    assert "EUR, USD" in model.asked[-1][1]
+    store.close()
+
+
+def test_a_word_that_many_cells_have_names_none_of_them(book):
+    with TableDatabase(book.tables.of(WORKER), book.tables) as database:
+        told = describe(database, {})
+    assert told.named("What was the biggest expense?") == []
+    assert "lower(t1.remark) = 'checks the bill'" in told.named("who checks bills")
+
+
+@pytest.mark.parametrize(("rows", "all_known"), [(4_000, True), (60_000, False)])
+def test_no_value_of_many_is_said_to_be_missing_unless_all_are_known(
+    tmp_path, file, rows, all_known
+):
+    lines = "\n".join(f"Customer {number:05d},{number}" for number in range(rows))
+    reading = read_delimited(file(f"Who,Spent\n{lines}".encode()), limits=Limits())
+    store = Store(tmp_path / "many.sqlite")
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    with TableDatabase(store.tables.of(WORKER), store.tables) as database:
+        told = describe(database, {})
+    store.close()
+    last = f"customer {rows - 1:05d}"
+    assert told.nearest(TextCondition("who", last, pattern=False)) == last
+    absent = told.nearest(TextCondition("who", "nobody at all", pattern=False))
+    assert (absent is None) is all_known
+
+
+class Hesitant(Scripted):
+    """A writer that says of each word how sure it is of it."""
+
+    def __init__(self, reply: str, sure: dict[str, float]) -> None:
+        super().__init__(reply)
+        self._each = [(w, sure.get(w.strip(), 0.99)) for w in re.findall(r"\s*\w+|\W+", reply)]
+
+    def stream(self, messages, begun="", logs=False):
+        yield from super().stream(messages, begun, logs)
+        yield AIMessageChunk("", response_metadata={EACH: self._each})
+
+
+@pytest.mark.parametrize(
+    ("sure", "said"),
+    [({}, True), ({"c_in": 0.2}, False), ({"no": 0.2}, True), ({"most": 0.1}, True)],
+)
+def test_a_writer_that_hesitates_over_the_column_it_computes_with_says_nothing(book, sure, said):
+    reply = query_said_as("SELECT no, c_in FROM t1 ORDER BY c_in DESC LIMIT 1", "The most was {1}.")
+    model = Hesitant(reply, sure)
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(book, OWN, writer, 0.45, taught=True)
+    found = (passage(book),)
+    draft = answers.answer("the biggest expense?", found, (DOCUMENT,), "English", lambda: False)
+    assert (draft is not None) is said
 
 
 def test_a_name_that_is_nearly_right_is_put_right(store):

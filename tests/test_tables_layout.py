@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import PageBuilder
 from rag_app.tables.building import sql_names, typed_tables
@@ -74,6 +76,18 @@ def test_subtotals_and_the_total_of_all_are_no_data():
 def test_a_row_that_happens_to_be_a_sum_is_data():
     (found,) = tables("Item | Count\nBolt | 1\nNut | 2\nScrew | 3\nGear | 6")
     assert found.rows == 4
+
+
+@pytest.mark.parametrize("last", ["Summer party", "Total Wine", "Sum Restaurant"])
+def test_a_last_entry_that_is_called_like_a_total_is_data(last):
+    rows = "No. | Date | What | Spent\n1 | 1 May 2026 | Rent | 180\n2 | 3 May 2026 | Paint | 20\n"
+    (found,) = tables(f"{rows}3 | 9 May 2026 | {last} | 98")
+    assert found.rows == 3
+
+
+def test_a_last_row_with_the_word_and_numbers_alone_is_a_total():
+    (found,) = tables("Item | Count | Price\nBolt | 1 | 2\nNut | 2 | 3\nPeg | 3 | 4\nTotal | 7 | 5")
+    assert found.rows == 3 and roles(found)[-1][0] is RowRole.TOTAL
 
 
 def test_numbers_of_rows_are_no_measures():

@@ -1,13 +1,14 @@
 """Cells of tables in PDFs: how many stand in the right row and column.
 
-    python -m benchmarks.pdf_tables FOLDER [--show]
+    python -m benchmarks.pdf_tables FOLDER [--show] [--part "drawn later"]
 
-FOLDER holds the filings of FinanceBench as PDFs. What is right was read off pictures of the pages
+FOLDER holds the filings of FinanceBench as PDFs, and those of `benchmarks.pdf_tables.made`. What is
+right was read off pictures of the pages
 (tables.jsonl): pages drawn by lot from those that hold an answer, at most two of a filing, about
 every third row of a table, and never the text that the app reads. A cell is right if its row is
 called by its label and it stands where most cells of its column do; named, if that column's name
-says its head, too. An empty cell is right where it is empty. Those
-that are `held` were drawn later, from all pages with tables."""
+says its head, too. An empty cell is right where it is empty. Those "drawn later" come from all
+pages with tables; of those "drawn last", pages with many figures, half was put aside."""
 
 from __future__ import annotations
 
@@ -107,23 +108,26 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--part", action="append", help="of the tables; all, if none is given")
     options = parser.parse_args(argv)
-    totals: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
+    totals: dict[str, Counter[str]] = {}
     for line in TRUTH.read_text(encoding="utf-8").splitlines():
         one = json.loads(line)
+        part = one.get("part", "worked with")
+        if options.part and part not in options.part:
+            continue
         tables = read(options.folder, one)
         verdicts = list(judged(one, tables))
         counts = Counter(verdict for verdict, _, _ in verdicts)
-        totals[one.get("held", False)] += counts
+        totals.setdefault(part, Counter()).update(counts)
         print(one["document"], one["page"], dict(counts), flush=True)
         if options.show:
             for names, rows in tables:
                 print("   ", names, len(rows))
             print("   ", [v for v in verdicts if v[0] in ("wrong", "missing")][:12])
-    for held, total in totals.items():
+    for part, total in totals.items():
         said, named = sum(total.values()), total["named"]
         right = named + total["right"]
-        part = "drawn later" if held else "worked with"
         print(f"{part}: {said} cells, right {right / said:.3f}, named {named / said:.3f}")
     return 0
 

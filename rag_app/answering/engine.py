@@ -87,6 +87,7 @@ class Ticket:
         self.ended = ""
         self._at_first = True
         self.first_log: float | None = None  # of the first token, where logarithms are asked for
+        self.tokens: list[tuple[int, float]] = []  # so far, with their logarithms
 
     def steps(self) -> Iterator[Step]:
         """What is written, as it comes. Raises ChatModelError."""
@@ -96,6 +97,7 @@ class Ticket:
                 if self._at_first and said["logs"]:
                     self.first_log = said["logs"][0]
                 self._at_first = False
+                self.tokens += zip(said["tokens"], said["logs"], strict=False)
                 yield Step(said["tokens"], said["logs"])
             self.ended = said.get("end", "")
         if self.ended in ("died", "refused", "ignored"):

@@ -224,10 +224,13 @@ class TokenBudget:
 
 
 Messages = Callable[[TokenBudget], Sequence[Message]]
+Tokens = Sequence[tuple[str, float]]  # their texts, and how likely each was
 _StreamOf = Callable[["BaseChatModel", list[Message]], Iterator["BaseMessageChunk"]]
 
 FIRST = "first_probability"
 """In the metadata of a writer's first chunk: how likely its first token was."""
+EACH = "probabilities"
+"""In those of its last one: the text of each token, and how likely it was."""
 _EVERY = 0.07  # seconds between two pieces: smooth to the eye, cheap to draw
 _CHARACTERS_PER_TOKEN = 6  # at most, so that an endless answer ends
 
@@ -262,16 +265,24 @@ class Writer:
         yield from self._written(messages, cancelled, lambda model, said: model.stream(said))
 
     def write_on(
-        self, begun: str, messages: Messages, hear: Callable[[float], None], cancelled: Cancelled
+        self,
+        begun: str,
+        messages: Messages,
+        hear: Callable[[float], None],
+        cancelled: Cancelled,
+        hear_each: Callable[[Tokens], None] | None = None,
     ) -> Iterator[str]:
         """The same, `begun` being what it has said already; only for the writer of the app.
 
-        `hear` is told how likely the first token was, before the first text comes."""
+        `hear` is told how likely the first token was, before the first text comes; `hear_each`,
+        after the last, how likely each was."""
 
         def stream(model: BaseChatModel, said: list[Message]) -> Iterator[BaseMessageChunk]:
             for chunk in model.stream(said, begun=begun, logs=True):
                 if FIRST in chunk.response_metadata:
                     hear(chunk.response_metadata[FIRST])
+                if hear_each and EACH in chunk.response_metadata:
+                    hear_each(chunk.response_metadata[EACH])
                 yield chunk
 
         yield from self._written(messages, cancelled, stream)

@@ -35,7 +35,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import ConfigDict, PrivateAttr
 
 from rag_app.answering.engine import Asked, Engine, Form, Ticket, engine_of
-from rag_app.answering.generation import FIRST
+from rag_app.answering.generation import EACH, FIRST
 from rag_app.errors import ChatModelError
 from rag_app.models.catalogue import CATALOGUE, TRAITS, lacks
 from rag_app.models.convert import engine_package
@@ -319,9 +319,9 @@ class OpenVinoChatModel(BaseChatModel):
         finally:
             ticket.let_go()
         reason = "length" if ticket.ended == "length" else "stop"
-        yield ChatGenerationChunk(
-            message=AIMessageChunk(content="", response_metadata={"finish_reason": reason})
-        )
+        each = [(tokens.text_of([token]), math.exp(log)) for token, log in ticket.tokens]
+        ended = {"finish_reason": reason} | ({EACH: each} if each else {})
+        yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata=ended))
 
 
 def open_writer(key: str, models: Path, most_tokens: int, threads: int = 0) -> OpenVinoChatModel:

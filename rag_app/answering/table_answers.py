@@ -6,14 +6,15 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
-from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, pieces
+from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
 from rag_app.answering.prompts import (
+    SAY,
     Message,
     query_messages,
     query_said_as,
@@ -23,9 +24,16 @@ from rag_app.errors import ChatModelError, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.words import WordSearch
-from rag_app.tables.computing import computation, mentioned, rows_used, sentence
+from rag_app.tables.computing import (
+    computation,
+    mentioned,
+    rows_used,
+    sentence,
+    without_unknown_money,
+)
 from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.explaining import TextCondition
+from rag_app.tables.naming import names_of_rows
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
 from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
@@ -39,6 +47,8 @@ _SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
+_ADDING = frozenset(["sum", "avg"])
+_TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _UNKNOWN = 0.88  # how sure a writer counts as that does not say it: a chance of 0.6
 
@@ -63,11 +73,13 @@ class TriedQuery:
     says_yes: float
     tables: tuple[Table, ...]
     other: OtherReading | None = None
+    sure_of_columns: float = 1.0  # the least that the writer was when it chose what to compute with
+    called: Mapping[tuple[int, int], str] = field(default_factory=dict)  # see `names_of_rows`
 
     @property
     def chance(self) -> float:
         """Of being what was asked for."""
-        return abstention.of_query(self.says_yes)
+        return min(abstention.of_query(self.says_yes), self.sure_of_columns)
 
 
 class TableAnswers:
@@ -188,7 +200,8 @@ class TableAnswers:
         sure, before = 1.0, ""
         for _ in range(TRIES):
             heard: list[float] = []
-            reply = self._reply(messages, heard.append, cancelled)
+            each: list[tuple[str, float]] = []
+            reply = self._reply(messages, heard.append, cancelled, each.extend)
             understood = understood_query(reply)
             if understood is None or cancelled() or _asks_less(understood[0], before):
                 return None
@@ -203,16 +216,23 @@ class TableAnswers:
                 continue
             asked = tuple(opened.table for opened in database.tables)
             other = _otherwise(question, sql, result, database, described)
-            return TriedQuery(sql, understood[1], result, sure, asked, other)
+            columns = sure_of_columns(each, asked)
+            say = without_unknown_money(understood[1], f"{question} {described.text}")
+            called = names_of_rows(result, database)
+            return TriedQuery(sql, say, result, sure, asked, other, columns, called)
         return None
 
     def _reply(
-        self, messages: Sequence[Message], hear: Callable[[float], None], cancelled: Cancelled
+        self,
+        messages: Sequence[Message],
+        hear: Callable[[float], None],
+        cancelled: Cancelled,
+        hear_each: Callable[[Tokens], None],
     ) -> str:
         """What the writer says; no more than its first word if that is that there is nothing."""
         reply = ""
         replies = (
-            self._writer.write_on("", lambda _: messages, hear, cancelled)
+            self._writer.write_on("", lambda _: messages, hear, cancelled, hear_each)
             if self._taught
             else self._writer.write(lambda _: messages, cancelled)
         )
@@ -247,6 +267,23 @@ class TableAnswers:
                 tried.sql, result, result.operations, used, language, tried.tables
             ),
         )
+
+
+def sure_of_columns(tokens: Tokens, tables: Sequence[Table]) -> float:
+    """How sure a writer was of the columns of figures that its query computes with, where it first
+    names them; 1, if it names none. Income for expense is what it hesitates over."""
+    said = "".join(text for text, _ in tokens)
+    query = said.partition(f"\n{SAY}")[0]
+    bare = _TEXT.sub(lambda found: " " * len(found[0]), query)
+    names = {c.sql_name for table in tables for c in table.columns if c.kind.is_measure}
+    found = (re.search(rf"\b{re.escape(name)}\b", bare, re.IGNORECASE) for name in names)
+    spans = [one.span() for one in found if one]
+    at, least = 0, 1.0
+    for text, chance in tokens:
+        if any(at < end and at + len(text) > start for start, end in spans):
+            least = min(least, chance)
+        at += len(text)
+    return least
 
 
 def _words(question: str) -> list[str]:
@@ -300,11 +337,20 @@ class _Unknown(QueryError):
 
 def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
     """The sentence around a result; both, where it can be read in two ways."""
-    said = sentence(tried.say, tried.result, language)
+    said = sentence(tried.say, _with_names(tried.result, tried.called), language)
     if tried.other is None:
         return (said,)
     other = sentence(tried.say, tried.other.result, language)
     return (f"{tried.other.own_name} – {said}\n\n", f"{tried.other.name} – {other}")
+
+
+def _with_names(result: Result, called: Mapping[tuple[int, int], str]) -> Result:
+    """A result as it is said: beside the number of a row stands what the row is called."""
+    rows = tuple(
+        tuple(f"{v} ({called[i, j]})" if (i, j) in called else v for j, v in enumerate(row))
+        for i, row in enumerate(result.rows)
+    )
+    return replace(result, rows=rows)
 
 
 def _otherwise(
@@ -352,6 +398,8 @@ def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, 
     nothing, _Unknown where it rests on a text that no row has."""
     result = database.run(sql)
     mended = _with_known_texts(sql, result, described)
+    if any(None in row for row in result.rows):
+        mended = database.of_named_groups(mended)
     if mended != sql:
         sql, result = mended, database.run(mended)
     for condition in result.conditions:
@@ -359,7 +407,21 @@ def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, 
             raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
     if not _says_something(result):
         raise QueryError("No row is found by this query.")
+    _check_units(result, database)
     return sql, result
+
+
+def _check_units(result: Result, database: TableDatabase) -> None:
+    """Raises QueryError where a query adds up what has several units, and does not look at them:
+    euros and dollars make no sum."""
+    added = {one.column for one in result.operations if one.function in _ADDING}
+    for column in (column for opened in database.tables for column in opened.table.columns):
+        looked_at = column.unit_name in result.named
+        if column.name in added and len(column.units) > 1 and not looked_at:
+            units = ", ".join(column.units)
+            raise QueryError(
+                f"{column.sql_name} is in {units}, which make no sum: group by {column.unit_name}."
+            )
 
 
 def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:

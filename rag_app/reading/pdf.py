@@ -26,13 +26,13 @@ from rag_app.reading.pdf_page import (
     HYPHEN,
     TORN,
     characters,
-    grids,
     named,
     open_page,
     open_pdf,
     open_text,
     words,
 )
+from rag_app.reading.pdf_tables import grids
 from rag_app.types import Grid, Heading, Page, Reading
 
 # Tells hyphens that a line end put into a word from those that belong to it.

@@ -12,6 +12,7 @@ from typing import Any
 
 from rag_app.storage.contents import Tables
 from rag_app.tables.querying import PageText, QueryLimits, Result, UsedRows, cells
+from rag_app.tables.values import currency
 from rag_app.types import Cell, Column, Computation, Operation, RowsUsed, Table
 
 SHOWN_ROWS = 50  # of a result
@@ -19,6 +20,7 @@ USED_ROWS = 12  # that are shown of each table
 SAID_ROWS = 12  # of a result, in a sentence
 _SEPARATED = 10_000  # from here on thousands are set apart: 2024 is a year more often than not
 _PLACES = 2  # behind the decimal mark of what is not exact
+_AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
 _ROWS = "rows"
 _COMMA = frozenset(
@@ -82,6 +84,19 @@ def sentence(template: str, result: Result, language: str) -> str:
     if len(result.rows) > 1 and len(numbers) > 1:
         return _listed(result, language)  # which of them belong together must be seen
     return _HOLE.sub(filled, template)
+
+
+def without_unknown_money(template: str, told: str) -> str:
+    """A template without currencies that nobody spoke of: a bare 310 is no 310 EUR."""
+    known = {currency(word.strip(_AROUND)) for word in told.split()}
+    kept = [
+        word
+        for word in template.split()
+        if not (money := currency(word.strip(_AROUND))) or money in known
+    ]
+    end = template[-1:] if template[-1:] in ".!?" else ""
+    text = " ".join(kept)
+    return text if text.endswith(end) else text + end
 
 
 def _listed(result: Result, language: str) -> str:

@@ -4,10 +4,11 @@ which of their values a question names. Pure but for the queries it asks."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import OpenTable, TableDatabase
 from rag_app.text.languages import compared
@@ -18,11 +19,12 @@ MOST_COLUMNS = 24  # of a table that are described
 _SHOWN = 5  # values of a column
 _LONGEST = 32  # characters of a value that is shown
 _KNOWN = 5_000  # values of a column that a question may name
+_LONG = 50_000  # rows, and different texts of a column
 _NAMED = 6  # values that are said to be named by a question
 _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
-_RARE = 3  # values that share a word which alone names them
+_RARE = 3  # values, of all columns, that share a word which alone names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,16 @@ class Described:
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
         words = [word for word in dict.fromkeys(compared(question)) if len(word) > 1]
+        of_values = {of: {v: compared(v) for v in values} for of, values in self.values.items()}
+        shared = Counter(
+            word for known in of_values.values() for parts in known.values() for word in {*parts}
+        )
+        same = alike(words, list(shared))
+        telling = {word for word in same - STOPWORDS if shared[word] <= _RARE and len(word) > 2}
         found = [
             (score, _condition(table, column, value))
-            for (table, column), values in self.values.items()
-            for score, value in _named(words, values)
+            for (table, column), known in of_values.items()
+            for score, value in _named(known, same, telling)
         ]
         found.sort(key=lambda one: -one[0])
         return list(dict.fromkeys(condition for _, condition in found))[:_NAMED]
@@ -117,26 +125,33 @@ def _quoted(value: str) -> str:
 
 
 def _values(database: TableDatabase, opened: OpenTable, column: Column) -> list[str]:
-    """The different texts of a column, the most frequent first."""
+    """The different texts of a column, the most frequent first; of a long table's column that
+    hardly says anything twice, some of them."""
     if column.kind is not ColumnKind.TEXT:
         return []
+    name, table = column.sql_name, opened.sql_name
+    if opened.table.rows > _LONG:
+        counted = f"SELECT approx_count_distinct({name}) FROM {table}"
+        if database.fetch(counted).rows[0][0] > _LONG:
+            some = f"SELECT {name} FROM {table} WHERE {name} IS NOT NULL LIMIT {_LONG}"
+            sql = f"SELECT DISTINCT {name} FROM ({some}) LIMIT {_KNOWN}"
+            return [str(value) for (value,) in database.fetch(sql, _KNOWN).rows]
     sql = (
-        f"SELECT {column.sql_name} FROM {opened.sql_name} WHERE {column.sql_name} IS NOT NULL "
+        f"SELECT {name} FROM {table} WHERE {name} IS NOT NULL "
         f"GROUP BY 1 ORDER BY count(*) DESC, min(rowid) LIMIT {_KNOWN}"
     )
-    return [str(value) for (value,) in database.fetch(sql).rows]
+    return [str(value) for (value,) in database.fetch(sql, _KNOWN).rows]
 
 
-def _named(words: Sequence[str], values: Sequence[str]) -> Iterator[tuple[float, str]]:
-    """(how much of it is named, the value) of each value that some words name."""
-    of_value = {value: compared(value) for value in values}
-    shared = Counter(word for parts in of_value.values() for word in set(parts))
-    same = alike(words, list(shared))
-    for value, parts in of_value.items():
+def _named(
+    known: Mapping[str, Sequence[str]], same: Set[str], telling: Set[str]
+) -> Iterator[tuple[float, str]]:
+    """(how much of it is named, the value) of each value that some words name; `known`: values with
+    their words, `same`: words that the question has, `telling`: those of which one is enough."""
+    for value, parts in known.items():
         letters = sum(map(len, parts))
-        met = [word for word in parts if word in same]
-        share = sum(map(len, met)) / letters if letters else 0.0
-        if share >= _PART or any(shared[word] <= _RARE and len(word) > 2 for word in met):
+        share = sum(len(word) for word in parts if word in same) / letters if letters else 0.0
+        if share >= _PART or not telling.isdisjoint(parts):
             yield share, value
 
 

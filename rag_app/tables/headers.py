@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rag_app.tables.cells import Cells
 from rag_app.tables.regions import Region, shape
 from rag_app.tables.typing import ColumnRule, count_texts, rules
-from rag_app.tables.values import currency, is_empty, year
+from rag_app.tables.values import currency, is_empty, written_number, year
 from rag_app.types import ColumnKind, RowRole
 
 _DEEPEST = 2  # rows that name the columns
@@ -29,8 +29,8 @@ _NUMBERED = 0.6  # of the steps from row to row, in a column that numbers them
 _LAST = 50  # rows at the end of a table in which a total is looked for if it is long
 _LONG = 20_000  # rows
 _TOTAL = re.compile(
-    r"\W*(?:grand |sub[- ]?|net )?(?:total|sum|totals|gesamt|summe|insgesamt|totaal|totale|totaux"
-    r"|somme|suma|soma|итого|всего|summa|razem|合计|合計|总计|小计|計)(?:\w{0,8})\b.{0,40}",
+    r"\W*(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
+    r"|totaux|somme|suma|soma|итого|всего|summa|razem|(?:合计|合計|总计|小计|計)\w{0,8})\b.{0,40}",
     re.IGNORECASE,
 )
 
@@ -230,9 +230,11 @@ def _named_total(texts: Sequence[str]) -> bool:
 
 
 def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
-    """Whether the word alone makes a total: it stands at the end of a table."""
-    texts = _texts(cells, region, row)
-    return at_end and _named_total(texts) and any(shape(text) == "n" for text in texts)
+    """Whether the word alone makes a total: it stands at the end of a table, with numbers alone
+    beside it; a row with a day or a name of its own is an entry that is called so."""
+    texts = [text for text in _texts(cells, region, row) if text]
+    others = [text for text in texts if not is_empty(text) and written_number(text) is None]
+    return at_end and _named_total(texts) and len(others) == 1 < len(texts)
 
 
 class _Sums:

@@ -197,6 +197,21 @@ class TableDatabase:
                 conditions=tuple(text_conditions(node)),
             )
 
+    def of_named_groups(self, sql: str) -> str:
+        """The query without the groups that have no name, if it asks for the first of several: who
+        paid most is not nobody. Raises QueryError."""
+        with self._errors():
+            tree = self._tree(sql)
+            node = tree["statements"][0]["node"]
+            names = [one.get("column_names", [""])[-1] for one in node.get("group_expressions", ())]
+            limited = any(m["type"] == "LIMIT_MODIFIER" for m in node.get("modifiers", ()))
+            if not limited or not all(names) or not names or node.get("having"):
+                return sql
+            held = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
+            asked = self._tree(f"SELECT count(*) HAVING {held}")
+            node["having"] = asked["statements"][0]["node"]["having"]
+            return self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
+
     def _result(self, sql: str, tree: Node, node: Node) -> Result:
         sources = self._sources(node)
         if sources and not _is_distinct(node):
@@ -210,10 +225,11 @@ class TableDatabase:
         """The columns of all tables by their names in queries."""
         return {c.sql_name: c for each in reversed(self.tables) for c in each.table.columns}
 
-    def fetch(self, sql: str) -> Result:
-        """The result of a query of our own, without the rows behind it. Raises QueryError."""
+    def fetch(self, sql: str, most: int = 0) -> Result:
+        """The result of a query of our own, without the rows behind it; `most` rows of it, if more
+        than any other result has. Raises QueryError."""
         with self._errors(), self._in_time():
-            return self._fetch(sql)
+            return self._fetch(sql, most)
 
     def _tree(self, sql: str) -> Node:
         if len(sql) > _LONGEST_QUERY:
@@ -307,17 +323,18 @@ class TableDatabase:
                     found[id(table)] = _most(found.get(id(table)), used)
         return tuple(found.values())
 
-    def _fetch(self, query: str) -> Result:
+    def _fetch(self, query: str, most: int = 0) -> Result:
         asked = self._connection.execute(query)
+        most = max(most, self._limits.rows)
         described = asked.description or []
-        rows = asked.fetchmany(self._limits.rows + 1)
+        rows = asked.fetchmany(most + 1)
         if any(isinstance(v, float) and not math.isfinite(v) for row in rows for v in row):
             raise QueryError("The query divides by zero.")
         return Result(
             tuple(each[0] for each in described),
             tuple(str(each[1]) for each in described),
-            tuple(map(tuple, rows[: self._limits.rows])),
-            cut=len(rows) > self._limits.rows,
+            tuple(map(tuple, rows[:most])),
+            cut=len(rows) > most,
         )
 
     @contextmanager

@@ -1,0 +1,328 @@
+"""The tables of a PDF page, found by how its words stand.
+
+Words of a line that stand close together are one cell; lines whose cells stand under each other are
+a table. Ruling lines are not needed: where there are any, the words keep to them anyway. The way of
+looking for white strips between columns is that of Breuel (2002), in its plainest form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, zip_longest
+from statistics import median
+
+from rag_app.types import Box, Grid
+
+_GAP = 0.85  # of a line's height, between words that are two cells
+_NARROW_GAP = 0.45  # the same where a table is set tightly
+_APART = 2.6  # line heights between two rows of one table, at most
+_LONELY = 2  # lines with one cell alone that may stand between two rows
+_FAR = 9.0  # line heights between two parts of one table whose columns stand under each other
+_FEWEST_ROWS = 3
+_MOST_COLUMNS = 30
+_WHITE = 0.12  # of the rows that may cross the white strip between two columns
+_LONG = 7  # words that a cell of running text has
+_WORDY = 0.3  # of the cells that may be so long
+_DIGITS = 0.35  # of the cells behind the first column that hold a digit, in a table of two columns
+_TORN = 0.05  # of the cells whose words do not follow each other in the text: notes set in small
+_INDENT = 0.45  # of a table's width, from where on a line stands over its figures
+_SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
+_MOST_HEADS = 6  # lines that name the columns
+_VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
+_FIGURE = re.compile(r"[^\w\s]{0,3}\d")
+_SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
+_SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedWord:
+    """A word of a page, `text[start:end]`, and where it stands."""
+
+    start: int
+    end: int
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    words: tuple[PlacedWord, ...]
+
+    @property
+    def x0(self) -> float:
+        return self.words[0].box.x0
+
+    @property
+    def x1(self) -> float:
+        return self.words[-1].box.x1
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    def joined(self, other: _Cell) -> _Cell:
+        return replace(self, words=self.words + other.words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    cells: tuple[_Cell, ...]
+    top: float
+    bottom: float
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+
+def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
+    """The tables of a page, from the top."""
+    lines = [_line(row) for row in _rows(words)]
+    blocks = (part for block in _joined_blocks(_blocks(lines)) for part in _parted(_tight(block)))
+    return [grid for block in blocks if (grid := _grid(block, page)) is not None]
+
+
+def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
+    """Words that stand beside each other, from the top; each row from the left."""
+    row: list[PlacedWord] = []
+    for word in sorted(words, key=lambda w: (w.box.y0 + w.box.y1, w.box.x0)):
+        middle = (word.box.y0 + word.box.y1) / 2
+        if row and not row[0].box.y0 < middle < row[0].box.y1:
+            yield sorted(row, key=lambda w: w.box.x0)
+            row = []
+        row.append(word)
+    if row:
+        yield sorted(row, key=lambda w: w.box.x0)
+
+
+def _line(row: Sequence[PlacedWord], gap: float = _GAP) -> _Line:
+    height = median(word.box.y1 - word.box.y0 for word in row)
+    cells = [_Cell((row[0],))]
+    for word in row[1:]:
+        near = word.box.x0 - cells[-1].x1 < gap * height
+        if near:
+            cells[-1] = _Cell((*cells[-1].words, word))
+        else:
+            cells.append(_Cell((word,)))
+    top = min(word.box.y0 for word in row)
+    return _Line(tuple(_with_signs(cells)), top, top + height)
+
+
+def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
+    """Cells with the signs that are set apart from their figures: "$   1,234", "(56   )".
+
+    In a line that ends with a sign, signs stand behind their figures: "48   €"."""
+    behind = _SIGN_BEFORE.fullmatch(cells[-1].words[-1].text) is not None
+    waiting: _Cell | None = None
+    made: list[_Cell] = []
+    for cell in cells if behind else _signs_apart(cells):
+        if waiting is not None:
+            cell, waiting = waiting.joined(cell), None
+        sign = _SIGN_BEFORE.fullmatch(cell.text)
+        if sign and not behind:
+            waiting = cell
+        elif made and (sign or _SIGN_AFTER.fullmatch(cell.text)):
+            made[-1] = made[-1].joined(cell)
+        else:
+            made.append(cell)
+    yield from made
+    if waiting is not None:
+        yield waiting
+
+
+def _signs_apart(cells: Sequence[_Cell]) -> Iterator[_Cell]:
+    """Cells, and by itself each sign at an end that belongs to the figure behind it: "18 % $"."""
+    for cell, after in zip_longest(cells, cells[1:]):
+        *words, last = cell.words
+        figures = after is not None and not after.text[0].isalpha()
+        if words and figures and _SIGN_BEFORE.fullmatch(last.text) and _has_digit(cell):
+            yield _Cell(tuple(words))
+            yield _Cell((last,))
+        else:
+            yield cell
+
+
+def _has_digit(cell: _Cell) -> bool:
+    return any(character.isdigit() for character in cell.text)
+
+
+def _tight(block: Sequence[_Line]) -> list[_Line]:
+    """A block whose cells stand closer to each other, if more of them begin with a figure so."""
+    words = [[word for cell in line.cells for word in cell.words] for line in block]
+    narrow = [_line(row, _NARROW_GAP) for row in words]
+    wide, close = (
+        sum(_FIGURE.match(cell.text) is not None for line in lines for cell in line.cells)
+        for lines in (block, narrow)
+    )
+    return narrow if close > wide else list(block)
+
+
+def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Runs of lines that may be a table: several cells each, seldom one alone between them."""
+    block: list[_Line] = []
+    alone: list[_Line] = []
+    for line in lines:
+        last = (alone or block)[-1:]
+        apart = bool(last) and line.top - last[0].bottom > _APART * max(line.height, 1.0)
+        if block and (apart or len(alone) > _LONELY):
+            yield block
+            block, alone = [], []
+        if len(line.cells) > 1:
+            block += [*alone, line] if block else [line]
+            alone = []
+        elif block:
+            alone.append(line)
+    if block:
+        yield block
+
+
+def _joined_blocks(blocks: Iterable[list[_Line]]) -> Iterator[list[_Line]]:
+    """Blocks, those in one that empty lines or headings part from the rest of their table."""
+    whole: list[_Line] = []
+    for block in blocks:
+        if whole and not _goes_on(whole, block):
+            yield whole
+            whole = []
+        whole = [*whole, *block]
+    if whole:
+        yield whole
+
+
+def _goes_on(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
+    """Whether a block is the next part of the one above it: it stands near, and its columns end
+    where those end. It begins with figures, not with names."""
+    near = below[0].top - above[-1].bottom <= _FAR * max(below[0].height, 1.0)
+    upper, lower = (_columns([o for o in part if len(o.cells) > 1]) for part in (above, below))
+    begins = [cell.text for cell in below[0].cells[1:]]
+    figures = bool(begins) and not any(c.isalpha() for text in begins for c in text)
+    if not near or len(upper) != len(lower) or len(upper) < 2 or not figures:
+        return False
+    heads = zip(upper[1:], lower[1:], strict=True)
+    return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in heads)
+
+
+def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """The tables of a block: names that stand over columns of figures begin another one."""
+    left = min(line.cells[0].x0 for line in block)
+    middle = left + _INDENT * (max(line.cells[-1].x1 for line in block) - left)
+    labels = max((right for _, right in _columns(block)[:1]), default=left)
+    part: list[_Line] = []
+    figures = False
+    for line in block:
+        texts = [cell.text for cell in line.cells]
+        names = not any(map(_VALUE.fullmatch, texts)) and max(map(len, texts)) >= _SHORTEST_NAME
+        below_white = bool(part) and line.top - part[-1].bottom > line.height and len(texts) > 1
+        aside = line.cells[0].x0 > (labels if below_white else middle)
+        if figures and names and aside:
+            yield part
+            part, figures = [], False
+        part.append(line)
+        figures = figures or any(map(_VALUE.fullmatch, texts))
+    yield part
+
+
+def _grid(block: Sequence[_Line], page: int) -> Grid | None:
+    several = [line for line in block if len(line.cells) > 1]
+    columns = _columns(several)
+    if len(several) < _FEWEST_ROWS or not 2 <= len(columns) <= _MOST_COLUMNS:
+        return None
+    rows = [_placed(line, columns) for line in block]
+    if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1]):
+        return None
+    grid, torn = Grid(header_rows=_heads(rows)), 0
+    for number, row in enumerate(rows, start=1):
+        grid.rows.append(number)
+        grid.counts.append(len(columns))
+        for cell in row:
+            start, end = _span(cell)
+            torn += cell is not None and end != cell.words[-1].end
+            grid.pages.append(page)
+            grid.starts.append(start)
+            grid.ends.append(end)
+    filled = sum(cell is not None for row in rows for cell in row)
+    return grid if torn <= _TORN * filled else None
+
+
+def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
+    """How many lines name the columns: those above the first figure, where the first column is
+    empty but for the first and the last of them, or several others are filled; 0: that cannot be
+    told so."""
+    values = [any(cell and _VALUE.fullmatch(cell.text) for cell in row[1:]) for row in rows]
+    first = values.index(True) if any(values) else 0
+    heads = [row for row in rows[: first + 1] if any(row[1:])][:-1]
+    if not heads or len(heads) > _MOST_HEADS or 2 * sum(values) < len(rows) - first:
+        return 0
+    count = rows.index(heads[-1]) + 1
+    plain = all(row[0] is None or sum(map(bool, row)) > 2 for row in rows[1 : count - 1])
+    return count if plain else 0
+
+
+def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
+    """Where columns stand: strips between which hardly a row has anything."""
+    lines = _with_figures(lines)
+    edges = sorted({x for line in lines for cell in line.cells for x in (cell.x0, cell.x1)})
+    most = max(1.0, _WHITE * len(lines))
+    found: list[tuple[float, float]] = []
+    begin: float | None = None
+    for left, right in pairwise(edges):
+        middle = (left + right) / 2
+        held = sum(any(c.x0 < middle < c.x1 for c in line.cells) for line in lines)
+        if held >= most and begin is None:
+            begin = left
+        elif held < most and begin is not None:
+            found.append((begin, left))
+            begin = None
+    if begin is not None:
+        found.append((begin, edges[-1]))
+    return found
+
+
+def _with_figures(lines: Sequence[_Line]) -> Sequence[_Line]:
+    """The lines that hold figures, if most below the first of them do: headings and notes, which
+    go across several columns, say nothing of where these part. Else all lines."""
+    held = [any(_VALUE.fullmatch(cell.text) for cell in line.cells[1:]) for line in lines]
+    if sum(held) < 2 or 2 * sum(held) < len(lines) - held.index(True):
+        return lines
+    return [line for line, holds in zip(lines, held, strict=True) if holds]
+
+
+def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> list[_Cell | None]:
+    """The cells of a line by column; one that spans several stands in the first of them."""
+    row: list[_Cell | None] = [None] * len(columns)
+    for cell in line.cells:
+        shared = [min(cell.x1, right) - max(cell.x0, left) for left, right in columns]
+        near = max(shared)
+        at = next(n for n, share in enumerate(shared) if share >= min(near, 1.0))
+        held = row[at]
+        row[at] = held.joined(cell) if held else cell
+    return row
+
+
+def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
+    """Whether these are cells, and not the columns of running text."""
+    cells = [cell for row in rows for cell in row if cell]
+    wordy = sum(len(cell.words) >= _LONG for cell in cells)
+    behind = [cell for row in rows for cell in row[1:] if cell]
+    digits = sum(map(_has_digit, behind))
+    if wordy > _WORDY * len(cells) or len(rows) < _FEWEST_ROWS:
+        return False
+    return len(rows[0]) > 2 or digits >= _DIGITS * len(behind)
+
+
+def _span(cell: _Cell | None) -> tuple[int, int]:
+    """A cell's offsets, as far as its words follow each other in the text."""
+    if cell is None:
+        return 0, 0
+    start, end, length = cell.words[0].start, cell.words[0].end, len(cell.words[0].text)
+    for count, word in enumerate(cell.words[1:], start=2):
+        length += len(word.text)
+        if word.start < end or word.end - start > length + 8 * count:
+            break
+        end = word.end
+    return start, end
+
+
+def offsets(text: str) -> Iterable[tuple[int, int]]:
+    """Where the words of a page's text stand in it."""
+    return (found.span() for found in re.finditer(r"\S+", text))
