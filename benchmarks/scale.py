@@ -4,9 +4,10 @@
     python -m benchmarks.scale 1000000 --folder BIG_DISK     about 6 GB, half an hour to make
     python -m benchmarks.scale 100000 --collections 1000     of which one may be seen
 
-Every size is a library of its own, made by `made_library.py` (kept in --folder, and found again),
-then opened by a fresh process that asks, removes one document and waits until nothing of it is left
-on disk. Questions are asked with a made embedder: what a model takes is not in the figures."""
+Every size is a library of its own, made by `made_library.py` (kept in --folder, found again, and
+gone on with where that was broken off), then opened by a fresh process that asks, removes one
+document and waits until nothing of it is left on disk. Questions are asked with a made embedder:
+what a model takes is not in the figures."""
 
 from __future__ import annotations
 
@@ -176,7 +177,6 @@ def one_size(
     made = folder / f"{name}.json"
     kept = folder / name
     if not made.is_file():
-        shutil.rmtree(kept, ignore_errors=True)
         began = time.perf_counter()
         documents = fill(kept, base(), chunks, collections)
         about = {"documents": documents, "made_seconds": time.perf_counter() - began}
