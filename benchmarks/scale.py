@@ -63,6 +63,8 @@ ROWS = (
         1000.0,
         "{:,.1f} ms",
     ),
+    ("CPU of one in ten of the collections, p95", "scope_ten_cpu", 1000.0, "{:,.1f} ms"),
+    ("in ten of the collections, others each time, p95", "scope_ten_p95", 1000.0, "{:,.0f} ms"),
     ("CPU of one in a hundred of the collections, p95", "scope_many_cpu", 1000.0, "{:,.1f} ms"),
     ("in a hundred of the collections, p95", "scope_many_p95", 1000.0, "{:,.0f} ms"),
     ("CPU of a whole search", "hybrid_cpu", 1000.0, "{:,.1f} ms"),
@@ -122,7 +124,7 @@ def measure(folder: Path, clean: bool) -> dict[str, Any]:
 def _scoped(
     library: Library, documents: list[Document], asked: list[str], chance: random.Random
 ) -> dict[str, float]:
-    """Searches of somebody who sees one of the collections, or a hundred of them."""
+    """Searches of somebody who sees one of the collections, ten, or a hundred of them."""
     there = sorted({document.collection for document in documents})
     found = {}
 
@@ -145,6 +147,7 @@ def _scoped(
     one = somebody(1)
     one.search(asked[0])
     searched("again", [one] * len(asked), RetrieverKind.HYBRID)
+    searched("ten", [somebody(10) for _ in asked], RetrieverKind.HYBRID)
     searched("many", [somebody(100) for _ in asked], RetrieverKind.HYBRID)
     return found
 
