@@ -17,7 +17,7 @@ import pypdfium2
 
 from rag_app.retrieval.chunking import chunk_pages, search_text
 from rag_app.retrieval.embedding import Embedder
-from rag_app.scope import HOME
+from rag_app.scope import HOME, WORKER
 from rag_app.storage import Indexed, Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import Chunk, Document, Page, Reading, Status
@@ -133,15 +133,16 @@ def fill(folder: Path, base: Base, chunks: int, collections: int = 1) -> int:
     """Make a library of so many chunks in a folder; returns the number of its documents.
 
     They are dealt out to the collections one by one, so that no collection stands together; of
-    several, each has ten documents at least."""
+    several, each has ten documents at least. One that was broken off is gone on with."""
     each = min(CHUNKS_PER_DOCUMENT, chunks)
     if collections > 1:
         each = max(1, min(each, chunks // collections // _DOCUMENTS))
     embedder = MadeEmbedder()
     store = Store(folder / "library.sqlite3")
     vectors = ChromaVectors(folder / "vectors", embedder.fingerprint)
+    left = range(max(0, len(store.documents(WORKER)) - 1), chunks // each)  # the last may be half
     try:
-        for number, document, indexed in _written(store, base, chunks // each, each, collections):
+        for number, document, indexed in _written(store, base, left, each, collections):
             places = range(number * each, (number + 1) * each)
             made = embedder.around(places, number)
             for first in range(0, each, _AT_ONCE):
@@ -156,9 +157,9 @@ def fill(folder: Path, base: Base, chunks: int, collections: int = 1) -> int:
 
 
 def _written(
-    store: Store, base: Base, documents: int, each: int, collections: int
+    store: Store, base: Base, numbers: range, each: int, collections: int
 ) -> Iterator[tuple[int, Document, list[Indexed]]]:
-    for number in range(documents):
+    for number in numbers:
         document, reading, indexed = base.document(number, each)
         document = replace(document, collection=collection_name(number % collections))
         store.add_document(document)

@@ -366,6 +366,11 @@ class Settings(BaseSettings):
     oidc_scopes: str = Field(
         "openid email profile", description="what the provider is asked for, separated by spaces"
     )
+    oidc_prompt: str = Field(
+        "",
+        description="what the provider asks people at every sign-in, such as `select_account`; "
+        "empty: what it finds necessary",
+    )
     groups_claim: str = Field(
         "groups", description="claim of the provider's tokens that names a person's groups"
     )

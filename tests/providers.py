@@ -1,10 +1,13 @@
-"""A provider that signs people in by OpenID Connect, on loopback: `oidc-provider-mock`."""
+"""Providers that sign people in by OpenID Connect, on loopback: `oidc-provider-mock`, and npm's
+`oidc-provider`."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -42,6 +45,28 @@ def provider(folder: Path, port: int, seconds: int = 3600) -> Iterator[str]:
         command += ["--user-claims", json.dumps(person)]
     with (folder / "provider.log").open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _until_it_answers(f"{address}/.well-known/openid-configuration", server)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@contextmanager
+def node_provider(folder: Path, redirect: str) -> Iterator[str]:
+    """The address of npm's `oidc-provider`, which signs in anybody, for one app."""
+    node, modules = shutil.which("node"), os.environ.get("OIDC_PROVIDER", "")
+    if node is None or not modules:
+        pytest.skip("node, or OIDC_PROVIDER, the folder that npm installed oidc-provider in")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    script = str(Path(__file__).with_name("oidc_provider.mjs"))
+    with (folder / "provider.log").open("wb") as log:
+        server = subprocess.Popen(
+            [node, script, modules, str(port), redirect], stdout=log, stderr=log
+        )
     address = f"http://127.0.0.1:{port}"
     try:
         _until_it_answers(f"{address}/.well-known/openid-configuration", server)

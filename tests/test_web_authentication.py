@@ -358,8 +358,14 @@ def test_streamlit_is_given_the_provider_and_proves_who_asked(monkeypatch):
         "client_id": "rag-app",
         "client_secret": "hush",
         "server_metadata_url": "https://id.example.org/.well-known/openid-configuration",
-        "client_kwargs": {"scope": "openid groups", "code_challenge_method": "S256"},
+        "client_kwargs": {
+            "scope": "openid groups",
+            "code_challenge_method": "S256",
+            "prompt": [],  # else Streamlit asks for `select_account`
+        },
     }
+    auth = web_authentication.options(by_provider(oidc_prompt="login"))["secrets"]["auth"]
+    assert auth["client_kwargs"]["prompt"] == "login"
     assert chosen == {"server.cookieSecret": SECRET}
 
 

@@ -225,6 +225,13 @@ class TsVectors:
             (*given, limit),
         ).fetchall()
 
+    def places(self, db: Connection, part: str, choice: Choice) -> list[int]:
+        """See `FullText.places`."""
+        only, chosen = _chosen(choice)
+        sql = f"SELECT w.place FROM chunk_words w WHERE w.found @@ ?::tsquery AND {only}"
+        rows = db.execute(sql, [query_of(part).written, *chosen]).fetchall()
+        return [place for (place,) in rows]
+
     def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
         """See `FullText.scores`."""
         query, (_, average) = query_of(part), self._measures(db)

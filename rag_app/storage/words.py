@@ -106,6 +106,11 @@ def _quoted(text: str) -> str:
 
 # Words of the title and headings count less than words of the text itself.
 _WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
+_MARKS = "length(highlight(chunk_words, {0}, char(1), '')) - length({1})"
+_TIMES = " + ".join(  # how often what is looked for stands in a chunk: the marks before it
+    f"{weight} * ({_MARKS.format(number, column)})"
+    for number, column, weight in ((0, "context", 0.5), (1, "words", 1.0), (2, "grams", 1.0))
+)
 _SMALL = 20_000  # chunks; a library with fewer is searched by every word
 LARGE = 50_000  # chunks; rare words alone are looked up only if they are missed
 _FEW = 64  # documents; more are picked out of what is found in all
@@ -117,6 +122,7 @@ COMMON = 20_000  # chunks that a word is in; more of them may be estimated
 _SAMPLES, _SAMPLED = 20, 20  # stretches of the library, and the share of each that is counted
 GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
 
+_COUNTED = 1_500  # chunks in which it is counted how often they hold a word, the rarer ones first
 _APART = 2_000  # documents that are searched one by one; among more, all that matches is passed
 
 Found = list[tuple[str, float]]
@@ -193,9 +199,12 @@ class FullText(Protocol):
     def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
         """The best chunks of a choice that match, by BM25 in the whole library."""
 
+    def places(self, db: Connection, part: str, choice: Choice) -> list[int]:
+        """Where the chunks of a choice that match stand."""
+
     def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
-        """(place, BM25) of all chunks of a choice that match, up to a factor: that of a part does
-        not depend on how many chunks hold it."""
+        """(place, BM25) of all chunks of a choice that match, as if the part were of rarity 1: how
+        much of a chunk is of it, and nothing of how many chunks hold it."""
 
     def count(self, db: Connection, part: str, chunks: int) -> int:
         """How many chunks match, of so many; `COMMON` and more may be estimated."""
@@ -227,14 +236,26 @@ class Fts5:
             (*which.given, limit),
         ).fetchall()
 
-    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
-        """See `FullText.scores`."""
+    def places(self, db: Connection, part: str, choice: Choice) -> list[int]:
+        """See `FullText.places`."""
         which = matching(db, part, choice)
-        return db.execute(
-            f"SELECT chunk_words.rowid, -bm25(chunk_words, {_WEIGHTS}) "
+        sql = f"SELECT chunk_words.rowid FROM {which.source} WHERE {which.condition}"
+        return [place for (place,) in db.execute(sql, which.given).fetchall()]
+
+    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
+        """See `FullText.scores`. Counted by the marks of `highlight`: bm25() reads all chunks of
+        the library that hold a word before it scores the first one, for every document anew."""
+        which = matching(db, part, choice)
+        rows = db.execute(
+            f"SELECT chunk_words.rowid, {_TIMES}, length(words) "
             f"FROM {which.source} WHERE {which.condition}",
             which.given,
         ).fetchall()
+        average = max(1.0, sum(length for _, _, length in rows) / max(1, len(rows)))
+        return [
+            (place, times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / average)))
+            for place, times, length in rows
+        ]
 
     def count(self, db: Connection, part: str, chunks: int) -> int:
         """See `FullText.count`."""
@@ -270,9 +291,9 @@ class Fts5:
 
 
 # FTS5 weighs a word by how many chunks of the whole library hold it. Who sees a part of that could
-# add two texts, compare their scores, and learn which words stand in texts of others. Of one word
-# alone it tells how much of a chunk is of it, up to a factor that is the same for all chunks. What
-# counts here is the share of the best, and how few of the chunks that may be seen hold the word.
+# add two texts, compare their scores, and learn which words stand in texts of others; and its
+# answers would take the longer, the more of others' texts hold a word. What counts here is how much
+# of a chunk is of a word, and how few of the chunks that may be seen hold it.
 
 
 def is_ones_own(db: Connection, choice: Choice) -> bool:
@@ -295,13 +316,17 @@ def best_of_ones_own(
     one; nothing in it depends on which words stand in chunks that are not of the choice."""
     held, times = _held(db, choice), Counter[int]()
     scores: dict[int, float] = defaultdict(float)
-    for part in parts:
-        rows = text.scores(db, part, choice)
-        best = max((score for _, score in rows), default=0.0)
-        rarity = math.log(1 + (max(0, held - len(rows)) + 0.5) / (len(rows) + 0.5))
+    holding = sorted(((text.places(db, part, choice), part) for part in parts), key=_how_many)
+    counted = 0
+    for places, part in holding:
+        rarity = math.log(1 + (max(0, held - len(places)) + 0.5) / (len(places) + 0.5))
+        rows = [(place, 1.0) for place in places]
+        if not counted or counted + len(places) <= _COUNTED:
+            rows = text.scores(db, part, choice)
+        counted += len(places)
         for place, score in rows:
-            scores[place] += rarity * score / best
-            times[place] += 1
+            scores[place] += rarity * score
+        times.update(places)
     wanted = [place for place in scores if not every or times[place] == len(parts)]
     first = heapq.nsmallest(limit, wanted, key=lambda place: (-scores[place], place))
     ids = dict(
@@ -312,6 +337,10 @@ def best_of_ones_own(
         ).fetchall()
     )
     return [(place, ids[place], scores[place]) for place in first]
+
+
+def _how_many(holding: tuple[list[int], str]) -> tuple[int, str]:
+    return len(holding[0]), holding[1]
 
 
 class RankedWords:

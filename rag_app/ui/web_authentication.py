@@ -7,11 +7,10 @@ the page is drawn, and so before the page could look."""
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -25,8 +24,6 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
-from streamlit.auth_util import get_cookie_with_chunks
-from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from rag_app.access import proof
@@ -36,10 +33,9 @@ from rag_app.errors import SettingsError
 from rag_app.settings import Settings, knows_its_callers
 from rag_app.storage.originals import made_for_me
 from rag_app.ui import texts
+from rag_app.ui.web_userinfo import CALLBACK, COOKIE, Userinfo, signed
 
 REFUSAL_HEADER = "X-Rag-App-Refusal"
-_COOKIE = "_streamlit_user"  # Streamlit's; a long one goes on in others whose names begin like it
-_CALLBACK = "/oauth2callback"
 _CONTENT = ("/media/", "/_stcore/upload_file/")  # where Streamlit serves and takes files
 _SECRET_FILE = "cookie-secret"  # in the data directory
 _POLICY_VIOLATION = 1008  # the code that a WebSocket is closed with
@@ -89,13 +85,19 @@ def options(settings: Settings) -> dict[str, Any]:
     config.set_option("server.cookieSecret", secret)
     client_secret = settings.oidc_secret.get_secret_value() if settings.oidc_secret else ""
     auth = {
-        "redirect_uri": settings.public_url + _CALLBACK,
+        "redirect_uri": settings.public_url + CALLBACK,
         "cookie_secret": secret,
         "client_id": settings.oidc_client,
         "client_secret": client_secret,
         "server_metadata_url": settings.metadata_url,
-        # Proof Key for Code Exchange (RFC 7636), also where the provider does not offer it.
-        "client_kwargs": {"scope": settings.oidc_scopes, "code_challenge_method": "S256"},
+        "client_kwargs": {
+            "scope": settings.oidc_scopes,
+            # Proof Key for Code Exchange (RFC 7636), also where the provider does not offer it.
+            "code_challenge_method": "S256",
+            # Without it Streamlit asks to choose an account, which some refuse; a list of none is
+            # left out of the address, and nothing (None) is refused among secrets.
+            "prompt": settings.oidc_prompt or [],
+        },
     }
     return {"secrets": {"auth": auth}}
 
@@ -121,7 +123,8 @@ def middleware(settings: Settings) -> list[Middleware]:
     DOORKEEPER.posted = True
     secure = urlsplit(settings.public_url).scheme == "https"
     if settings.sign_in == "oidc":
-        return [Middleware(Authentication, prove=_by_cookie(settings), secure=secure)]
+        completed = Middleware(Userinfo, settings=settings, secret=cookie_secret(settings))
+        return [Middleware(Authentication, prove=_by_cookie(settings), secure=secure), completed]
     if not knows_its_callers():
         raise SettingsError("With RAG_APP_SIGN_IN=headers the app is started by `rag-app`.")
     names = _names(settings)
@@ -142,27 +145,13 @@ def _by_cookie(settings: Settings) -> Prove:
     origin = f"{parts.scheme}://{parts.netloc}"
 
     def prove(request: HTTPConnection) -> Identity | None:
-        claims = _signed_claims(request.cookies, secret)
+        claims = signed(request.cookies, secret)
         ours = claims.get("origin") == request.headers.get("origin", origin) == origin
         if not ours or claims.get("is_logged_in") is not True:
             return None
         return proof.from_claims(claims, issuer)
 
     return prove
-
-
-def _signed_claims(cookies: Mapping[str, str], secret: str) -> dict[str, Any]:
-    """What the cookie says, if it was signed with this secret; else nothing."""
-
-    def part(name: str) -> bytes | None:
-        value = cookies.get(name, "").encode("latin-1", "replace")
-        return decode_signed_value(secret, name, value)
-
-    try:
-        claims = json.loads(get_cookie_with_chunks(part, _COOKIE) or b"{}")
-    except ValueError:
-        return {}
-    return claims if isinstance(claims, dict) else {}
 
 
 def _by_proxy(settings: Settings) -> Prove:
@@ -280,7 +269,7 @@ def _introduced(
     if refusal:
         told[REFUSAL_HEADER] = refusal.value
     if cookies := told.get("cookie"):
-        kept = (one for one in cookies.split(";") if not one.strip().startswith(_COOKIE))
+        kept = (one for one in cookies.split(";") if not one.strip().startswith(COOKIE))
         told["cookie"] = ";".join(kept)
     if protocols := told.get("sec-websocket-protocol"):
         told["sec-websocket-protocol"] = ",".join(protocols.split(",")[:2])
