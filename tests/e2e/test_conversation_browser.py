@@ -336,11 +336,13 @@ def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
     listed.get_by_role("button", name=CRANE).first.wait_for()
 
 
-def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser):
+@pytest.mark.parametrize("typed", ["", "crane"])
+def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser, typed):
     page = opened(browser)
     page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
     words = page.get_by_placeholder("Search conversations")
     words.wait_for()
+    words.press_sequentially(typed)  # it is sent when the field is left
     act(page, "up")  # this closes the list, too
     words.wait_for(state="hidden")
     page.reload()
