@@ -349,6 +349,23 @@ def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser, t
     page.locator('[data-act^="up:"][aria-pressed="true"]').wait_for()
 
 
+def test_a_question_does_not_send_the_browser_again_what_it_has(browser):
+    context = browser.open().context
+    page, came = context.new_page(), []
+    page.on("websocket", lambda socket: socket.on("framereceived", came.append))
+    page.goto(context.pages[0].url)
+    listed(page)
+    page.wait_for_timeout(1_500)
+    ours = b"speechSynthesis"  # in the script of the buttons under an answer
+    assert any(ours in frame for frame in came)
+    came.clear()
+    drop(page, "selby sent.txt", HARBOUR + b"\nSent.\n")
+    ask(page, CRANE)
+    page.locator(".acts").last.wait_for()
+    assert came
+    assert not any(ours in frame for frame in came)
+
+
 def test_what_one_window_removes_leaves_the_other(browser):
     page = opened(browser, BERTHS, name="selby removed.txt", data=HARBOUR + b"\nRemoved.\n")
     other = browser.open()
