@@ -352,7 +352,9 @@ def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser, t
 def test_a_question_does_not_send_the_browser_again_what_it_has(browser):
     context = browser.open().context
     page, came = context.new_page(), []
-    page.on("websocket", lambda socket: socket.on("framereceived", came.append))
+    page.on(
+        "websocket", lambda socket: socket.on("framereceived", lambda frame: came.append(frame))
+    )
     page.goto(context.pages[0].url)
     listed(page)
     page.wait_for_timeout(1_500)
