@@ -374,6 +374,7 @@ def _load(folder: Path) -> tuple[Tokenizer, _SpanNetwork]:
         {n.removeprefix("bert."): one for n, one in weights.items()}, config_of(folder)
     )
     # Eight bits of mantissa are few for a score.
-    head = torch.nn.Linear(*reversed(weights["qa_outputs.weight"].shape), dtype=torch.float32)
+    outputs, width = weights["qa_outputs.weight"].shape
+    head = torch.nn.Linear(width, outputs, dtype=torch.float32)
     head.load_state_dict({n: weights[f"qa_outputs.{n}"].float() for n in ("weight", "bias")})
     return tokenizer, _SpanNetwork(bert, head.eval())
