@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from rag_app.ui import texts
+from rag_app.ui import conversation_list, texts
 from tests.test_app import APP, FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 
 
@@ -26,7 +26,7 @@ def listed(page: Page) -> list[str]:
 
 def show_list(page: Page) -> None:
     """Open the list of conversations, as a click on its button does."""
-    page.at.session_state["conversations_list"] = True
+    page.at.session_state[conversation_list.SEEN] = {"shown": True}
     page.run()
 
 

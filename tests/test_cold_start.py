@@ -28,14 +28,31 @@ FIRST_ADD = textwrap.dedent("""
         print(library.wait([added.document.id], timeout=100)[0].status.value, *loaded())
 """)
 
+WARMED = textwrap.dedent("""
+    import sys, time
+    from pathlib import Path
+    from rag_app.library import Library
+    from rag_app.settings import Settings
+
+    with Library(Settings.load(data_dir=Path(sys.argv[1]), writer="off")) as library:
+        library.warm()
+        while library.warm_state in ("cold", "warming"):
+            time.sleep(0.05)
+        print(library.warm_state, *(n for n in ("torch", "transformers") if n in sys.modules))
+""")
+
 
 @pytest.mark.timeout(200)
 def test_opening_loads_no_model_and_the_first_sheet_only_what_embeds_it(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-c", FIRST_ADD, str(tmp_path / "data"), SHEET],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stdout.splitlines() == ["opened", "ready torch"]
+    assert _said(FIRST_ADD, str(tmp_path / "data"), SHEET) == ["opened", "ready torch"]
+
+
+@pytest.mark.timeout(200)
+def test_what_answers_without_a_writer_is_loaded_without_transformers(tmp_path):
+    assert _said(WARMED, str(tmp_path / "data")) == ["ready torch"]
+
+
+def _said(program: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()

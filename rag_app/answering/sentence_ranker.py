@@ -23,7 +23,7 @@ from rag_app.answering.span_model import FOLDER as READER
 from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import batches, check_sha256
-from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
+from rag_app.retrieval.fast_bert import FastBert, config_of, has_fast_bf16
 
 ABOUT = "ranker.json"
 FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
@@ -176,21 +176,19 @@ def _means(values: np.ndarray, owner: Sequence[int]) -> dict[int, float]:
 def _load(folder: Path) -> tuple[FastBert, Any]:
     import torch
     from safetensors.torch import load_file
-    from transformers import BertConfig, BertModel
 
     about = json.loads((folder / ABOUT).read_text("utf-8"))
     weights = folder / "model.safetensors"
     check_sha256(weights, about["sha256"])
     check(READER)
-    learnt = {name: one.float() for name, one in load_file(weights).items()}
+    learnt = load_file(weights)
     words = load_file(READER / "model.safetensors")[f"bert.{_WORDS}"]
     # Said in full: what loads another model meanwhile changes the default for a while.
     head = torch.nn.Linear(words.shape[1], 1, dtype=torch.float32)
-    head.load_state_dict({name: learnt.pop(f"head.{name}") for name in ("weight", "bias")})
-    bert = BertModel(BertConfig.from_pretrained(READER), add_pooling_layer=False).float()
-    bert.load_state_dict({**learnt, _WORDS: words.float()})
+    head.load_state_dict({name: learnt[f"head.{name}"].float() for name in ("weight", "bias")})
     dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
-    return FastBert(bert.to(dtype).eval()), head.eval()
+    every = {name: one.to(dtype) for name, one in {**learnt, _WORDS: words}.items()}
+    return FastBert.from_weights(every, config_of(READER)), head.eval()
 
 
 _WORDS = "embeddings.word_embeddings.weight"

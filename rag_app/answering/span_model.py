@@ -21,7 +21,7 @@ import numpy as np
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import batches, check_sha256
-from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
+from rag_app.retrieval.fast_bert import FastBert, config_of, has_fast_bf16
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -362,19 +362,19 @@ def check(folder: Path) -> Calibration:
 
 def _load(folder: Path) -> tuple[Tokenizer, _SpanNetwork]:
     import torch
+    from safetensors.torch import load_file
     from tokenizers import Tokenizer
-    from transformers import BertForQuestionAnswering
-    from transformers.utils import logging
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    logging.disable_progress_bar()
-    network = BertForQuestionAnswering.from_pretrained(
-        folder,
-        local_files_only=True,
-        use_safetensors=True,
-        dtype=torch.bfloat16 if has_fast_bf16() else torch.float32,
-    ).eval()
+    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
+    weights = {n: one.to(dtype) for n, one in load_file(folder / "model.safetensors").items()}
+    bert = FastBert.from_weights(
+        {n.removeprefix("bert."): one for n, one in weights.items()}, config_of(folder)
+    )
     # Eight bits of mantissa are few for a score.
-    return tokenizer, _SpanNetwork(FastBert(network.bert), network.qa_outputs.float())
+    outputs, width = weights["qa_outputs.weight"].shape
+    head = torch.nn.Linear(width, outputs, dtype=torch.float32)
+    head.load_state_dict({n: weights[f"qa_outputs.{n}"].float() for n in ("weight", "bias")})
+    return tokenizer, _SpanNetwork(bert, head.eval())

@@ -7,19 +7,17 @@ Knows nothing of documents, chunks or Chroma."""
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
+from rag_app.retrieval.fast_bert import FastBert, config_of, has_fast_bf16
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -226,9 +224,8 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
             torch.set_num_threads(threads)
         dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
         weights = load_file(folder / "model.safetensors")
-        config = SimpleNamespace(**json.loads((folder / "config.json").read_text("utf-8")))
         network = FastBert.from_weights(
-            {name: one.to(dtype) for name, one in weights.items()}, config
+            {name: one.to(dtype) for name, one in weights.items()}, config_of(folder)
         )
         return MiniLm(WordPieces(Tokenizer.from_file(str(folder / "tokenizer.json"))), network)
 

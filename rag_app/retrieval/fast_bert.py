@@ -6,7 +6,10 @@ attention below. Measured in benchmarks/LOG.md. Knows nothing of texts or tokeni
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,6 +56,11 @@ def has_fast_bf16() -> bool:
 
     told = torch.cpu.get_capabilities()
     return any(told.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+
+
+def config_of(folder: Path) -> SimpleNamespace:
+    """What the model in a folder says of itself. Raises OSError and ValueError."""
+    return SimpleNamespace(**json.loads((folder / "config.json").read_text("utf-8")))
 
 
 class FastBert:

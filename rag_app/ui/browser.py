@@ -34,6 +34,22 @@ def opened(view: str, questions: int) -> None:
     _aside(key="aside", data={"view": view, "questions": questions})
 
 
+# What a closed list holds need not be drawn in every run of the page. A popover that reports itself
+# (`on_change`) does so in the click that closes it; if that click presses something in another part
+# of the page, Streamlit complains of two fragments at once and runs one of them.
+
+_in_sight = st.components.v2.component(
+    "rag_app_in_sight", html="<i hidden></i>", js=asset("in_sight.js")
+)
+
+
+def in_sight(key: str) -> bool:
+    """Whether the list in which this is drawn is open. Call it in a fragment inside the list."""
+    shown = bool(st.session_state.get(key, {}).get("shown"))
+    _in_sight(key=key, data={"shown": shown}, on_shown_change=lambda: None)
+    return shown
+
+
 # Keys: every action of the page by one of them, listed under "?".
 
 _keys = st.components.v2.component(

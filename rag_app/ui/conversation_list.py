@@ -11,7 +11,7 @@ from rag_app.export.conversation import export, file_name
 from rag_app.library import Library
 from rag_app.storage import Conversation
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import session_sync, texts, texts_answers
+from rag_app.ui import browser, session_sync, texts, texts_answers
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import SHOWN, current, say
 
@@ -48,6 +48,8 @@ def _exported(library: Library, conversation_id: str, form: str) -> bytes:
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
 _LISTED = 40
+SEEN = "conversations_seen"
+"""The state of the list: whether it is open."""
 
 
 def restore(library: Library) -> None:
@@ -77,25 +79,18 @@ def draw(library: Library) -> None:
         on_click=_new,
         disabled=not current().exchanges,
     )
-    # It closes by the click that presses something else. Were it drawn alone, the browser would
-    # report two such parts of the page at once, and would have one of them drawn only.
-    listed = st.popover(
-        texts.CONVERSATIONS,
-        key="conversations_list",
-        icon=":material/history:",
-        type="tertiary",
-        on_change="rerun",
-    )
-    if listed.open:  # every run of the page would cost what is in it
-        with listed:
-            st.fragment(_opened)(library)
+    with st.popover(
+        texts.CONVERSATIONS, key="conversations_list", icon=":material/history:", type="tertiary"
+    ):
+        st.fragment(_opened)(library)
 
 
 def _opened(library: Library) -> None:
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
         if current().redraw:
             st.rerun()
-        _list(library)
+        if browser.in_sight(SEEN):
+            _list(library)
 
 
 def _list(library: Library) -> None:

@@ -26,9 +26,6 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-# Streamlit's, when one click closes an open list and presses something in another part of the page;
-# what was said to both counts all the same (test_conversation_browser shows it).
-HASTE = "Multiple different fragmentIds detected"
 WAIT = 60  # seconds; a cold start on a busy machine imports a lot
 
 
@@ -102,8 +99,6 @@ def _until_it_answers(address: str, server: subprocess.Popen[bytes]) -> None:
 
 def _is_complaint(message) -> bool:
     """Whether a line on the console is an error, or a warning that is not about the machine."""
-    if HASTE in message.text:
-        return False
     if message.type == "warning":
         return not any(word in message.text for word in ("WebGL", "GPU", "gl-"))
     return message.type == "error"

@@ -336,15 +336,36 @@ def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
     listed.get_by_role("button", name=CRANE).first.wait_for()
 
 
-def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser):
+@pytest.mark.parametrize("typed", ["", "crane"])
+def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser, typed):
     page = opened(browser)
     page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
     words = page.get_by_placeholder("Search conversations")
     words.wait_for()
+    words.press_sequentially(typed)  # it is sent when the field is left
     act(page, "up")  # this closes the list, too
     words.wait_for(state="hidden")
     page.reload()
     page.locator('[data-act^="up:"][aria-pressed="true"]').wait_for()
+
+
+def test_a_question_does_not_send_the_browser_again_what_it_has(browser):
+    context = browser.open().context
+    page, came = context.new_page(), []
+    page.on(
+        "websocket", lambda socket: socket.on("framereceived", lambda frame: came.append(frame))
+    )
+    page.goto(context.pages[0].url)
+    listed(page)
+    page.wait_for_timeout(1_500)
+    ours = b"speechSynthesis"  # in the script of the buttons under an answer
+    assert any(ours in frame for frame in came)
+    came.clear()
+    drop(page, "selby sent.txt", HARBOUR + b"\nSent.\n")
+    ask(page, CRANE)
+    page.locator(".acts").last.wait_for()
+    assert came
+    assert not any(ours in frame for frame in came)
 
 
 def test_what_one_window_removes_leaves_the_other(browser):

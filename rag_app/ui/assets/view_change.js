@@ -36,6 +36,22 @@ const stay = () => {
 new MutationObserver(() => {
   if (layer || asking) requestAnimationFrame(stay);
 }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
+// What was written is sent when its field is left. The press that leaves it, in the same moment on a
+// touch screen, waits until that is on its way: Streamlit takes what comes at once as a change of
+// one part of the page, and the press would be lost.
+let leaving = false;
+document.addEventListener('focusout', ({ target }) => {
+  if (!target.matches?.('input, textarea')) return;
+  leaving = true;
+  setTimeout(() => setTimeout(() => { leaving = false; }));
+}, { capture: true, passive: true });
+addEventListener('click', event => {
+  if (!leaving || !event.isTrusted) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  const [target] = event.composedPath();
+  setTimeout(() => target.dispatchEvent(new MouseEvent('click', event)));
+}, { capture: true });
 export default function ({ data }) {
   const now = data.view + '|' + data.questions, before = last;
   if (now === before) return;
