@@ -74,7 +74,7 @@ def _check_model(settings: Settings) -> None:
     """A worker with another model would have all embedded anew, and then the others again. Raises
     SettingsError."""
     from rag_app.storage.database import AnsweringModel
-    from rag_app.storage.opening import open_database
+    from rag_app.storage.engines import open_database
 
     database = open_database(settings)
     try:
