@@ -292,7 +292,8 @@ class Conversations:
         Who shows it sees when to look again. It begins at 0 with the program; where others write,
         too, every change of the library is one."""
         if self._database.shared:
-            return self._database.commits
+            mine = self.conversation(id_) or self.exchange(id_)
+            return self._database.commits if mine else 0
         return self._log.last(self._owner, id_)
 
     def start(self, question: str) -> str:
