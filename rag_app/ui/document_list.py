@@ -314,7 +314,7 @@ def _receipt(library: Library, session: Session) -> None:
         return
     with st.container(key="receipt"):
         items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
-        st.html(f"<p><b>{escape(line)}</b></p><ul>{items}</ul>")
+        st.html(f"<p><b>{escape(line)}</b></p><ul tabindex='0'>{items}</ul>")
         for choice in receipt.replaceable:
             st.button(
                 f"{texts.REPLACE}: {escape_markdown(choice.name)}",
