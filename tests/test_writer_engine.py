@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from rag_app.answering import local_chat
 from rag_app.answering.chat_models import ChatSettings, begin, open_model, try_out
-from rag_app.answering.engine import Form, engine_of
+from rag_app.answering.engine import Asked, Form, engine_of
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.local_chat import Decoder, OpenVinoChatModel, tokens_of
 from rag_app.answering.model_spec import ModelSpec, parse
@@ -78,6 +78,39 @@ def test_an_answer_that_is_cut_off_says_so(writer):
     said = writer.invoke(LONG, max_tokens=8)
     assert said.response_metadata["finish_reason"] == "length"
     assert 1 <= writer.count_tokens([said.text])[0] <= 8
+
+
+def test_what_can_wait_is_set_aside_while_somebody_waits_and_says_the_same(writer):
+    alone = writer.invoke(LONG, max_tokens=60).text
+    pieces: list[tuple[float, str]] = []
+
+    def by_and_by() -> None:
+        for piece in writer.stream(LONG, max_tokens=60, idle=True):
+            pieces.append((time.monotonic(), str(piece.text)))
+
+    waiting = threading.Thread(target=by_and_by)
+    waiting.start()
+    while len(pieces) < 3:
+        time.sleep(0.005)
+    began = time.monotonic()
+    assert writer.invoke(LONG, max_tokens=60).text == alone
+    ended = time.monotonic()
+    waiting.join()
+    assert "".join(text for _, text in pieces) == alone
+    inside = [at for at, _ in pieces if began < at < ended]
+    assert len(inside) <= 2, "it went on while somebody waited"  # a step that was under way
+
+
+def test_what_can_wait_and_is_let_go_of_is_not_computed_afterwards(writer, tokens):
+    engine = engine_of(writer.folder, 0)
+    before = writer.stream(LONG, max_tokens=2_000)
+    next(before)
+    waiting = engine.ask(Asked(tokens.of_text("one, two, three,"), 2_000, [], idle=True))
+    waiting.let_go()
+    before.close()
+    began = time.monotonic()
+    assert writer.invoke([("human", "Say: yes")], max_tokens=2).text
+    assert time.monotonic() - began < 10 and waiting.said.empty()
 
 
 def test_letting_go_of_a_stream_takes_no_time_and_ends_the_computation(writer):

@@ -50,13 +50,15 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request. `ends`: tokens after which nothing follows."""
+    """A request. `ends`: tokens after which nothing follows. `idle`: only computed while nobody
+    waits for another."""
 
     ids: Sequence[int]
     most_tokens: int
     ends: Sequence[int]
     form: Form | None = None
     logs: bool = False
+    idle: bool = False
 
     def as_header(self, number: int) -> Header:
         """As it is handed over."""
@@ -66,6 +68,7 @@ class Asked:
             "most": self.most_tokens,
             "ends": list(self.ends),
             "logs": self.logs,
+            "idle": self.idle,
         }
         return said | ({"form": self.form.kind, "shape": self.form.shape} if self.form else {})
 

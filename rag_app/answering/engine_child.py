@@ -3,7 +3,9 @@
 A process of its own, because the engine keeps Python's lock while it computes: in the app's process
 the page would stand still. A system that runs out of memory ends this process, and not the app.
 Everybody's requests are computed together, step by step; a request that nobody waits for any longer
-is dropped between two steps. When the parent goes away, so does this. Knows nothing of text."""
+is dropped between two steps, and one that can wait is set aside while others are computed: what it
+has read is kept, so it goes on where it was. When the parent goes away, so does this. Knows nothing
+of text."""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -116,18 +119,32 @@ def _config(request: Header) -> Any:
     return config
 
 
+@dataclass
+class _Writing:
+    """What the parent asked, less what is written of it already, and the engine's handle."""
+
+    asked: Header
+    handle: Any
+
+    def go_on_from(self, tokens: Sequence[int]) -> None:
+        """They are written: another handle would begin after them."""
+        self.asked["ids"] += tokens
+        self.asked["most"] -= len(tokens)
+
+
 class _Server:
-    """Requests that are being computed, by the number the parent gave them."""
+    """Requests that are being computed, by the number the parent gave them, and those set aside."""
 
     def __init__(self, pipeline: Any, inbox: queue.SimpleQueue[Header], out: BinaryIO) -> None:
         self._pipeline, self._inbox, self._out = pipeline, inbox, out
-        # the engine's handle, and whether the answer has to have a form
-        self._running: dict[int, tuple[Any, bool]] = {}
+        self._running: dict[int, _Writing] = {}
+        self._aside: dict[int, Header] = {}
 
     def serve(self) -> None:
         """Take in, compute a step, hand out, as long as that works."""
         while True:
             self._take_in()
+            self._choose()
             if self._pipeline.has_non_finished_requests():
                 try:
                     self._pipeline.step()
@@ -140,13 +157,15 @@ class _Server:
         """A step failed, and no other can follow in this process: the next request gets a new one.
 
         What brings that about is a form that is none, which the engine looks at only now."""
-        for number, (_, formed) in self._running.items():
+        for number, request in self._running.items():
+            formed = "form" in request.asked
             said: Header = {"end": "refused", "why": why[-300:]} if formed else {"end": "died"}
             write_frame(self._out, {"id": number} | said)
 
     def _take_in(self) -> None:
         """Everything that has come; with nothing to do, wait for it."""
-        waiting = not self._running and not self._pipeline.has_non_finished_requests()
+        known = self._running or self._aside
+        waiting = not known and not self._pipeline.has_non_finished_requests()
         while True:
             try:
                 message = self._inbox.get(block=waiting)
@@ -155,8 +174,22 @@ class _Server:
             waiting = False
             if "cancel" in message:
                 self._cancel(message["cancel"])
+            elif message["idle"]:
+                self._aside[message["id"]] = message
             else:
                 self._begin(message)
+
+    def _choose(self) -> None:
+        """While somebody waits, what can wait is set aside; then it goes on."""
+        if any(not request.asked["idle"] for request in self._running.values()):
+            for number in [n for n, request in self._running.items() if request.asked["idle"]]:
+                waits = self._running.pop(number)
+                waits.handle.cancel()
+                self._aside[number] = waits.asked
+        elif self._aside:
+            for asked in self._aside.values():
+                self._begin(asked)
+            self._aside = {}
 
     def _begin(self, request: Header) -> None:
         number = request["id"]
@@ -166,17 +199,19 @@ class _Server:
             why = str(attempt.error)[:500]
             write_frame(self._out, {"id": number, "end": "refused", "why": why})
             return
-        self._running[number] = handle, "form" in request
+        self._running[number] = _Writing(request, handle)
 
     def _cancel(self, number: int) -> None:
-        running = self._running.pop(number, None)
+        running, waiting = self._running.pop(number, None), self._aside.pop(number, None)
         if running is not None:
-            running[0].cancel()
+            running.handle.cancel()
+        if running or waiting:
             write_frame(self._out, {"id": number, "end": "cancelled"})
 
     def _hand_out(self, number: int) -> None:
         """What the last step gave one request, and whether that was all."""
-        handle = self._running[number][0]
+        request = self._running[number]
+        handle = request.handle
         tokens, logs, ended = [], [], ""
         while handle.can_read():
             for one in handle.read().values():
@@ -187,6 +222,7 @@ class _Server:
         said: Header = {"id": number}
         if tokens:
             said |= {"tokens": tokens, "logs": logs}
+            request.go_on_from(tokens)
         if status != "RUNNING":
             said["end"] = ended.lower() or status.lower()
             del self._running[number]

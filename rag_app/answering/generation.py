@@ -318,6 +318,11 @@ class Writer:
         *_, raw = self.write(messages, cancelled)
         return "" if cancelled() else raw
 
+    def whole_when_idle(self, messages: Messages, cancelled: Cancelled) -> str:
+        """The same, computed only while nobody waits for it; only for the writer of the app."""
+        *_, raw = self._written(messages, cancelled, lambda model, m: model.stream(m, idle=True))
+        return "" if cancelled() else raw
+
     def _texts(self, chunks: Iterator[BaseMessageChunk]) -> Iterator[str]:
         reason = None
         for chunk in chunks:

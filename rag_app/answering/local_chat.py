@@ -306,7 +306,8 @@ class OpenVinoChatModel(BaseChatModel):
         tokens = self._tokens
         ids = [*self._ids(messages), *tokens.of_text(kwargs.get("begun", ""))]
         most = min(int(kwargs.get("max_tokens", self.most_tokens)), self.window - len(ids))
-        ticket = self._engine.ask(Asked(ids, most, tokens.ends, logs=kwargs.get("logs", False)))
+        logs, idle = kwargs.get("logs", False), kwargs.get("idle", False)
+        ticket = self._engine.ask(Asked(ids, most, tokens.ends, logs=logs, idle=idle))
         try:
             for text in _until(stop or [], _texts(ticket, tokens)):
                 sure, ticket.first_log = ticket.first_log, None

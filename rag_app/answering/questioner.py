@@ -147,7 +147,7 @@ class Questioner:
             return None
         messages = introduction_messages(name, text)
         try:
-            reply = self._generator.writer.whole(lambda _: messages, stop.is_set)
+            reply = self._generator.writer.whole_when_idle(lambda _: messages, stop.is_set)
         except ChatModelError:
             return None
         return understood_introduction(reply, name, text)
@@ -159,9 +159,10 @@ class Questioner:
             return ""
         messages = titling_messages(question)
         try:
-            title = one_line(self._generator.writer.whole(lambda _: messages, lambda: False))
+            said = self._generator.writer.whole_when_idle(lambda _: messages, lambda: False)
         except ChatModelError:
             return ""
+        title = one_line(said)
         known = known_figures(question)
         return title if len(title) <= _LONGEST_TITLE and not invented(title, known) else ""
 
