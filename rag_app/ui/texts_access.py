@@ -93,7 +93,6 @@ EVERYBODY_EMPTY = "no limit"
 PERSON_EMPTY = "as everybody"
 PERSON_LIMITS_HINT = f"A number, “{NO_LIMIT}” for no limit, or nothing for what everybody has."
 NO_NUMBER = f"A limit is a whole number, or “{NO_LIMIT}”, or nothing."
-SAVED = "Saved."
 
 # Work
 WORK_COLUMNS = ("Whose", "Document", "Where it is")
