@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -207,3 +209,31 @@ def test_settings_may_stand_in_files(tmp_path, monkeypatch):
 
     with pytest.raises(SettingsError, match="RAG_APP_SECRETS_DIR cannot be"):
         Settings.load()
+
+
+ENDS_WHILE_MODELS_COMPUTE = """
+import runpy, signal, threading, torch
+import streamlit.web.cli as streamlit
+
+def compute():
+    one = torch.ones(9)
+    while True:
+        one + one
+
+def main(**_):
+    for _ in range(4):
+        threading.Thread(target=compute, daemon=True).start()
+    [each.join() for each in threading.enumerate() if each.name == "rag-app-ahead"]
+    signal.raise_signal(signal.SIGTERM)
+
+streamlit.main = main
+runpy.run_module("rag_app.ui.start", run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_an_end_while_models_compute_is_no_failure():
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS_WHILE_MODELS_COMPUTE], capture_output=True, timeout=120
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")

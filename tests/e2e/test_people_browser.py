@@ -59,11 +59,15 @@ def key_of(page) -> str:
     page.get_by_role("button", name=texts_access.MAKE_KEY).click()
     key = page.get_by_role("dialog").locator("code").inner_text().strip()
     page.get_by_role("button", name=texts_access.KEY_COPIED).click()
+    # Else both come in one go, which no hand is quick enough for: Streamlit complains of it.
+    page.get_by_label(texts_access.KEY_NAME).wait_for()
     leave_dialog(page)
     return key
 
 
 def leave_dialog(page) -> None:
+    # What had the focus may be gone a moment ago; the dialog takes it in the next frame.
+    page.wait_for_function("document.activeElement.closest('[role=\"dialog\"]')")
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
 
