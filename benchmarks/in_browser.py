@@ -110,11 +110,11 @@ def first_start(browser: Any, address: str, folder: Path) -> None:
     """Fill the library, then click while the long document is being embedded."""
     page = opened(browser, address)
     files = [book(folder / f"paper-{n:02}.pdf", 3, n) for n in range(99)]
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files([SAMPLE, *files])
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files([SAMPLE, *files])
     page.get_by_text("of 100 documents finished").wait_for()
     page.get_by_text("of 100 documents finished").wait_for(state="detached")
     long = book(folder / "long.pdf", 1000, 1)
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(long)
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(long)
     row = page.locator('[class*="st-key-doc-"]').filter(has_text="long.pdf")
     row.get_by_text("Learning what it means").wait_for()
     clicks(page)

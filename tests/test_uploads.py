@@ -224,11 +224,13 @@ def test_what_the_page_took_and_has_not_handed_over_counts():
     memory = UploadMemory(10, lambda: 0)
     held = File("a.txt", 8)
     memory.hold([held])
-    asking = object()
-    assert not memory.take(asking, 3)
+    asking = uploads.Arrival("session")
+    assert not memory.take(asking, 3) and memory.quiet("session") > 1e9
     assert memory.take(asking, 2)
     uploads.let_go(held)
-    assert memory.take(asking, 10)
+    assert memory.take(asking, 10) and memory.quiet("session") == 0
+    memory.give_back(asking)
+    assert 0 < memory.quiet("session") < 60
 
 
 @pytest.fixture

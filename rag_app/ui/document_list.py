@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
@@ -29,7 +31,17 @@ from rag_app.ui import (
 )
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Pace, caught
-from rag_app.ui.state import Opened, Place, Receipt, Replaceable, Session, current, say
+from rag_app.ui.state import (
+    Emptied,
+    Opened,
+    Place,
+    Receipt,
+    Replaceable,
+    Session,
+    current,
+    say,
+)
+from rag_app.ui.uploads import Upload
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
 
@@ -204,6 +216,7 @@ def _keep() -> None:
 _SHOWN = 30
 _FILTER_FROM = 8
 _IDLE = 3.0  # seconds between looks while there is no work
+_LINGERS = 3.0  # seconds that an uploader is kept after it was replaced, and after any file
 _WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE, Status.SCANNED)
 
 
@@ -233,12 +246,8 @@ def _working(library: Library) -> bool:
 
 
 def _drop_zone(library: Library, session: Session) -> None:
-    files = st.file_uploader(
-        texts.DROP,
-        accept_multiple_files="directory" if session.whole_folder else True,
-        key=f"drop-{session.drops}-{session.whole_folder}",
-        label_visibility="collapsed",
-    )
+    with st.container(key="uploaders"):
+        files = _dropped(session)
     if not library.documents():
         limits = texts.limits(NAMES, library.settings.max_file_mb)
         st.html(f"<p class='limits'>{escape(limits)}</p>")
@@ -250,7 +259,8 @@ def _drop_zone(library: Library, session: Session) -> None:
             on_click=_other_mode,
         )
         web_pages.button()
-    if files or session.adding:
+    added = bool(files or session.adding)
+    if added:
         bar = st.progress(0.0, texts.ADDING)
         pace = Pace()
         composer.add(
@@ -259,8 +269,36 @@ def _drop_zone(library: Library, session: Session) -> None:
             files,
             lambda share: bar.progress(share, texts.left(texts.ADDING, pace.left("", share, 1.0))),
         )
+        session.emptying = True
+    if emptied := session.emptying and uploads.quiet() > 0:
         session.drops += 1
+        session.emptying = False
+    if added or emptied:
         st.rerun()
+
+
+def _dropped(session: Session) -> list[Upload]:
+    """What was dropped and is not in the library yet. An uploader that is emptied is gone with all
+    that is on its way in it: so none is while a file is, and those before stay, out of sight, for
+    what was dropped in the moment in which they were replaced."""
+    key, now = f"drop-{session.drops}-{session.whole_folder}", time.monotonic()
+    if session.uploader not in ("", key):
+        session.emptied.append(Emptied(session.uploader, now))
+    session.uploader = key
+    if uploads.quiet() > _LINGERS:  # the page hears of a file after it has arrived
+        session.emptied = [one for one in session.emptied if now - one.at < _LINGERS]
+    keys = [key, *(one.key for one in session.emptied if one.key != key)]
+    files = [one for each in keys for one in _uploader(each)]
+    return [one for one in files if one.file_id not in session.handled]
+
+
+def _uploader(key: str) -> Sequence[Upload]:
+    return st.file_uploader(
+        texts.DROP,
+        accept_multiple_files="directory" if key.endswith("True") else True,
+        key=key,
+        label_visibility="collapsed",
+    )
 
 
 def _set_aside(library: Library, session: Session) -> None:

@@ -167,6 +167,14 @@ class WebPages:
     fetching: list[Fetching] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """An uploader that another one has replaced; what was dropped just then comes in this one."""
+
+    key: str
+    at: float  # seconds of the monotonic clock
+
+
 @dataclass
 class Session:
     """Everything one browser session remembers."""
@@ -207,7 +215,10 @@ class Session:
     not_again: bool = False  # add what was set aside: asked, and not wanted now
     asked_to_delete: bool = False  # what was set aside
     pace: Pace = field(default_factory=Pace)  # of work that is looked at
-    drops: int = 0  # the uploader is emptied by giving it a new key
+    uploader: str = ""  # the key that it has now
+    drops: int = 0  # times it was emptied, by giving it a new key
+    emptying: bool = False  # as soon as no file is on its way
+    emptied: list[Emptied] = field(default_factory=list)  # those before this one
     handled: set[str] = field(default_factory=set)  # uploads already handed to the library
     adding: bool = False  # files of a drop; a run that was stopped then goes on with it
     web: WebPages = field(default_factory=WebPages)

@@ -7,8 +7,10 @@ the first byte, and let go of as soon as the library has it. Knows nothing of do
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -84,6 +86,22 @@ def let_go(upload: Upload) -> None:
     upload.close()
 
 
+@dataclass(eq=False)
+class Arrival:
+    """One request that brings a file of a session."""
+
+    session_id: str
+    size: int = 0  # bytes that are counted for it
+    name: str = ""
+    arrived: int = 0  # bytes of it
+
+    def learn(self, body: bytes) -> None:
+        """Look into the beginning of the body for the name of the file."""
+        if not self.name and self.arrived < _HEAD and (found := _NAME.search(body[:_HEAD])):
+            self.name = display_name(found.group(1).decode("utf-8", "replace"))
+        self.arrived += len(body)
+
+
 class UploadMemory:
     """The bytes that uploads hold, of all sessions together: `most` at once. Thread-safe."""
 
@@ -96,11 +114,12 @@ class UploadMemory:
         self.most = most
         self._kept, self._is_open = kept, is_open
         self._changing = threading.Lock()
-        self._coming: dict[object, int] = {}  # bytes of the requests under way
+        self._coming: dict[Arrival, int] = {}  # bytes of the requests under way
+        self._arrived: dict[str, float] = {}  # when the last one did, by session
         self._taken: WeakSet[Upload] = WeakSet()  # by the page, and not given to the library yet
         self._refused: dict[str, list[str]] = {}  # sentences, by session
 
-    def take(self, asking: object, size: int) -> bool:
+    def take(self, asking: Arrival, size: int) -> bool:
         """Whether there is room for a request of so many bytes; then they are counted until
         `give_back`, in place of those that it asked for before."""
         with self._changing:
@@ -110,10 +129,12 @@ class UploadMemory:
             self._coming[asking] = size
         return True
 
-    def give_back(self, asking: object) -> None:
+    def give_back(self, asking: Arrival) -> None:
         """A request has ended: what came of it is kept by Streamlit, or gone."""
         with self._changing:
-            self._coming.pop(asking, None)
+            if self._coming.pop(asking, None) is not None:
+                self._arrived = {one: at for one, at in self._arrived.items() if self._is_open(one)}
+                self._arrived[asking.session_id] = time.monotonic()
 
     def hold(self, uploads: Iterable[Upload]) -> None:
         """Count files that Streamlit handed out and keeps no more, until they are let go of."""
@@ -122,6 +143,13 @@ class UploadMemory:
 
     def _size_of_taken(self) -> int:
         return sum(one.size for one in self._taken if not one.closed)
+
+    def quiet(self, session_id: str) -> float:
+        """Seconds since the last file of a session arrived; 0 while one is on its way."""
+        with self._changing:
+            if any(one.session_id == session_id for one in self._coming):
+                return 0.0
+            return time.monotonic() - self._arrived.get(session_id, -math.inf)
 
     def refuse(self, session_id: str, sentence: str) -> None:
         """Note for a session that is open why a file was not taken."""
@@ -153,6 +181,13 @@ def not_told() -> bool:
     return context is not None and shared().refused(context.session_id)
 
 
+def quiet() -> float:
+    """Seconds since the last file of the session that is being served arrived; 0 while one is on
+    its way."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return shared().quiet(context.session_id) if context else math.inf
+
+
 def told() -> list[str]:
     """Why files of the session that is being served were refused; said once."""
     context = get_script_run_ctx(suppress_warning=True)
@@ -160,22 +195,6 @@ def told() -> list[str]:
 
 
 # At the door.
-
-
-@dataclass(eq=False)
-class _Arrival:
-    """One request that brings a file."""
-
-    session_id: str
-    size: int  # bytes that are counted for it
-    name: str = ""
-    arrived: int = 0  # bytes of it
-
-    def learn(self, body: bytes) -> None:
-        """Look into the beginning of the body for the name of the file."""
-        if not self.name and self.arrived < _HEAD and (found := _NAME.search(body[:_HEAD])):
-            self.name = display_name(found.group(1).decode("utf-8", "replace"))
-        self.arrived += len(body)
 
 
 class UploadLimit:
@@ -191,7 +210,7 @@ class UploadLimit:
         if address is None:
             await self._app(scope, receive, send)
             return
-        arrival = _Arrival(address.group(1), _announced(scope))
+        arrival = Arrival(address.group(1), _announced(scope))
         try:
             if self._memory.take(arrival, arrival.size):
                 counted = partial(self._receive, arrival, receive)
@@ -204,7 +223,7 @@ class UploadLimit:
         finally:
             self._memory.give_back(arrival)
 
-    async def _receive(self, arrival: _Arrival, receive: Receive) -> Message:
+    async def _receive(self, arrival: Arrival, receive: Receive) -> Message:
         """The next piece of a body. Raises HTTPException where there is no room for it, or where
         none comes."""
         try:
@@ -219,12 +238,12 @@ class UploadLimit:
                 raise self._refuse(arrival)
         return message
 
-    async def _send(self, arrival: _Arrival, send: Send, message: Message) -> None:
+    async def _send(self, arrival: Arrival, send: Send, message: Message) -> None:
         """Answered it has been kept or refused: who hears that may bring the next."""
         self._memory.give_back(arrival)
         await send(message)
 
-    def _refuse(self, arrival: _Arrival) -> HTTPException:
+    def _refuse(self, arrival: Arrival) -> HTTPException:
         never = arrival.size > self._memory.most
         measures().upload_refused("too_large" if never else "no_room")
         sentence = texts.upload_refused(arrival.name, self._memory.most, never)

@@ -37,7 +37,7 @@ def lighthouse() -> bytes:
 
 def drop(page, name: str, data: bytes, seen: str = "") -> None:
     """`seen`: a part of the name that is shown as it is, if not all of it is."""
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
         {"name": name, "mimeType": "application/pdf", "buffer": data}
     )
     row = page.locator('[class*="st-key-doc-"]').filter(has_text=seen or name)

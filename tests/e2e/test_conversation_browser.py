@@ -41,7 +41,7 @@ def act(page, kind: str, which: int = -1):
 
 def drop(page, name: str, data: bytes):
     """Add a document and wait until it can be asked; its row."""
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
         {"name": name, "mimeType": "application/octet-stream", "buffer": data}
     )
     row = page.locator('[class*="st-key-doc-"]').filter(has_text=name).first

@@ -66,7 +66,7 @@ def filled(browser, **how):
     listed(page)
     missing = [name for name in FILES if not row(page, name).count()]
     if missing:
-        page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+        page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
             [{"name": n, "mimeType": "text/plain", "buffer": FILES[n]} for n in missing]
         )
     for name in FILES:
@@ -122,11 +122,13 @@ def test_the_empty_page_says_what_to_do_and_has_no_barriers(browser):
 
 def test_the_field_for_files_is_not_begun_anew_when_documents_become_ready(browser):
     other = browser.open()
-    other.get_by_test_id("stFileUploaderDropzoneInput").evaluate("field => field.mark = 'same'")
+    other.get_by_test_id("stFileUploaderDropzoneInput").first.evaluate(
+        "field => field.mark = 'same'"
+    )
     filled(browser)
     row(other, "rules.md").get_by_text("Ready").first.wait_for()
     other.get_by_role("button", name="Search the text").wait_for()
-    field = other.get_by_test_id("stFileUploaderDropzoneInput")
+    field = other.get_by_test_id("stFileUploaderDropzoneInput").first
     assert field.evaluate("field => field.mark") == "same", "what is just being dropped is lost"
 
 
@@ -174,7 +176,7 @@ def test_a_summary_has_no_word_of_sureness_and_a_text_no_parts(browser):
 
 def test_what_is_unticked_at_once_stays_so_while_files_are_worked_on(browser):
     page = filled(browser)
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
         {"name": "tide.txt", "mimeType": "text/plain", "buffer": b"Low tide is at six. " * 3000}
     )
     row(page, "tide.txt").wait_for()
@@ -251,7 +253,7 @@ def test_the_queue_is_paused_and_goes_on(browser):
         for n in range(12)
     ]
     files[0]["buffer"] = text * 60_000  # seconds of work, or there is nothing to pause
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(files)
     page.get_by_role("button", name="Pause").click()
     page.get_by_text("Paused: files wait").wait_for()
     page.get_by_role("button", name="Go on").click()

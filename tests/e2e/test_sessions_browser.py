@@ -198,7 +198,7 @@ def test_a_hundred_documents_stay_quick(browser):
     page = ready(browser)
     before = page.locator(".st-key-documents_head h2 span").inner_text()
     began = time.monotonic()
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
         [
             {"name": f"boat {n}.txt", "mimeType": "text/plain", "buffer": f"Boat {n} is {n * 7} "
              f"feet long. It was built in {1850 + n}.\n".encode()}

@@ -23,7 +23,7 @@ SHEET = b"""Date,Person,Project,Amount (EUR),Paid
 def page(browser):
     with scripted_server() as (url, script):
         page = browser.open()
-        files = page.get_by_test_id("stFileUploaderDropzoneInput")
+        files = page.get_by_test_id("stFileUploaderDropzoneInput").first
         files.set_input_files({"name": "spent.csv", "mimeType": "text/csv", "buffer": SHEET})
         row = page.locator('[class*="st-key-doc-"]').filter(has_text="spent.csv")
         row.get_by_text("Ready").first.wait_for()
