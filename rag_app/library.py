@@ -585,6 +585,12 @@ class Library(_Documents):
         """Start to load the models in the background, after so many seconds."""
         self._opened.warming.start(after)
 
+    def prepare(self) -> None:
+        """Begin to load, in the background, what the first search of a person's part of the
+        library would wait for: the vectors of their collections, the names of their documents."""
+        if self.warm_state == "ready" and not self.scope.everything:
+            self._opened.prepare(self.scope)
+
     @property
     def warm_state(self) -> str:
         """One of "cold", "warming" and "ready", or a sentence that says what failed."""

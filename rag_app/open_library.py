@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -369,6 +369,15 @@ class OpenLibrary:
 
         who = f"{by or generator.name} {generator.name}"
         return Makers(ask, self.embedder, who, busy, self.questioner.introduce, warming)
+
+    def prepare(self, scope: Scope) -> None:
+        """Search a part of the library in the background, for what is kept of it afterwards."""
+        target = partial(self._prepare, scope)
+        threading.Thread(target=target, name="rag-app-prepare", daemon=True).start()
+
+    def _prepare(self, scope: Scope) -> None:
+        with suppress(RagAppError), self.underway.using():  # nothing is there, or it closes
+            self.questioner.search("anything", scope, 1)
 
     def close(self) -> None:
         """Let go of everything; work that is not finished goes on at the next start.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from rag_app.library import Library
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage.originals import begun_for
-from rag_app.storage.words import Choice, matching
+from rag_app.storage.sqlite_words import matching
+from rag_app.storage.words import Choice
 from rag_app.types import Finished, RetrieverKind
 from tests.fakes import WordEmbedder
 from tests.web_sites import web_site
@@ -117,7 +119,7 @@ CALLS: dict[str, Callable[[Library, str], object]] = {
 WITHOUT = set(
     """
     add add_set_aside cancel_waiting clear close delete_set_aside documents empty_deleted entitle
-    figures pause paused work_of_everybody taken_away
+    figures pause paused prepare work_of_everybody taken_away
     progress reindexing resume scoped set_aside size_on_disk trouble unwatch vectors
     wait_until_clean warm warm_state watch watched wind_down
     checks.clear checks.get shelves.all shelves.drop preferences.change preferences.clear
@@ -505,9 +507,8 @@ def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file
         plan = [
             row[3]
             for row in db.execute(
-                f"EXPLAIN QUERY PLAN SELECT chunk_words.rowid FROM {which.source} "
-                f"WHERE {which.condition}",
-                which.given,
+                f"EXPLAIN QUERY PLAN {which.before}SELECT chunk_words.rowid {which.sql}",
+                which.everything_given,
             )
         ]
     assert any("SEARCH d USING INDEX document_by_collection" in step for step in plan)
@@ -565,7 +566,7 @@ def matching_of(library: Library, scope: Scope):
 
 @pytest.mark.parametrize("apart", [2_000, 1])
 def test_a_scope_is_searched_in_full_however_it_is_done(library, monkeypatch, apart):
-    monkeypatch.setattr("rag_app.storage.words._APART", apart)
+    monkeypatch.setattr("rag_app.storage.sqlite_words._APART", apart)
     mine = [add(library.scoped(ANNA), f"{n}.txt", b"common words " * 3 + str(n).encode())
             for n in range(4)]  # fmt: skip
     for n in range(4):
@@ -580,3 +581,21 @@ def test_figures_of_all_are_for_who_runs_the_app(library):
     assert library.figures().answering == 0
     with pytest.raises(NotAllowed):
         library.scoped(ANNA).figures()
+
+
+def test_a_view_that_is_prepared_has_its_vectors_before_it_is_asked(library, in_a_file):
+    for who in (ANNA, BEN):
+        add(library.scoped(who), "ferry.txt", FERRY)
+    library.warm()
+    while library.warm_state != "ready":
+        assert library.warm_state in ("cold", "warming")
+        time.sleep(0.05)
+    chroma = library._reindexing.live.current.vectors
+    library.prepare()  # the view of all has nothing to be prepared
+    library.scoped(Scope("chloe")).prepare()  # nor has one that sees nothing
+    library.scoped(ANNA).prepare()
+    deadline = time.monotonic() + 30
+    while not (kept := list(chroma._collections._kept)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert kept == ["anna"]

@@ -92,8 +92,7 @@ class HybridRetriever(BaseRetriever):
             return []
         documents = self.store.documents(self.scope)
         named = self._named(question, documents)
-        large = sum(document.chunks for document in documents) > _LARGE
-        meaning, words = self._pools(question, self._choices(named), large)
+        meaning, words = self._pools(question, self._choices(named), self._once(documents))
         names = {d.id: d.name for d in documents}
         found = self.store.chunks([*{**meaning.scores, **words.scores}])
         # Of a document that was added while we searched nothing is known: whose it is, neither.
@@ -150,20 +149,26 @@ class HybridRetriever(BaseRetriever):
         return [self.documents, tuple(well[:_MOST_NAMED])]
 
     def _pools(
-        self, question: str, choices: Sequence[tuple[str, ...] | None], large: bool
+        self, question: str, choices: Sequence[tuple[str, ...] | None], once: bool
     ) -> tuple[Pool, Pool]:
         """What is found by meaning and by words, looked for side by side."""
         if self.kind is RetrieverKind.DENSE:
             return self._by_meaning(question, choices), Pool()
         if self.kind is RetrieverKind.BM25:
             return Pool(), self._by_words(question, choices)
-        parts = [choices] if large else [[choice] for choice in choices]
+        parts = [choices] if once else [[choice] for choice in choices]
         words = [_BESIDE.submit(self._by_words, question, part) for part in parts]
         try:
             meaning = self._by_meaning(question, choices)
         except ModelUnavailable:  # words are better than nothing
             meaning = Pool()
         return meaning, _joined([found.result() for found in words])
+
+    def _once(self, documents: Sequence[Document]) -> bool:
+        """Whether words are looked for once, and those of named documents picked out of what is
+        found: where that takes long, or where a person's part is weighed by itself."""
+        whole = self.store.reach.widest(self.scope).everything
+        return not whole or sum(document.chunks for document in documents) > _LARGE
 
     def _by_meaning(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         vector = self.embedder.embed_query(question)
@@ -177,7 +182,7 @@ class HybridRetriever(BaseRetriever):
         wide = self.candidates if len(choices) == 1 else _WIDE * self.candidates
         found = self.store.search_words(words, phrases, wide, self.scope, choices[0], endings)
         kept = found[: self.candidates]
-        if len(choices) > 1:  # in a large library: a search of its own takes as long again
+        if len(choices) > 1:  # a search of its own would take as long again
             chosen = of_documents(choices[1] or ())
             kept += [one for one in found if chosen(one[0])][: self.candidates]
         return Pool(dict(kept), found[-1][1] if len(found) >= wide else 0.0)

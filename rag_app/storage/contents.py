@@ -30,6 +30,7 @@ from rag_app.types import (
     Status,
     Table,
     Word,
+    chunk_id,
 )
 
 _CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
@@ -206,13 +207,13 @@ class Contents:
         """The ids of chunks that a scope sees, of these documents if they are given; `most` of them
         at most."""
         only, given = Choice.of(scope, documents).condition()
-        with self._read() as db:
+        with self._read() as db:  # from the index alone: a row lies where its text does
             rows = db.execute(
-                "SELECT c.id FROM documents d JOIN chunks c ON c.document_id = d.id "
+                "SELECT d.id, c.ordinal FROM documents d JOIN chunks c ON c.document_id = d.id "
                 f"WHERE {only} LIMIT ?",
                 (*given, most),
             ).fetchall()
-        return [row[0] for row in rows]
+        return [chunk_id(*row) for row in rows]
 
     def search_words(
         self,

@@ -21,6 +21,9 @@ from rag_app.scope import WORKER, Scope
 
 _HERE = Path(__file__).parent
 _OLDEST = 2  # version of a database that can be brought up to date
+_CACHE = (
+    16_000  # KiB of pages that a connection keeps; SQLite's own 2 MB hold no large library's index
+)
 VERSIONS = tuple(sorted(_HERE.glob("schema_[0-9]*.sql"), key=lambda path: int(path.stem[7:])))
 """The steps of the schema: the n-th makes version n of version n - 1."""
 
@@ -163,6 +166,7 @@ class Database:
             )
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA secure_delete = ON")  # removed text is overwritten
+            connection.execute(f"PRAGMA cache_size = -{_CACHE}")
         try:
             yield connection
         except sqlite3.IntegrityError as error:

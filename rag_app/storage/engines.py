@@ -46,7 +46,7 @@ def check_backed_up_here(settings: Settings) -> None:
 def full_text_of(database: AnyDatabase) -> FullText:
     """The full-text index of a database."""
     if isinstance(database, Database):
-        from rag_app.storage.words import Fts5
+        from rag_app.storage.sqlite_words import Fts5
 
         return Fts5()
     from rag_app.storage.postgres_words import TsVectors

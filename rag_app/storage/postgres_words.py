@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from rag_app.storage.database import Connection
-from rag_app.storage.words import COMMON, GROWN, LARGE, Choice, Place
+from rag_app.storage.words import COMMON, GROWN, LARGE, Choice, Place, Scored
 
 # Words of texts, and queries, in PostgreSQL's writing.
 
@@ -225,18 +225,22 @@ class TsVectors:
             (*given, limit),
         ).fetchall()
 
-    def places(self, db: Connection, part: str, choice: Choice) -> list[int]:
+    def places(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[int]]:
         """See `FullText.places`."""
         only, chosen = _chosen(choice)
         sql = f"SELECT w.place FROM chunk_words w WHERE w.found @@ ?::tsquery AND {only}"
-        rows = db.execute(sql, [query_of(part).written, *chosen]).fetchall()
-        return [place for (place,) in rows]
+        rows = [db.execute(sql, [query_of(part).written, *chosen]).fetchall() for part in parts]
+        return [[place for (place,) in each] for each in rows]
 
-    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
+    def scores(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[Scored]]:
         """See `FullText.scores`."""
-        query, (_, average) = query_of(part), self._measures(db)
-        inner, given = self._scored(query, [1.0] * len(query.leaves), choice, average)
-        return db.execute(inner, given).fetchall()
+        _, average = self._measures(db)
+        found = []
+        for part in parts:
+            query = query_of(part)
+            inner, given = self._scored(query, [1.0] * len(query.leaves), choice, average)
+            found.append(db.execute(inner, given).fetchall())
+        return found
 
     def _scored(
         self, query: Query, rarities: Sequence[float], choice: Choice, average: float

@@ -104,13 +104,6 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""').replace("\x00", " ") + '"'
 
 
-# Words of the title and headings count less than words of the text itself.
-_WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
-_MARKS = "length(highlight(chunk_words, {0}, char(1), '')) - length({1})"
-_TIMES = " + ".join(  # how often what is looked for stands in a chunk: the marks before it
-    f"{weight} * ({_MARKS.format(number, column)})"
-    for number, column, weight in ((0, "context", 0.5), (1, "words", 1.0), (2, "grams", 1.0))
-)
 _SMALL = 20_000  # chunks; a library with fewer is searched by every word
 LARGE = 50_000  # chunks; rare words alone are looked up only if they are missed
 _FEW = 64  # documents; more are picked out of what is found in all
@@ -119,15 +112,15 @@ _SCORED = 5_000  # chunks that are scored one by one (benchmarks/LOG.md)
 _LEAST = 1_000  # chunks that the rarer words have to stand in, all together
 _EVERYWHERE = 2  # a word in more than every second chunk adds nothing to BM25
 COMMON = 20_000  # chunks that a word is in; more of them may be estimated
-_SAMPLES, _SAMPLED = 20, 20  # stretches of the library, and the share of each that is counted
 GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
 
 _COUNTED = 1_500  # chunks in which it is counted how often they hold a word, the rarer ones first
-_APART = 2_000  # documents that are searched one by one; among more, all that matches is passed
 
 Found = list[tuple[str, float]]
 Place = tuple[int, str, float]
 """Where a chunk stands in the index, its id, and its BM25."""
+Scored = tuple[int, float]
+"""Where a chunk stands in the index, and its BM25."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,40 +149,6 @@ class Choice:
         return f"{which} AND {only}", [json.dumps(self.documents), *given]
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """What follows FROM and WHERE to find the chunks of a choice that match, and the arguments."""
-
-    source: str
-    condition: str
-    given: tuple[str | int | None, ...]
-
-
-def matching(db: Connection, match: str, choice: Choice) -> Matching:
-    """How the chunks of a choice that match a query are found."""
-    if choice.everything:
-        return Matching("chunk_words", "chunk_words MATCH ?", (match,))
-    only, given = choice.condition()
-    rows = f"FROM documents d JOIN chunks c ON c.document_id = d.id WHERE {only}"
-    few = f"SELECT count(*) FROM (SELECT 1 FROM documents d WHERE {only} LIMIT ?)"
-    if db.execute(few, (*given, _APART + 1)).fetchone()[0] <= _APART:
-        # A document's chunks follow each other, so the index jumps from document to document.
-        places = f"SELECT min(c.rowid) AS first, max(c.rowid) AS last {rows} GROUP BY d.id"
-        return Matching(
-            f"({places}) CROSS JOIN chunk_words",
-            "chunk_words MATCH ? AND chunk_words.rowid BETWEEN first AND last",
-            (*given, match),
-        )
-    first, last = db.execute(f"SELECT min(c.rowid), max(c.rowid) {rows}", given).fetchone()
-    # The index jumps to the first; the plus keeps it from being asked once for every chunk.
-    return Matching(
-        "chunk_words",
-        "chunk_words MATCH ? AND chunk_words.rowid BETWEEN ? AND ? "
-        f"AND +chunk_words.rowid IN (SELECT c.rowid {rows})",
-        (match, first, last, *given),
-    )
-
-
 class FullText(Protocol):
     """The full-text index of a database. A query is one of FTS5: quoted texts (their words as one
     phrase; with a star, the last one only begun), AND, OR, brackets, `{words grams} :` before all.
@@ -199,12 +158,12 @@ class FullText(Protocol):
     def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
         """The best chunks of a choice that match, by BM25 in the whole library."""
 
-    def places(self, db: Connection, part: str, choice: Choice) -> list[int]:
-        """Where the chunks of a choice that match stand."""
+    def places(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[int]]:
+        """Where the chunks of a choice that match stand, for each of the parts."""
 
-    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
-        """(place, BM25) of all chunks of a choice that match, as if the part were of rarity 1: how
-        much of a chunk is of it, and nothing of how many chunks hold it."""
+    def scores(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[Scored]]:
+        """(place, BM25) of all chunks of a choice that match, for each of the parts, as if it were
+        of rarity 1: how much of a chunk is of it, and nothing of how many chunks hold it."""
 
     def count(self, db: Connection, part: str, chunks: int) -> int:
         """How many chunks match, of so many; `COMMON` and more may be estimated."""
@@ -220,74 +179,6 @@ class FullText(Protocol):
 
     def tidy(self, db: Connection) -> None:
         """Let go of what is left of words that went."""
-
-
-class Fts5:
-    """The full-text index in SQLite. Triggers of the schema keep it in step with the chunks."""
-
-    def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
-        """See `FullText.best`. Only what is kept is looked up beside the index."""
-        which = matching(db, match, choice)
-        return db.execute(
-            "SELECT f.place, c.id, f.score FROM (SELECT chunk_words.rowid AS place, "
-            f"-bm25(chunk_words, {_WEIGHTS}) AS score FROM {which.source} "
-            f"WHERE {which.condition} ORDER BY score DESC, chunk_words.rowid LIMIT ?) f "
-            "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
-            (*which.given, limit),
-        ).fetchall()
-
-    def places(self, db: Connection, part: str, choice: Choice) -> list[int]:
-        """See `FullText.places`."""
-        which = matching(db, part, choice)
-        sql = f"SELECT chunk_words.rowid FROM {which.source} WHERE {which.condition}"
-        return [place for (place,) in db.execute(sql, which.given).fetchall()]
-
-    def scores(self, db: Connection, part: str, choice: Choice) -> list[tuple[int, float]]:
-        """See `FullText.scores`. Counted by the marks of `highlight`: bm25() reads all chunks of
-        the library that hold a word before it scores the first one, for every document anew."""
-        which = matching(db, part, choice)
-        rows = db.execute(
-            f"SELECT chunk_words.rowid, {_TIMES}, length(words) "
-            f"FROM {which.source} WHERE {which.condition}",
-            which.given,
-        ).fetchall()
-        average = max(1.0, sum(length for _, _, length in rows) / max(1, len(rows)))
-        return [
-            (place, times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / average)))
-            for place, times, length in rows
-        ]
-
-    def count(self, db: Connection, part: str, chunks: int) -> int:
-        """See `FullText.count`."""
-        count = _estimated(db, part, chunks) if chunks > LARGE else 0
-        return count if count >= COMMON else _counted(db, part, 0, chunks)
-
-    def documents(self, db: Connection, match: str, choice: Choice) -> list[str]:
-        """See `FullText.documents`."""
-        which = matching(db, match, choice)
-        rows = db.execute(
-            f"SELECT DISTINCT c.document_id FROM {which.source} "
-            f"JOIN chunks c ON c.rowid = chunk_words.rowid WHERE {which.condition}",
-            which.given,
-        ).fetchall()
-        return [str(document) for (document,) in rows]
-
-    def marked(self, db: Connection, match: str, ids: Sequence[str]) -> dict[str, str]:
-        """See `FullText.marked`."""
-        rows = db.execute(
-            "SELECT c.id, highlight(chunk_words, 1, char(1), char(2)) "
-            "FROM chunk_words JOIN chunks c ON c.rowid = chunk_words.rowid "
-            "WHERE chunk_words MATCH ? AND c.id IN (SELECT value FROM json_each(?))",
-            (match, json.dumps(list(ids))),
-        ).fetchall()
-        return dict(rows)
-
-    def index(self, db: Connection, document_id: str) -> None:
-        """They have been indexed as they came."""
-
-    def tidy(self, db: Connection) -> None:
-        """Merge: that drops the words that deleted chunks left in older segments of the index."""
-        db.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
 
 
 # FTS5 weighs a word by how many chunks of the whole library hold it. Who sees a part of that could
@@ -316,15 +207,16 @@ def best_of_ones_own(
     one; nothing in it depends on which words stand in chunks that are not of the choice."""
     held, times = _held(db, choice), Counter[int]()
     scores: dict[int, float] = defaultdict(float)
-    holding = sorted(((text.places(db, part, choice), part) for part in parts), key=_how_many)
-    counted = 0
+    holding = sorted(zip(text.places(db, parts, choice), parts, strict=True), key=_how_many)
+    counted, closely = 0, list[str]()
+    for places, part in holding:
+        if not counted or counted + len(places) <= _COUNTED:
+            closely.append(part)
+        counted += len(places)
+    close = dict(zip(closely, text.scores(db, closely, choice), strict=True))
     for places, part in holding:
         rarity = math.log(1 + (max(0, held - len(places)) + 0.5) / (len(places) + 0.5))
-        rows = [(place, 1.0) for place in places]
-        if not counted or counted + len(places) <= _COUNTED:
-            rows = text.scores(db, part, choice)
-        counted += len(places)
-        for place, score in rows:
+        for place, score in close.get(part) or [(place, 1.0) for place in places]:
             scores[place] += rarity * score
         times.update(places)
     wanted = [place for place in scores if not every or times[place] == len(parts)]
@@ -474,22 +366,6 @@ def _chosen(db: Connection, found: Found, choice: Choice) -> Found:
 
 def _chunks(db: Connection) -> int:
     count: int = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
-    return count
-
-
-def _estimated(db: Connection, part: str, chunks: int) -> int:
-    """The same, from a twentieth of the chunks: reading a whole list takes 10 ms a million."""
-    step = chunks // _SAMPLES
-    width = max(1, step // _SAMPLED)
-    seen = sum(_counted(db, part, n * step, n * step + width) for n in range(_SAMPLES))
-    return seen * step // width
-
-
-def _counted(db: Connection, part: str, after: int, last: int) -> int:
-    count: int = db.execute(
-        "SELECT count(*) FROM chunk_words WHERE chunk_words MATCH ? AND rowid > ? AND rowid <= ?",
-        (part, after, last),
-    ).fetchone()[0]
     return count
 
 

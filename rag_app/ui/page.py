@@ -45,6 +45,8 @@ def show_error(sentence: str) -> None:
 def draw(library: Library) -> None:
     """Draw everything. The source comes before the chat, so that it opens while an answer runs."""
     session = current()
+    if not session.restored:
+        library.prepare()
     model_picker.restore(library)
     conversation_list.restore(library)
     chat.press(library)
