@@ -67,7 +67,9 @@ class Pair:
 def add(pair: Pair, person: str) -> None:
     page, whose = pair.pages[person], pair.chance.choice(pair.changeable(person))
     number = pair.chance.randrange(TEXTS)
-    if person == "ada" or SHARED in pair.changeable(person):
+    if SHARED in pair.changeable(person):
+        if not page.get_by_label(texts_access.ADD_TO, exact=True).count():
+            begin_anew(pair, person)  # an idle page learns of a new role when it is drawn again
         page.get_by_label(texts_access.ADD_TO, exact=True).last.click()
         offered = page.get_by_role("option")
         offered.first.wait_for()
@@ -92,6 +94,7 @@ def remove(pair: Pair, person: str) -> None:
         if whose in pair.changeable(person) and seen.count(n) == 1
     ]
     if once:
+        eventually(page, lambda: documents(page) == sorted(map(name_of, seen)))  # without a click
         gone = pair.chance.choice(once)
         menu(page, name_of(gone[1]), texts.REMOVE)
         page.locator('[class*="st-key-remove-"] button').click()
