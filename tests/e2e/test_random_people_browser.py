@@ -1,6 +1,6 @@
 """Two people in two browsers do what chance says; what each page holds is what they may see.
 
-    PEOPLE_STEPS=200 python -m pytest tests/e2e/test_random_people_browser.py     ten minutes
+    PEOPLE_STEPS=130 python -m pytest tests/e2e/test_random_people_browser.py     four minutes
 
 The same bytes, by the same names, are in several collections on purpose."""
 
