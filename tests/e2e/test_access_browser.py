@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from rag_app.ui import texts_access
-from tests.e2e.conftest import Browser, free_port, listed, serving
+from tests.e2e.conftest import Browser, listed
 from tests.e2e.test_documents_browser import findings
-from tests.e2e.test_sign_in_browser import PRETTY, SIGN_IN, sign_in, signs_in, visit
-from tests.providers import provider
+from tests.e2e.test_sign_in_browser import PRETTY, SIGN_IN, serving_people, sign_in, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
@@ -24,11 +23,8 @@ PICTURES = os.environ.get("RAG_APP_PICTURES")  # a folder: what was seen is kept
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An app whose people a provider signs in; the first of them is its administrator."""
-    folder, port = tmp_path_factory.mktemp("access"), free_port()
-    with provider(folder, free_port()) as idp:
-        asked = signs_in(idp, f"http://127.0.0.1:{port}")
-        with serving(folder, port=port, **asked) as address:
-            yield address
+    with serving_people(tmp_path_factory.mktemp("access")) as address:
+        yield address
 
 
 def barriers(page, name: str) -> list[object]:

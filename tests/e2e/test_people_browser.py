@@ -8,11 +8,10 @@ import httpx
 import pytest
 
 from rag_app.ui import texts, texts_access
-from tests.e2e.conftest import Browser, eventually, free_port, listed, serving
+from tests.e2e.conftest import Browser, eventually, listed
 from tests.e2e.test_browser import ask, drop
 from tests.e2e.test_documents_browser import search
-from tests.e2e.test_sign_in_browser import PRETTY, sign_in, signs_in, visit
-from tests.providers import provider
+from tests.e2e.test_sign_in_browser import PRETTY, serving_people, sign_in, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -26,11 +25,8 @@ HERS = ("vault.txt", "Heliotrope", "Ostend", "brass")
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An app with an API whose people a provider signs in."""
-    folder, port = tmp_path_factory.mktemp("people"), free_port()
-    with provider(folder, free_port()) as idp:
-        asked = signs_in(idp, f"http://127.0.0.1:{port}") | {"RAG_APP_API": "yes"}
-        with serving(folder, port=port, **asked) as address:
-            yield address
+    with serving_people(tmp_path_factory.mktemp("people"), RAG_APP_API="yes") as address:
+        yield address
 
 
 def enter(browser: Browser, who: str):

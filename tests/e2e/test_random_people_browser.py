@@ -15,12 +15,11 @@ import pytest
 
 from rag_app.scope import Role
 from rag_app.ui import texts, texts_access
-from tests.e2e.conftest import eventually, free_port, listed, serving
+from tests.e2e.conftest import eventually, listed
 from tests.e2e.test_browser import ask
 from tests.e2e.test_documents_browser import menu, search
 from tests.e2e.test_people_browser import choose, documents, enter, leave_dialog
-from tests.e2e.test_sign_in_browser import PRETTY, signs_in
-from tests.providers import provider
+from tests.e2e.test_sign_in_browser import PRETTY, serving_people
 from tests.who_may_see import content, place, secret
 
 STEPS = int(os.environ.get("PEOPLE_STEPS", "10"))
@@ -151,11 +150,8 @@ DO: list[Callable[[Pair, str], None]] = [
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An app whose people a provider signs in."""
-    folder, port = tmp_path_factory.mktemp("random"), free_port()
-    with provider(folder, free_port()) as idp:
-        asked = signs_in(idp, f"http://127.0.0.1:{port}")
-        with serving(folder, port=port, **asked) as address:
-            yield address
+    with serving_people(tmp_path_factory.mktemp("random")) as address:
+        yield address
 
 
 @pytest.fixture

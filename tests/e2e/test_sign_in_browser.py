@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -37,6 +38,16 @@ def signs_in(by: str, at: str) -> dict[str, str]:
         "RAG_APP_COOKIE_SECRET": SECRET,
         "RAG_APP_PUBLIC_URL": at,
     }
+
+
+@contextmanager
+def serving_people(folder: Path, **settings: str) -> Iterator[str]:
+    """An app whose people a provider of its own signs in."""
+    port = free_port()
+    with provider(folder, free_port()) as idp:
+        asked = signs_in(idp, f"http://127.0.0.1:{port}") | settings
+        with serving(folder, port=port, **asked) as address:
+            yield address
 
 
 @pytest.fixture(scope="module")
