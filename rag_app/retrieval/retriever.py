@@ -92,9 +92,8 @@ class HybridRetriever(BaseRetriever):
             return []
         documents = self.store.documents(self.scope)
         named = self._named(question, documents)
-        meaning, words = self._pools(question, self._choices(named), self._once(documents))
+        meaning, words, found = self._pools(question, self._choices(named), self._once(documents))
         names = {d.id: d.name for d in documents}
-        found = self.store.chunks([*{**meaning.scores, **words.scores}])
         # Of a document that was added while we searched nothing is known: whose it is, neither.
         chunks = {id_: chunk for id_, chunk in found.items() if chunk.document_id in names}
         pages = self._figures(question, chunks.values())
@@ -150,19 +149,25 @@ class HybridRetriever(BaseRetriever):
 
     def _pools(
         self, question: str, choices: Sequence[tuple[str, ...] | None], once: bool
-    ) -> tuple[Pool, Pool]:
-        """What is found by meaning and by words, looked for side by side."""
+    ) -> tuple[Pool, Pool, dict[str, Chunk]]:
+        """What is found by meaning and by words, looked for side by side, and the chunks of both
+        that are there."""
         if self.kind is RetrieverKind.DENSE:
-            return self._by_meaning(question, choices), Pool()
+            meaning = self._by_meaning(question, choices)
+            return meaning, Pool(), self.store.chunks([*meaning.scores])
         if self.kind is RetrieverKind.BM25:
-            return Pool(), self._by_words(question, choices)
+            words = self._by_words(question, choices)
+            return Pool(), words, self.store.chunks([*words.scores])
         parts = [choices] if once else [[choice] for choice in choices]
-        words = [_BESIDE.submit(self._by_words, question, part) for part in parts]
+        beside = [_BESIDE.submit(self._by_words, question, part) for part in parts]
         try:
             meaning = self._by_meaning(question, choices)
         except ModelUnavailable:  # words are better than nothing
             meaning = Pool()
-        return meaning, _joined([found.result() for found in words])
+        chunks = self.store.chunks([*meaning.scores])  # while words are still looked for
+        words = _joined([found.result() for found in beside])
+        chunks |= self.store.chunks([one for one in words.scores if one not in chunks])
+        return meaning, words, chunks
 
     def _once(self, documents: Sequence[Document]) -> bool:
         """Whether words are looked for once, and those of named documents picked out of what is

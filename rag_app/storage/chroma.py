@@ -29,6 +29,7 @@ from rag_app.storage.vectors import (
     nearest,
     vectors_of,
 )
+from rag_app.types import of_documents
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -202,12 +203,14 @@ class ChromaVectors:
         documents: Sequence[str] | None,
     ) -> Found | None:
         """The same by comparing with every vector; None where there are too many."""
-        if documents is None:
+        at_hand = not scope.everything and self._collections.holds(scope.collections)
+        if documents is None or at_hand:
             return self._collections.search(
                 *(vector, k, scope, scope.collections),
                 lambda one: loaded(
                     chroma, readers_of(one), None, LARGEST_COLLECTION + 1, self._known
                 ),
+                None if documents is None else of_documents(documents),
             )
         return self._documents.search(
             *(vector, k, scope, documents),

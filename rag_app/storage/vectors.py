@@ -81,6 +81,7 @@ FEW, FEW_COLLECTIONS = 128, 32  # parts that are searched so at once
 _FETCHED = 10_000  # vectors for one search
 _KEPT = 40_000  # vectors, of 1.5 KB
 _MOST_KEPT = 10_000  # parts, however small
+_AT_ONCE = 250  # vectors asked of Chroma: it makes a number of Python's of each of their places
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +110,42 @@ class ExactIndex:
         self._changes = 0
 
     def search(
-        self, vector: Sequence[float], k: int, scope: Scope, parts: Sequence[str], load: Load
+        self,
+        vector: Sequence[float],
+        k: int,
+        scope: Scope,
+        parts: Sequence[str],
+        load: Load,
+        chosen: Callable[[str], bool] | None = None,
     ) -> Found | None:
         """The k nearest chunks with their cosine; None where this is not the way to find them.
 
-        `load` gives ids and vectors of a part; of a large one, more than `largest`."""
+        `load` gives ids and vectors of a part; of a large one, more than `largest`. `chosen`: which
+        chunks of the parts are searched, by their ids; all of them if it is not given."""
         known = self._parts(list(dict.fromkeys(parts)), load)
         if known is None:
             return None
         asked = _unit(np.asarray([vector], dtype=np.float32))[0]
         found: Found = []
         for part in known:
-            if len(part.ids) and scope.sees(part.collection):
-                cosines = np.asarray(part.vectors) @ asked
+            if not scope.sees(part.collection):
+                continue
+            ids, vectors = part.ids, np.asarray(part.vectors)
+            if chosen:
+                rows = [n for n, one in enumerate(ids) if chosen(one)]
+                ids, vectors = [ids[n] for n in rows], vectors[rows]
+            if len(ids):
+                cosines = vectors @ asked
                 best = np.argsort(-cosines, kind="stable")[:k]
                 # Those that are as near as the last of them may come first by their ids.
                 best = np.flatnonzero(cosines >= cosines[best[-1]])
-                found += [(part.ids[n], float(cosines[n])) for n in map(int, best)]
+                found += [(ids[n], float(cosines[n])) for n in map(int, best)]
         return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
+
+    def holds(self, parts: Sequence[str]) -> bool:
+        """Whether the vectors of all these parts are at hand."""
+        with self._lock:
+            return all(self._kept.get(part) is not None for part in parts)
 
     def _parts(self, names: Sequence[str], load: Load) -> list[Loaded] | None:
         """The vectors of all of them; None if one is large, or too much is missing."""
@@ -298,8 +317,14 @@ def loaded(
     wanted = known(scope, documents, most)
     if not wanted:  # Chroma would give all that there is
         return Loaded([], (), HOME)
-    found = chroma.get(wanted, include=["embeddings"])
-    metadatas = chroma.get(found["ids"][:1] or wanted, include=["metadatas"])["metadatas"] or []
-    assert found["embeddings"] is not None  # they were asked for
-    held = np.asarray(found["embeddings"])
-    return Loaded(found["ids"], held, collection_of(next(iter(metadatas), None)))
+    ids, held = list[str](), list[np.ndarray]()
+    for first in range(0, len(wanted), _AT_ONCE):
+        found = chroma.get(wanted[first : first + _AT_ONCE], include=["embeddings"])
+        assert found["embeddings"] is not None  # they were asked for
+        if found["ids"]:
+            ids += found["ids"]
+            held.append(np.asarray(found["embeddings"], dtype=np.float32))
+    if not ids:
+        return Loaded([], (), HOME)
+    metadatas = chroma.get(ids[:1], include=["metadatas"])["metadatas"] or []
+    return Loaded(ids, np.concatenate(held), collection_of(next(iter(metadatas), None)))

@@ -114,7 +114,7 @@ _EVERYWHERE = 2  # a word in more than every second chunk adds nothing to BM25
 COMMON = 20_000  # chunks that a word is in; more of them may be estimated
 GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
 
-_COUNTED = 1_500  # chunks in which it is counted how often they hold a word, the rarer ones first
+_COUNTED = 1_000  # chunks in which it is counted how often they hold a word, the rarer ones first
 
 Found = list[tuple[str, float]]
 Place = tuple[int, str, float]
