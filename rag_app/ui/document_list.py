@@ -28,6 +28,7 @@ from rag_app.ui import (
     texts_library,
     uploads,
     web_pages,
+    who,
 )
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Pace, caught
@@ -402,10 +403,12 @@ def _is_outdated(library: Library, drawn: tuple[object, ...]) -> bool:
 
 
 def _state(library: Library, session: Session) -> tuple[object, ...]:
-    """What can be asked decides what the rest of the page says."""
+    """What can be asked decides what the rest of the page says, and what may be done what it
+    offers."""
     documents = library.documents()
     chosen = session.chosen(documents)
     return (
+        (library.scope, who.manages(library)),
         _working(library),
         None if chosen is None else tuple(chosen),
         *((d.id, askable(d), d.status is Status.FAILED) for d in documents),

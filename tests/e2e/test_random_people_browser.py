@@ -67,8 +67,6 @@ def add(pair: Pair, person: str) -> None:
     page, whose = pair.pages[person], pair.chance.choice(pair.changeable(person))
     number = pair.chance.randrange(TEXTS)
     if SHARED in pair.changeable(person):
-        if not page.get_by_label(texts_access.ADD_TO, exact=True).count():
-            begin_anew(pair, person)  # an idle page learns of a new role when it is drawn again
         page.get_by_label(texts_access.ADD_TO, exact=True).last.click()
         offered = page.get_by_role("option")
         offered.first.wait_for()
@@ -115,6 +113,8 @@ def change_role(pair: Pair, _: str) -> None:
         page.get_by_label("Bob").first.wait_for()
     leave_dialog(page)
     pair.role = role
+    offered = pair.pages["bob"].get_by_label(texts_access.ADD_TO, exact=True)
+    eventually(page, lambda: offered.count() == int(role is Role.EDITOR))  # on an idle page
 
 
 def question(pair: Pair, person: str) -> None:
