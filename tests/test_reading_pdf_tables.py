@@ -188,3 +188,47 @@ def test_a_sign_of_money_may_stand_behind_each_figure(tmp_path):
         ["Dog", "free", "30 €"],
     ]
     assert cells(drawn(tmp_path / "a.pdf", rows, at=(60, 260, 340))) == rows
+
+
+def test_names_of_narrow_columns_that_stand_as_close_as_words_are_names(tmp_path):
+    heads = [["Drug", "Morn. Noon Even."]]
+    rows = [["Ramelin", "1", "0", "2"], ["Dortane", "0", "1", "0"], ["Fulvex", "3", "1", "0"]]
+    at = (60, 200, 229, 253)
+    reading = drawn(tmp_path / "a.pdf", [*heads, *rows], at)
+    (table,) = typed_tables(ID, reading)
+    assert [column.name for column in table.table.columns] == ["Drug", "Morn.", "Noon", "Even."]
+
+
+def test_a_cell_of_several_lines_is_one_cell(tmp_path):
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    canvas.setFont("Helvetica", 10)
+    y = 780
+    stays = [
+        [["Place"], ["Nights"], ["Board"]],
+        [["Harbour View,", "Quay 4"], ["3"], ["breakfast,", "supper on", "Sundays"]],
+        [["Old Mill"], ["2", "(May)"], ["none"]],
+        [["Seven Oaks,", "Lake Road"], ["5"], ["half board"]],
+    ]
+    for row in stays:
+        for x, lines in zip((60, 200, 300), row, strict=True):
+            for number, line in enumerate(lines):
+                canvas.drawString(x, y - 12 * number, line)
+        y -= 12 * max(map(len, row)) + 6
+    canvas.save()
+    (tmp_path / "a.pdf").write_bytes(data.getvalue())
+    found = cells(read_pdf(tmp_path / "a.pdf", limits=Limits()))
+    assert found == [[" ".join(lines) for lines in row] for row in stays]
+
+
+def test_columns_that_are_written_one_after_the_other_keep_their_rows(tmp_path):
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    canvas.setFont("Helvetica", 10)
+    for column, x in enumerate((60, 260, 340, 420)):
+        for number, row in enumerate(ROWS):
+            canvas.drawString(x, 700 - 16 * number, row[column])
+    canvas.save()
+    (tmp_path / "a.pdf").write_bytes(data.getvalue())
+    for grid in read_pdf(tmp_path / "a.pdf", limits=Limits()).grids:
+        assert len(grid.rows) == len(ROWS)

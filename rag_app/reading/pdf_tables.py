@@ -1,4 +1,4 @@
-"""The tables of a PDF page, found by how its words stand.
+"""The tables of a page of a PDF or of a picture, found by how its words stand.
 
 Words of a line that stand close together are one cell; lines whose cells stand under each other are
 a table. Ruling lines are not needed: where there are any, the words keep to them anyway. The way of
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from statistics import median
 
-from rag_app.types import Box, Grid
+from rag_app.types import Box, Grid, Recognised
 
 _GAP = 0.85  # of a line's height, between words that are two cells
 _NARROW_GAP = 0.45  # the same where a table is set tightly
@@ -29,6 +29,9 @@ _TORN = 0.05  # of the cells whose words do not follow each other in the text: n
 _INDENT = 0.45  # of a table's width, from where on a line stands over its figures
 _SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
 _MOST_HEADS = 6  # lines that name the columns
+_MOST_LINES = 6  # of a row
+_FLUSH = 0.2  # of a line's height
+_BETWEEN = 4  # characters between two words that follow each other, and less
 _VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
 _FIGURE = re.compile(r"[^\w\s]{0,3}\d")
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
@@ -65,6 +68,9 @@ class _Cell:
         return replace(self, words=self.words + other.words)
 
 
+_Row = list[_Cell | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     cells: tuple[_Cell, ...]
@@ -81,6 +87,15 @@ def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
     lines = [_line(row) for row in _rows(words)]
     blocks = (part for block in _joined_blocks(_blocks(lines)) for part in _parted(_tight(block)))
     return [grid for block in blocks if (grid := _grid(block, page)) is not None]
+
+
+def grids_of_scan(page: int, found: Recognised) -> list[Grid]:
+    """The tables of a page that is a picture."""
+    words = [
+        PlacedWord(word.start, word.end, found.text[word.start : word.end], word.box)
+        for word in found.words
+    ]
+    return grids(words, page)
 
 
 def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
@@ -168,7 +183,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
         if block and (apart or len(alone) > _LONELY):
             yield block
             block, alone = [], []
-        if len(line.cells) > 1:
+        if len(line.cells) > 1 or (not alone and _continues(line, block)):
             block += [*alone, line] if block else [line]
             alone = []
         elif block:
@@ -214,7 +229,7 @@ def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
         names = not any(map(_VALUE.fullmatch, texts)) and max(map(len, texts)) >= _SHORTEST_NAME
         below_white = bool(part) and line.top - part[-1].bottom > line.height and len(texts) > 1
         aside = line.cells[0].x0 > (labels if below_white else middle)
-        if figures and names and aside:
+        if figures and names and aside and not _continues(line, part):
             yield part
             part, figures = [], False
         part.append(line)
@@ -222,14 +237,29 @@ def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
     yield part
 
 
+def _continues(line: _Line, above: Sequence[_Line]) -> bool:
+    """Whether a line is the next one of a cell above it: alone, flush with it, and behind it in the
+    text."""
+    [cell, *others] = line.cells
+    if others or not above:
+        return False
+    return any(
+        abs(one.x0 - cell.x0) < _FLUSH * line.height
+        and cell.words[0].start - one.words[-1].end in range(_BETWEEN)
+        for one in above[-1].cells
+    )
+
+
 def _grid(block: Sequence[_Line], page: int) -> Grid | None:
     several = [line for line in block if len(line.cells) > 1]
     columns = _columns(several)
     if len(several) < _FEWEST_ROWS or not 2 <= len(columns) <= _MOST_COLUMNS:
         return None
-    rows = [_placed(line, columns) for line in block]
-    if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1]):
+    named = _last_above_figures(block)
+    lines = [_placed(_by_columns(n, columns) if n is named else n, columns) for n in block]
+    if not _looks_like_a_table([line for line in lines if sum(map(bool, line)) > 1]):
         return None
+    rows = _whole(lines)
     grid, torn = Grid(header_rows=_heads(rows)), 0
     for number, row in enumerate(rows, start=1):
         grid.rows.append(number)
@@ -287,9 +317,9 @@ def _with_figures(lines: Sequence[_Line]) -> Sequence[_Line]:
     return [line for line, holds in zip(lines, held, strict=True) if holds]
 
 
-def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> list[_Cell | None]:
+def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> _Row:
     """The cells of a line by column; one that spans several stands in the first of them."""
-    row: list[_Cell | None] = [None] * len(columns)
+    row: _Row = [None] * len(columns)
     for cell in line.cells:
         shared = [min(cell.x1, right) - max(cell.x0, left) for left, right in columns]
         near = max(shared)
@@ -297,6 +327,57 @@ def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> list[_Cell |
         held = row[at]
         row[at] = held.joined(cell) if held else cell
     return row
+
+
+def _whole(lines: Sequence[_Row]) -> list[_Row]:
+    """The rows that lines make. A page is written cell by cell: what stands below a cell and
+    follows it in the text, before the cell beside it does, goes on there."""
+    whole: list[_Row] = []
+    at = 0
+    while at < len(lines):
+        # All lines together are a table that is written column by column.
+        most = min(_MOST_LINES, len(lines) - max(at, 1))
+        some = ((n, _together(lines[at : at + n])) for n in range(most, 1, -1))
+        count, row = next(((n, row) for n, row in some if row), (1, lines[at]))
+        whole.append(row)
+        at += count
+    return whole
+
+
+def _together(lines: Sequence[_Row]) -> _Row | None:
+    """Lines as one row, if the text has them cell by cell; None if it has not."""
+    columns = [[cell for cell in column if cell] for column in zip(*lines, strict=True)]
+    filled = [n for n, cell in enumerate(lines[0]) if cell]
+    if len(filled) < 2 or any(cells and not lines[0][n] for n, cells in enumerate(columns)):
+        return None
+    words = [word for cells in columns for cell in cells for word in cell.words]
+    if any(after.start - before.end not in range(_BETWEEN) for before, after in pairwise(words)):
+        return None
+    return [_Cell(tuple(w for c in cells for w in c.words)) if cells else None for cells in columns]
+
+
+def _last_above_figures(block: Sequence[_Line]) -> _Line | None:
+    """The line that names columns one by one; those above it may name several together."""
+    held = [any(_VALUE.fullmatch(cell.text) for cell in line.cells[1:]) for line in block]
+    first = held.index(True) if any(held) else 0
+    return block[first - 1] if first else None
+
+
+def _by_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> _Line:
+    """A line with the names of narrow columns apart, which stand as close as words do."""
+    return replace(line, cells=tuple(c for cell in line.cells for c in _names(cell, columns)))
+
+
+def _names(cell: _Cell, columns: Sequence[tuple[float, float]]) -> Sequence[_Cell]:
+    """The words of a cell each by itself, if each stands over a column of its own."""
+    over = [c for c in columns if min(cell.x1, c[1]) > max(cell.x0, c[0])]
+    alone = len(cell.words) == len(over) > 1 and not any(map(str.isdigit, cell.text))
+    if not alone or not all(
+        min(word.box.x1, right) > max(word.box.x0, left)
+        for word, (left, right) in zip(cell.words, over, strict=True)
+    ):
+        return [cell]
+    return [_Cell((word,)) for word in cell.words]
 
 
 def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
