@@ -22,6 +22,7 @@ from rag_app.errors import DamagedFile, LimitReached, ModelUnavailable, Question
 from rag_app.library import Library
 from rag_app.reading import ocr
 from rag_app.reading.sandbox import Cancelled, Child, Sandbox
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import Box, Document, Recognised, RetrieverKind, Status, Word
 from tests.fakes import WordEmbedder
@@ -43,6 +44,7 @@ class Engine:
         self.pages: list[int] = []
         self.troubles: dict[int, Exception] = {}
         self.blank = False
+        self.shown: Recognised | None = None
         self.gate = threading.Event()
         self.gate.set()
 
@@ -53,7 +55,7 @@ class Engine:
         self.pages.append(number)
         if number in self.troubles:
             raise self.troubles[number]
-        return Recognised("") if self.blank else said(number)
+        return Recognised("") if self.blank else self.shown or said(number)
 
 
 @pytest.fixture
@@ -174,6 +176,33 @@ def test_the_words_of_a_scan_have_boxes_and_the_others_too(library):
     assert library.boxes(added, 2, 0, len(SAID)) == (Box(10, 10, 200, 20),)
     assert library.boxes(added, 1, 0, 10) != ()
     assert library.picture(added, 2, 0.2) is not None
+
+
+DOSES = [["Drug", "Dose", "Night"], ["Ramelin", "5 mg", "1"], ["Dortane", "40 mg", "0"],
+         ["Fulvex", "20 mg", "1"]]  # fmt: skip
+
+
+def doses() -> Recognised:
+    text, words = "", []
+    for line, row in enumerate(DOSES):
+        for column, cell in enumerate(row):
+            for number, word in enumerate(cell.split()):
+                x, y = 60 + 120 * column + 20 * number, 100 + 20 * line
+                place = Box(x, y, x + 6 * len(word), y + 10)
+                words.append(Word(len(text), len(text) + len(word), line, place))
+                text += f"{word} "
+        text = f"{text[:-1]}\n"
+    return Recognised(text, tuple(words))
+
+
+def test_a_table_on_a_scan_is_a_table(library, engine):
+    engine.shown = doses()
+    added = library.add("mixed.pdf", mixed(2)).document.id
+    done(library, [added])
+    tables = library._store.tables.of(WORKER, [added])
+    assert [(table.first_page, table.rows) for table in tables] == [(2, 3), (3, 3)]
+    assert [column.name for column in tables[0].columns] == DOSES[0]
+    assert [table.ordinal for table in tables] == [0, 1]
 
 
 VICTIM = textwrap.dedent("""

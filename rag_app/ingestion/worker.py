@@ -35,6 +35,7 @@ from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
 from rag_app.observing import traces
 from rag_app.observing.measures import measures
 from rag_app.reading.pdf_page import named
+from rag_app.reading.pdf_tables import grids_of_scan
 from rag_app.reading.sandbox import Cancelled, Sandbox
 from rag_app.retrieval.chunking import Placing, chunk_pages, search_text
 from rag_app.retrieval.embedding import Embedder
@@ -125,7 +126,12 @@ class Recognition:
                 recognised, trouble = self._page(path, scan.page, cancelled)
                 done, found = done + 1, found + bool(recognised.words)
                 index = bool(recognised.words) and _is_step(found, written)
-                self._scans.save(document.id, scan.page, recognised, trouble, conclude, index=index)
+                tables = _tables(document, partial(_read_scan, scan.page, recognised))
+                self._scans.save(
+                    *(document.id, scan.page, recognised, trouble, conclude),
+                    index=index,
+                    tables=tables,
+                )
                 report(done, len(scans))
                 if index or (done < len(scans) and overtaken()):
                     return
@@ -338,7 +344,7 @@ class Ingestion(JobQueue):
                 )
                 reading = self._parts.take_in(document, reading, limits, task.cancelled)
             self._store.queue.note_tables(document.id, reading.tables)
-            self._store.save_reading(document.id, reading, self._tables(document, reading))
+            self._store.save_reading(document.id, reading, _tables(document, lambda: reading))
             if reading.parts:
                 self.wake()
         task.stage = STAGES[Status.READ]
@@ -358,13 +364,6 @@ class Ingestion(JobQueue):
         if self._vectors.ids(document.id):  # of an earlier reading, whose texts may differ
             self._vectors.delete(document.id)
         self._store.save_chunks(document.id, chunks, language_of(reading.pages))
-
-    def _tables(self, document: Document, reading: Reading) -> list[StoredTable]:
-        """The typed tables of a reading; one that cannot be typed is still text."""
-        tables: list[StoredTable] = []
-        with surviving(log, "could not type the tables of document %s", document.id):
-            tables += typed_tables(document.id, reading)
-        return tables
 
     def _embed(self, document: Document, task: RunningJob) -> None:
         indexed = self._store.indexed(document.id)
@@ -405,3 +404,16 @@ def context(document: Document, chunk: Chunk) -> str:
     """What a chunk is about: its document's title, or its name made readable, and its heading."""
     title = document.title or Path(document.name).stem.replace("_", " ")
     return f"{title} > {chunk.heading}" if chunk.heading else title
+
+
+def _read_scan(page: int, found: Recognised) -> Reading:
+    """A page that is a picture, as if it had been read."""
+    return Reading((Page(page, found.text),), grids=tuple(grids_of_scan(page, found)))
+
+
+def _tables(document: Document, read: Callable[[], Reading]) -> list[StoredTable]:
+    """The typed tables of a reading; one that cannot be typed is still text."""
+    tables: list[StoredTable] = []
+    with surviving(log, "could not type the tables of document %s", document.id):
+        tables += typed_tables(document.id, read())
+    return tables

@@ -302,6 +302,7 @@ class Scans:
         conclude: Concluding,
         *,
         index: bool,
+        tables: Iterable[StoredTable] = (),
     ) -> None:
         """Keep what was recognised on a page; with `index`, the document is to be indexed anew.
 
@@ -316,6 +317,7 @@ class Scans:
                     "UPDATE pages SET text = ? WHERE document_id = ? AND number = ?",
                     (found.text, document_id, page),
                 )
+            add_tables(db, document_id, tables)
             scans = _scans(db, document_id)
             if all(scan.done for scan in scans):
                 _carry_out(db, document_id, conclude(scans))
@@ -438,10 +440,16 @@ def save_tables(db: Connection, document_id: str, tables: Iterable[StoredTable])
     """Keep the tables of a document, inside a transaction, in place of any kept before."""
     for name in ("table_blocks", "tables"):
         db.execute(f"DELETE FROM {name} WHERE document_id = ?", (document_id,))
-    for stored in tables:
+    add_tables(db, document_id, tables)
+
+
+def add_tables(db: Connection, document_id: str, tables: Iterable[StoredTable]) -> None:
+    """Keep further tables of a document, inside a transaction, behind those that there are."""
+    sql = "SELECT coalesce(max(ordinal) + 1, 0) FROM tables WHERE document_id = ?"
+    first_free = db.execute(sql, (document_id,)).fetchone()[0]
+    for ordinal, stored in enumerate(tables, start=first_free):
         about = asdict(stored.table)
-        ordinal = about.pop("ordinal")
-        about.pop("document_id")
+        del about["ordinal"], about["document_id"]
         db.execute(
             "INSERT INTO tables VALUES (?, ?, ?)",
             (document_id, ordinal, json.dumps(about, ensure_ascii=False)),
