@@ -21,7 +21,7 @@ from rag_app.answering.attribution import (
     support,
     support_in,
 )
-from rag_app.answering.evidence import CountTokens, Excerpt, Ranking, closest, gather
+from rag_app.answering.evidence import CountTokens, Excerpt, Ranking, RowsOf, closest, gather
 from rag_app.answering.extraction import Reader, SpanEvidence
 from rag_app.answering.generation import (
     Cancelled,
@@ -71,6 +71,7 @@ class Grounding:
     hurried: int | None = None  # the same, where the model reads slowly or nobody knows how fast
     watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
     ranking: Ranking | None = None  # which sentences hold an answer
+    rows: RowsOf | None = None  # of tables, with the names of their columns
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class Writing:
 
     def show(self, excerpts: tuple[Excerpt, ...]) -> None:
         """These are what the model sees; with the question they hold all figures it may say."""
-        texts = [text for one in excerpts for text in (one.title, *one.texts)]
+        texts = [text for one in excerpts for text in (one.title, *one.texts, *one.lines)]
         asked = [self.question, self.follow_up.text] if self.follow_up else [self.question]
         self.excerpts = excerpts
         seen = "\n".join([*asked, *texts])
@@ -310,15 +311,16 @@ class ChatGenerator:
     def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:
         given = (asked.wordings, asked.passages, count, most)
         ranking, beside = self._grounding.ranking, asked.follow_up.text if asked.follow_up else ""
+        rows = self._grounding.rows
         if ranking is not None:
             try:
-                found = gather(*given, ranking, beside)
+                found = gather(*given, ranking, beside, rows)
             except ModelUnavailable:  # the words are left
                 pass
             else:
                 asked.ranked = log_sum([odds for one in found for odds in one.odds])
                 return found
-        return gather(*given, beside=beside)
+        return gather(*given, beside=beside, rows=rows)
 
     def _matched(
         self, text: str, notes: tuple[Note, ...], judge: Callable[[], list[Supported]]

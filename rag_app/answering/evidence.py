@@ -2,9 +2,9 @@
 
 A small model reads slowly and is led astray by what stands beside the point, so it is shown the few
 sentences that are likely to hold the answer, each with its neighbours, under the name of its
-document and its heading or the columns of its table. Which those are the ranker says; how many,
-how sure it is: sentences are taken in the order of their odds until enough of the probability is
-among them, or the room is full."""
+document and its heading. A row of a table counts as a sentence, and is shown with the names of its
+columns. Which those are the ranker says; how many, how sure it is: sentences are taken in the order
+of their odds until enough of the probability is among them, or the room is full."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from dataclasses import dataclass, replace
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
 from rag_app.retrieval.ranking import rarity, stems, telling
+from rag_app.tables.rows import LabelledRow
 from rag_app.text.sentences import one_line, sentences
-from rag_app.types import Passage, Span
+from rag_app.types import Chunk, Passage, Span
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 Ranking = Callable[[str, Sequence[Titled]], Sequence[Sequence[float]]]
 """Question and passages to the log-odds of their sentences (see `sentence_ranker`)."""
+
+RowsOf = Callable[[Chunk], Sequence[LabelledRow]]
+"""The rows of tables that a chunk holds."""
 
 _WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
 
@@ -39,8 +43,9 @@ _HEADINGS = 2  # innermost of a path of headings that are shown
 class Excerpt:
     """Sentences of one place in one document, in the order in which they stand there.
 
-    `texts[i]` is the verbatim slice of the page at `spans[i]`; `gaps[i]`: something that is left
-    out stands before it; `odds[i]`: log-odds that it holds the answer."""
+    `texts[i]` is the verbatim slice of the page at `spans[i]`; `lines[i]`: as it is shown;
+    `gaps[i]`: something that is left out stands before it; `odds[i]`: log-odds that it holds the
+    answer."""
 
     document_id: str
     name: str
@@ -48,6 +53,7 @@ class Excerpt:
     heading: str
     spans: tuple[Span, ...]
     texts: tuple[str, ...]
+    lines: tuple[str, ...]
     gaps: tuple[bool, ...]
     odds: tuple[float, ...]
 
@@ -59,20 +65,22 @@ class Excerpt:
     @property
     def shown(self) -> str:
         """Its text with a sign where something is left out."""
-        lines: list[str] = []
-        for text, gap in zip(self.texts, self.gaps, strict=True):
-            lines += [LEFT_OUT, one_line(text)] if gap else [one_line(text)]
-        return "\n".join(lines)
+        shown: list[str] = []
+        for line, gap in zip(self.lines, self.gaps, strict=True):
+            shown += [LEFT_OUT, line] if gap else [line]
+        return "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a passage, `start` and `end` counting in its page."""
+    """A sentence of a passage, or a row, `start` and `end` counting in its page."""
 
     passage: int
     start: int
     end: int
     text: str
+    line: str  # as it is shown
+    row: bool
     odds: float = 0.0
     tokens: int = 0
 
@@ -84,6 +92,7 @@ def gather(
     budget: int,
     ranking: Ranking | None = None,
     beside: str = "",
+    rows: RowsOf | None = None,
 ) -> tuple[Excerpt, ...]:
     """The likeliest sentences with their neighbours, about `budget` tokens at most.
 
@@ -92,10 +101,11 @@ def gather(
     to hold the answer for that. The likeliest place comes last: a small model heeds most what it
     has just read."""
     ranking = ranking or _by_words
-    found = _ranked(wordings, passages, _split(passages), ranking)
-    wanted = _ranked([*wordings, beside], passages, found, ranking) if beside else found
+    split = [_units(passage.chunk, rows) for passage in passages]
+    found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
+    wanted = _ranked([*wordings, beside], passages, split, found, ranking) if beside else found
     titles = [title(p.name, p.chunk.heading) for p in passages]
-    sizes = count_tokens([*titles, *(one_line(one.text) for one in found)])
+    sizes = count_tokens([*titles, *(one.line for one in found)])
     sized = [
         replace(one, tokens=size + _AROUND)
         for one, size in zip(wanted, sizes[len(passages) :], strict=True)
@@ -122,39 +132,69 @@ def title(name: str, heading: str) -> str:
     return " – ".join(part for part in (one_line(name), *inner) if part)
 
 
-def _split(passages: Sequence[Passage]) -> list[_Sentence]:
+_Unit = tuple[int, int, str, bool]  # place in a chunk, as it is shown, whether it is a row
+
+
+def _units(chunk: Chunk, rows: RowsOf | None) -> list[_Unit]:
+    """The rows of tables in a chunk, and the sentences of what stands around them, in order."""
+    held: list[_Unit] = []
+    for row in rows(chunk) if rows else ():
+        start, end = max(0, row.start - chunk.start), min(row.end, chunk.end) - chunk.start
+        held.append((start, end, row.text, True))
+    around: list[_Unit] = []
+    for start, end in sentences(chunk.text):
+        for a, b, _, _ in [*held, (end, end, "", False)]:
+            if (a >= start and a <= end) or b > start:
+                left = _stripped(chunk.text, start, min(a, end))
+                if left:
+                    around.append((*left, one_line(chunk.text[slice(*left)]), False))
+                start = max(start, b)
+    return sorted([*held, *around])
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """A piece of a text without the space around it; None if there is no letter or figure in it."""
+    piece = text[start:end]
+    if end <= start or not any(c.isalnum() for c in piece):
+        return None
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+
+
+def _each_once(passages: Sequence[Passage], split: Sequence[Sequence[_Unit]]) -> list[_Sentence]:
     """The sentences of the passages, each once, those of a passage next to each other."""
     found: dict[tuple[str, int, int], _Sentence] = {}
-    for index, passage in enumerate(passages):
+    for index, (passage, units) in enumerate(zip(passages, split, strict=True)):
         chunk = passage.chunk
         title = one_line(chunk.heading.rpartition(" > ")[2])
-        for start, end in sentences(chunk.text):
-            text = chunk.text[start:end]
-            if one_line(text) != title:  # it is shown above the others
-                place = (chunk.document_id, chunk.page, chunk.start + start)
-                one = _Sentence(index, chunk.start + start, chunk.start + end, text)
-                found.setdefault(place, one)
+        for start, end, line, row in units:
+            if line not in ("", title):  # which is shown above the others
+                at, text = chunk.start + start, chunk.text[start:end]
+                one = _Sentence(index, at, chunk.start + end, text, line, row)
+                found.setdefault((chunk.document_id, chunk.page, at), one)
     return list(found.values())
 
 
 def relevance(question: str, passages: Sequence[Passage], ranking: Ranking) -> list[float]:
     """For each passage the log-odds that any of its sentences holds the answer."""
-    return [log_sum(scores) for scores in ranking(question, list(map(_titled, passages)))]
+    titled = [_titled(passage, sentences(passage.chunk.text)) for passage in passages]
+    return [log_sum(scores) for scores in ranking(question, titled)]
 
 
-def _titled(passage: Passage) -> Titled:
+def _titled(passage: Passage, cuts: Sequence[tuple[int, int]]) -> Titled:
     chunk = passage.chunk
-    return Titled(title(passage.name, chunk.heading), chunk.text, tuple(sentences(chunk.text)))
+    return Titled(title(passage.name, chunk.heading), chunk.text, tuple(cuts))
 
 
 def _ranked(
     wordings: Sequence[str],
     passages: Sequence[Passage],
+    split: Sequence[Sequence[_Unit]],
     found: Sequence[_Sentence],
     ranking: Ranking,
 ) -> list[_Sentence]:
     """The sentences with the odds that the ranker gives them, for the wording that suits best."""
-    titled = list(map(_titled, passages))
+    cuts = [[unit[:2] for unit in units] for units in split]
+    titled = [_titled(*one) for one in zip(passages, cuts, strict=True)]
     best: dict[tuple[int, int], float] = {}
     for wording in wordings:
         for index, (one, scores) in enumerate(zip(titled, ranking(wording, titled), strict=True)):
@@ -213,7 +253,7 @@ def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budge
 
 def _around(found: Sequence[_Sentence], at: int) -> list[int]:
     """A sentence and its neighbours in the same passage; a row of a table stands for itself."""
-    if CELLS in found[at].text:
+    if found[at].row or CELLS in found[at].text:
         return [at]
     near = range(max(0, at - _NEIGHBOURS), min(len(found), at + _NEIGHBOURS + 1))
     return [index for index in near if found[index].passage == found[at].passage]
@@ -233,6 +273,7 @@ def _excerpts(
             *(document, passages[found[indices[0]].passage].name, page, heading),
             tuple(Span(document, page, found[i].start, found[i].end) for i in indices),
             tuple(found[i].text for i in indices),
+            tuple(found[i].line for i in indices),
             tuple(_is_gap(found, a, b) for a, b in zip([-1, *indices], indices, strict=False)),
             tuple(found[i].odds for i in indices),
         )

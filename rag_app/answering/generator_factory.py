@@ -19,6 +19,7 @@ from rag_app.answering.answer_language import AnyLanguage
 from rag_app.answering.attribution import support
 from rag_app.answering.chat_generator import EMBEDDED, HURRIED, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
+from rag_app.answering.evidence import RowsOf
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, instead
 from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
@@ -216,6 +217,7 @@ class GeneratorFactory:
     window: int  # tokens of a chat model whose window is not known
     safety: str = "reader"  # answers where a model fails
     ranker: SentenceRanker = field(default_factory=SentenceRanker)
+    rows: RowsOf | None = None  # of tables in what a writer is shown
 
     def build(self, choice: ModelSpec) -> Generator:
         """The generator of a choice; nothing is loaded or connected yet."""
@@ -240,8 +242,10 @@ class GeneratorFactory:
         reader = Reader(self.span_model, 0.0)
         parts = (writer, self.embedder, self._safety())
         if choice.kind != WRITER:
-            return ChatGenerator(*parts, Grounding(ranking=self.ranker.score))
-        grounding = Grounding(reader, self.caution, EMBEDDED, HURRIED, ranking=self.ranker.score)
+            return ChatGenerator(*parts, Grounding(ranking=self.ranker.score, rows=self.rows))
+        grounding = Grounding(
+            reader, self.caution, EMBEDDED, HURRIED, ranking=self.ranker.score, rows=self.rows
+        )
         if is_taught(choice.model):
             return TaughtGenerator(*parts, grounding)
 

@@ -57,7 +57,7 @@ from rag_app.answering.task_router import (
 )
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
 from rag_app.answering.writer_generator import TaughtGenerator
-from rag_app.errors import ChatModelError, ModelUnavailable
+from rag_app.errors import ChatModelError, ModelUnavailable, UnknownDocument
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
@@ -67,9 +67,11 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction
 from rag_app.storage.vectors import VectorIndex
+from rag_app.tables.rows import LabelledRow, rows_in
 from rag_app.text.sentences import one_line
 from rag_app.types import (
     Basis,
+    Chunk,
     Document,
     Draft,
     Event,
@@ -128,6 +130,7 @@ class Questioner:
         self._workshop = GeneratorFactory(
             *(embedder, SpanModel(), settings.caution, terms, settings.chat_window),
             ranker=self._ranker,
+            rows=self._rows,
         )
         self._generator = (
             self._workshop.build(generator) if isinstance(generator, ModelSpec) else generator
@@ -355,6 +358,13 @@ class Questioner:
         least = max(says.values(), default=0.0) * _LESS
         held = [document for document in asked.readable if says[document.id] >= least > 0]
         return sorted(held, key=lambda d: -says[d.id])[:ASKED_OF] or list(asked.readable)
+
+    def _rows(self, chunk: Chunk) -> list[LabelledRow]:
+        """The rows of tables in a chunk; none once its document was removed."""
+        with suppress(UnknownDocument):
+            page = self._store.page(chunk.document_id, chunk.page)
+            return rows_in(self._store.tables, page.text, chunk)
+        return []
 
     def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return relevance(question, passages, self._ranker.score)
