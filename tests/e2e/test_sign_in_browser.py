@@ -97,12 +97,17 @@ def test_who_signs_in_sees_the_page_with_their_name_and_out_again(browser, idp, 
 
     page.reload()
     page.locator(CHAT).wait_for()  # the cookie holds
+    copied = page.context.cookies()
     page.get_by_role("button", name=texts.SIGN_OUT).click()
     page.get_by_role("button", name="End session").click()  # at the provider
     page.locator(SIGN_IN).wait_for()
     page.reload()
     page.locator(SIGN_IN).wait_for()
     assert not [c for c in page.context.cookies() if c["name"].startswith("_streamlit_user")]
+    page.context.add_cookies(copied)
+    page.reload()
+    page.get_by_text(texts.SIGN_IN_INACTIVE).wait_for()
+    sign_in(page)
     browser.forgive(*PRETTY)
 
 
