@@ -302,7 +302,7 @@ def library_of_session(opened: Library) -> Library:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _CountedWindow:
     """A window that counts for its person until the browser leaves it."""
 
     quotas: Quotas
@@ -315,8 +315,8 @@ class _Window:
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=lambda window: window.leave())
-def _window(_quotas: Quotas, subject: str, session: str) -> _Window:
-    return _Window(_quotas, subject, session)
+def _window(_quotas: Quotas, subject: str, session: str) -> _CountedWindow:
+    return _CountedWindow(_quotas, subject, session)
 
 
 class _LiveView:
