@@ -4,13 +4,18 @@
 PYTHON ?= $(shell command -v python3 || command -v python || echo python3)
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 
-.PHONY: run test lint bench stress install install-dev pins
+.PHONY: run test test-oidc lint bench stress install install-dev pins
 
 run: install
 	$(BIN)/rag-app
 
 test: install-dev
 	$(BIN)/python -m pytest
+
+# The sign-in by a provider to the letter, npm's, which is put into build/; needs node.
+test-oidc: install-dev
+	npm install --silent --no-audit --no-fund --prefix build/oidc oidc-provider@9.13.3
+	OIDC_PROVIDER=$(CURDIR)/build/oidc/node_modules $(BIN)/python -m pytest tests/test_sign_in_to_the_letter.py
 
 lint: install-dev
 	$(BIN)/python -m ruff check .

@@ -25,23 +25,32 @@ _FLEETING = ("date", "seconds", "content-length", "server")
 
 
 def asked(
-    world: World, person: str, method: str, path: str, known: str = "", **given: Any
+    world: World,
+    person: str,
+    method: str,
+    path: str,
+    known: str = "",
+    within: list[str] | None = None,
+    **given: Any,
 ) -> httpx.Response:
     """What somebody's key is answered; that of who was removed opens nothing.
 
-    `known` is an id that they sent, and may be sent back."""
+    `known` is an id that they sent, and may be sent back; `within` are the collections asked."""
     told = {"Authorization": f"Bearer {world.keys[person]}", **given.pop("headers", {})}
     said = world.line.request(method, path, headers=told, **given)
     assert said.status_code < 500, (path, said.text)
     assert (said.status_code == 401) == (person in world.gone), (path, said.status_code)
     heads = [*said.headers.items()]
-    world.check(person, repr([said.text, heads]).replace(known or NOWHERE, NOWHERE))
+    world.check(person, repr([said.text, heads]).replace(known or NOWHERE, NOWHERE), within=within)
     return said
 
 
-def same_as_nowhere(world: World, person: str, method: str, path: str, **given: Any) -> int:
-    """What is said of something hidden, put for `ID`, is what is said of what nobody has."""
-    hidden = world.hidden_id(person)
+def same_as_nowhere(
+    world: World, person: str, method: str, path: str, hidden: str = "", **given: Any
+) -> int:
+    """What is said of something hidden, a document or a collection, put for `ID`, is what is said
+    of what nobody has."""
+    hidden = hidden or world.hidden_id(person)
     one, other = (
         asked(world, person, method, path.replace(ID, id_), id_, **_filled(given, id_))
         for id_ in (hidden, NOWHERE)
@@ -53,8 +62,9 @@ def same_as_nowhere(world: World, person: str, method: str, path: str, **given: 
 
 
 def _filled(given: dict[str, Any], id_: str) -> dict[str, Any]:
-    filled: dict[str, Any] = json.loads(json.dumps(given).replace(ID, id_))
-    return filled
+    files = {name: given[name] for name in given if name == "files"}
+    told = {name: given[name] for name in given if name != "files"}
+    return json.loads(json.dumps(told).replace(ID, id_)) | files
 
 
 def _steady(answer: httpx.Response) -> dict[str, str]:
@@ -106,6 +116,48 @@ def api_add(world: World, person: str) -> None:
     world.settle(person, kept.id, kept, replace)
 
 
+def api_add_to(world: World, person: str) -> None:
+    """To a collection that is named."""
+    where = world.chance.choice([*world.collections, world.hidden_collection(person)])
+    name, number = world.chance.choice(NAMES), world.chance.randrange(TEXTS)
+    files = {"file": (name, content(name, number))}
+    if not world.scope(person).may(Role.EDITOR, where):
+        form = {"data": {"collection": ID}, "files": files}
+        assert same_as_nowhere(world, person, "POST", DOCUMENTS, where, **form) in (401, 403)
+        return
+    before = world.of_collection(where)
+    form = {"data": {"collection": where}, "files": files}
+    added = asked(world, person, "POST", DOCUMENTS, **form).json()
+    assert added["duplicate"] == (added["document_id"] in before)  # whatever others have
+    kept = Known(added["document_id"], where, number, name)
+    world.settle(person, kept.id, kept, False)
+
+
+def api_within(world: World, person: str) -> None:
+    """Every door that looks only in collections that are named, of which one is hidden."""
+    hidden, some = world.hidden_collection(person), world.some_collections(person)
+    question, stream = world.question(), world.chance.random() < 0.5
+    for path, wish in (
+        ("/api/v1/search", {"query": question, "k": 20}),
+        ("/api/v1/ask", {"question": question, "stream": stream}),
+        ("/v1/chat/completions", _completion(question) | {"stream": stream}),
+    ):
+        named = {"json": wish | {"collections": [*some, ID]}}
+        assert same_as_nowhere(world, person, "POST", path, hidden, **named) in (401, 404)
+        if some:
+            asked(world, person, "POST", path, within=some, json=wish | {"collections": some})
+    for tool, wish in (("search", {"query": question}), ("ask", {"question": question})):
+        named = call(tool, **wish, collections=[*some, ID])
+        assert same_as_nowhere(world, person, "POST", "/mcp", hidden, **named) in (200, 401)
+        if some:
+            wished = call(tool, **wish, collections=some)
+            asked(world, person, "POST", "/mcp", within=some, **wished)
+
+
+def _completion(question: str) -> dict[str, Any]:
+    return {"model": "quotes", "messages": [{"role": "user", "content": question}]}
+
+
 def api_remove(world: World, person: str) -> None:
     assert same_as_nowhere(world, person, "DELETE", f"{DOCUMENTS}/{ID}") in (401, 404)
     seen = [*world.seen(person).values()]
@@ -146,8 +198,7 @@ def api_ask(world: World, person: str) -> None:
 
 
 def api_complete(world: World, person: str) -> None:
-    said = [{"role": "user", "content": world.question()}]
-    wish = {"model": "quotes", "messages": said, "stream": world.chance.random() < 0.5}
+    wish = _completion(world.question()) | {"stream": world.chance.random() < 0.5}
     asked(world, person, "POST", "/v1/chat/completions", json=wish)
 
 
@@ -220,5 +271,5 @@ def mcp_client(world: World, person: str) -> None:
 
 WEIGHTS: dict[Step, int] = {
     api_documents: 6, api_document: 9, api_add: 5, api_remove: 3, api_search: 9, api_ask: 8,
-    api_complete: 4, mcp_finds: 5, mcp_reads: 5, mcp_client: 1,
+    api_add_to: 5, api_within: 4, api_complete: 4, mcp_finds: 5, mcp_reads: 5, mcp_client: 1,
 }  # fmt: skip

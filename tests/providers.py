@@ -59,7 +59,7 @@ def node_provider(folder: Path, redirect: str) -> Iterator[str]:
     """The address of npm's `oidc-provider`, which signs in anybody, for one app."""
     node, modules = shutil.which("node"), os.environ.get("OIDC_PROVIDER", "")
     if node is None or not modules:
-        pytest.skip("node, or OIDC_PROVIDER, the folder that npm installed oidc-provider in")
+        pytest.skip("node and npm's oidc-provider are not here (make test-oidc)")
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     script = str(Path(__file__).with_name("oidc_provider.mjs"))

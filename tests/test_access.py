@@ -162,6 +162,44 @@ def test_who_was_removed_sees_nothing_and_cannot_come_back_by_signing_in(access)
     assert access.scope_of("ben") == before and access.is_active("ben")
 
 
+def test_who_signs_out_ends_that_sign_in_and_those_before_it(access):
+    first, second = (replace(BEN, issued=at) for at in (100.0, 200.0))
+    other = replace(CARA, issued=100.0)
+    assert all(map(access.admits, (first, second, other)))
+    access.sign_out(first)
+    assert not access.admits(first) and access.admits(second) and access.admits(other)
+    access.sign_out(second)
+    access.sign_out(first)  # by a copy: nothing that has ended begins anew
+    assert not access.admits(second) and access.admits(replace(BEN, issued=201.0))
+    assert len(access.log.entries(subject="ben", action=Action.SIGN_OUT)) == 3
+    access.sign_out(BEN)  # who came by a proxy ends it there
+    assert access.admits(BEN)
+
+
+def test_a_sign_in_that_has_ended_changes_nothing_about_its_person(access):
+    access.sign_out(replace(BEN, issued=100.0))
+    access.arrive(replace(BEN, issued=99.0, name="Benny", groups=frozenset({"sales"})))
+    assert "Benny" not in {one.name for one in access.people()} and not access.groups()
+    [newest, *_] = access.log.entries(subject="ben")
+    assert newest.detail == "refused: has signed out"
+
+
+def test_an_administrator_signs_somebody_out_everywhere(database):
+    now = 1_000.5
+    access = Access(database, Settings.load(), lambda: now)
+    anna, ben = (replace(one, issued=1_000.0) for one in (ANNA, BEN))
+    assert access.admits(anna) and access.admits(ben)
+    key = access.api_keys.create_key("ben", "script")[1]
+    with pytest.raises(NotAllowed):
+        access.sign_out_everywhere("ben", "anna")
+    with pytest.raises(UnknownGrantee):
+        access.sign_out_everywhere("anna", "nobody")
+    access.sign_out_everywhere("anna", "ben")
+    assert not access.admits(ben) and access.admits(anna)
+    assert access.admits(replace(BEN, issued=1_001.0))
+    assert access.api_keys.subject_of(key) == "ben"
+
+
 def test_an_administrator_who_was_removed_manages_nothing(access):
     access.set_administrator("anna", "ben", True)
     access.remove_person("ben", "anna")

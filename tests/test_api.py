@@ -25,10 +25,11 @@ from rag_app.answering.generation import Cancelled, Piece, pieces
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
-from rag_app.server import problems
+from rag_app.server import problems, streams
 from rag_app.server.problems import STATUSES
 from rag_app.settings import Settings
 from rag_app.types import Draft, Passage
+from rag_app.ui import api_entry
 from tests.api_servers import KEY, Served, api_server
 from tests.fakes import WordEmbedder
 from tests.pdfs import pdf
@@ -369,8 +370,10 @@ def test_who_has_to_wait_is_told_how_long(shared):
         made = hand_in(ben, "ferry.txt", FERRY).json()["document_id"]
         shared.library.scoped(WORKER).wait([made], timeout=30)
         asked = [ben.post(path, json=body) for path, body in _asked_of([own])[1:]]
-        waits = [one.headers["Retry-After"] for one in asked if one.status_code == 429]
-        assert waits and all(50 <= int(wait) <= 60 for wait in waits)
+        assert [one.status_code for one in asked] == [200, 429, 429, 429]
+        assert all(1 <= int(one.headers["Retry-After"]) <= 60 for one in asked[1:])
+        found = ben.post("/api/v1/search", json={"query": "ferry"})
+        assert found.status_code == 200  # no question
 
 
 def test_every_error_that_waiting_helps_says_how_long():
@@ -650,6 +653,84 @@ def test_who_waits_for_an_answer_does_not_hold_up_others(slow):
         assert client.post("/api/v1/search", json={"query": "ferry"}).status_code == 200
         generator.go.set()
         assert all(one.result().status_code == 200 for one in waiting)
+
+
+@pytest.fixture
+def talking(tmp_path, monkeypatch) -> Iterator[tuple[Served, Slow]]:
+    """Ben's key and a slow generator; Anna's Team is Ben's to read, and holds a text."""
+    generator = Slow()
+    with open_library(tmp_path / "data", generator) as library:
+        monkeypatch.setattr(api_entry, "_library", lambda: library)
+        access = library.access
+        for name in ("anna", "ben"):
+            access.arrive(Identity(name))
+        team = access.create_collection("anna", "Team").id
+        access.grant("anna", team, Grantee.person("ben"), Role.READER)
+        hers = library.scoped(access.scope_of("anna"))
+        hers.wait([hers.add("ferry.txt", FERRY, collection=team).document.id], timeout=30)
+        try:
+            with api_server(library, holder=api_entry.PeopleKeys()) as running:
+                yield running, generator
+        finally:
+            generator.go.set()
+
+
+def test_what_the_first_search_of_a_person_waits_for_is_made_ready_once(talking, monkeypatch):
+    served, _ = talking
+    prepared: list[str] = []
+    monkeypatch.setattr(Library, "prepare", lambda view: prepared.append(view.scope.subject))
+    keys = [served.library.access.api_keys.create_key(one, "script")[1] for one in ("ben", "anna")]
+
+    def come() -> None:
+        for key in (*keys, keys[0]):
+            with served.client(key) as client:
+                assert client.get("/api/v1/documents").status_code == 200
+
+    monkeypatch.setattr(Library, "warm_state", "warming")
+    come()
+    assert prepared == []  # it would be for nothing
+    monkeypatch.setattr(Library, "warm_state", "ready")
+    come()
+    assert prepared == ["ben", "anna"]
+
+
+def _is_removed(served: Served) -> None:
+    served.library.access.remove_person(MACHINE, "ben")
+
+
+def _loses_a_role(served: Served) -> None:
+    access = served.library.access
+    [team] = access.given_to("ben")
+    access.revoke("anna", team, Grantee.person("ben"))
+
+
+@pytest.mark.parametrize(
+    ("happens", "code"), [(_is_removed, "key_needed"), (_loses_a_role, "not_allowed")]
+)
+@pytest.mark.parametrize(("door", "every"), [(1, 60), (2, 0), (2, 60), (3, 60), (4, 0), (5, 60)])
+def test_the_answer_of_who_is_removed_while_asking_ends(
+    talking, monkeypatch, happens, code, door, every
+):
+    monkeypatch.setattr(streams, "_LOOK_EVERY", every)
+    served, generator = talking
+    call = {"name": "ask", "arguments": {"question": ASKED["question"]}}
+    spoken = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    own = served.library.access.own_collection("ben")
+    path, body = [*_asked_of([own]), ("/mcp", spoken)][door]
+    body.pop("collections", None)
+    key = served.library.access.api_keys.create_key("ben", "script")[1]
+    with served.client(key) as ben, ThreadPoolExecutor(1) as pool:
+        ben.headers["Accept"] = "application/json, text/event-stream"
+        asked = pool.submit(lambda: ben.post(path, json=body))
+        assert generator.begun.wait(20)
+        happens(served)
+        generator.go.set()
+        said = asked.result()
+    streamed = body.get("stream") and said.status_code == 200
+    assert streamed or door == 5 or said.status_code in (401, 403)
+    assert "finished" not in said.text and "annotations" not in said.text
+    assert every or "Done." not in said.text
+    assert code in said.text or (door == 5 and said.json()["result"]["isError"])
 
 
 class Lengthy(Slow):

@@ -24,6 +24,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from rag_app.access.identity import Identity
 from rag_app.scope import HOME, OWN, readers_of
 from rag_app.server.completions import supported
 from rag_app.server.models import generator_of, offered
@@ -353,19 +354,42 @@ def test_mcp_asks_and_quotes(served):
     assert answer["quotes"][0]["quote"] == SENTENCE
 
 
-def test_mcp_looks_only_in_the_collections_that_are_named(served):
+@pytest.fixture
+def two_collections(tmp_path) -> Iterator[tuple[Served, str]]:
+    """A key that opens two collections, each with a text on what is asked, and one of them."""
+    with open_library(tmp_path / "two") as library:
+        library.access.arrive(Identity("anna"))
+        made = [library.access.create_collection("anna", name).id for name in ("One", "Other")]
+        view = library.scoped(library.access.scope_of("anna"))
+        nine = b"The ferry to the mainland costs nine euros.\n"
+        added = [
+            view.add("ferry.txt", data, collection=where)
+            for where, data in zip(made, (FERRY, nine), strict=True)
+        ]
+        view.wait([one.document.id for one in added], timeout=60)
+        with api_server(library, {KEY: view.scope}) as running:
+            yield running, made[0]
+
+
+def test_mcp_looks_only_in_the_collections_that_are_named(two_collections):
+    running, there = two_collections
+    in_there = running.library.scoped(readers_of(there)).documents()
+
     async def do(client: Client) -> Any:
-        wished = {"query": "ticket", "collections": [HOME]}
+        wished = {"query": "ferry", "collections": [there]}
         found = await client.call_tool("search", wished)
-        asked = await client.call_tool("ask", {"question": QUESTION, "collections": [HOME]})
+        asked = await client.call_tool("ask", {"question": QUESTION, "collections": [there]})
         refused = [
             await client.call_tool(tool, {name: "ticket?", "collections": ["nowhere"]})
             for tool, name in (("search", "query"), ("ask", "question"))
         ]
         return found, asked, refused
 
-    found, asked, refused = talk(served, do)
-    assert found.structured_content["results"] and asked.structured_content["quotes"]
+    found, asked, refused = talk(running, do)
+    [document] = [one.id for one in in_there]
+    ids = {one["id"].partition("/")[0] for one in found.structured_content["results"]}
+    assert ids == {document}
+    assert {one["document_id"] for one in asked.structured_content["quotes"]} == {document}
     for one in refused:
         assert one.is_error and "does not open" in one.content[0].text
 

@@ -7,7 +7,9 @@ import csv
 import io
 import json
 import re
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -17,8 +19,8 @@ from rag_app.access.nouns import Grantee
 from rag_app.access.quotas import Limited, Quota
 from rag_app.library import Library
 from rag_app.scope import HOME, Role
+from rag_app.ui import administration, who
 from rag_app.ui import texts_access as words
-from rag_app.ui import who
 from rag_app.ui.administration import _exported
 from rag_app.ui.who import QueuedWork, Visitor, widget_key
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
@@ -121,6 +123,23 @@ def test_a_person_is_removed_in_two_clicks_and_let_back_in(enter):
     assert words.OWN_LEFT in page.html()
     page.click("person_restore")
     assert access_of(page).is_active(BEN.subject)
+
+
+def test_a_person_is_signed_out_everywhere(enter, monkeypatch):
+    page = show(enter(ANNA), "people")
+    pick(page, "people_chosen", BEN.subject)
+    assert "person_sign_out" not in page.buttons()  # nobody signs in here
+    real = administration.administration
+
+    def by_provider(access, identity, settings, work, meaning):
+        told = settings.model_copy(update={"sign_in": "oidc"})
+        real(access, identity, told, work, meaning)
+
+    monkeypatch.setattr(administration, "administration", by_provider)
+    page.run()
+    page.click("person_sign_out")
+    before = replace(BEN, issued=time.time() - 1)
+    assert not access_of(page).is_in(before) and access_of(page).is_active(BEN.subject)
 
 
 def test_what_a_removed_person_left_is_handed_over(enter):

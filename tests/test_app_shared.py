@@ -33,16 +33,17 @@ class People:
 
     def __init__(self, said: dict[str, str], opened: list[Library]) -> None:
         self._said, self._opened = said, opened
-        self.pages = {ANNA: self._page_of(ANNA)}
+        self.pages = {ANNA: self.another(ANNA)}
         self.library = opened[-1]
         self.access = self.library.access
-        self.pages[BEN] = self._page_of(BEN)
+        self.pages[BEN] = self.another(BEN)
         self.team = self.access.create_collection(ANNA.subject, "Team").id
 
     def _says(self, who: Identity) -> None:
         self._said[proof.IDENTITY_HEADER] = proof.written(who)
 
-    def _page_of(self, who: Identity) -> Page:
+    def another(self, who: Identity) -> Page:
+        """A further page of theirs."""
         self._says(who)
         return Page(self._opened)
 
@@ -271,7 +272,24 @@ def test_on_ones_own_computer_nothing_is_written_down(opened, monkeypatch):
     assert page.library.access.log.entries() == ()
 
 
-# A limit in the middle of a drop
+# Limits
+
+
+def test_a_window_more_than_somebody_may_have_is_told_so_and_shows_nothing(people):
+    people.access.quotas.set_limit(ANNA.subject, Limited.SESSIONS, 1)
+    assert people.page(BEN).at.chat_input
+    other = people.another(BEN)
+    assert "You may use this in 1 window at once" in other.at.error[0].value
+    assert not other.at.chat_input and not other.buttons() - {"sign_out"}
+    assert people.page(BEN).at.chat_input and people.page(ANNA).at.chat_input
+
+
+def test_a_question_more_than_somebody_may_ask_is_told_so_in_its_place(people):
+    people.add(BEN, "ferry.txt", FERRY)
+    people.access.quotas.set_limit(ANNA.subject, Limited.QUESTIONS, 1)
+    page = people.page(BEN)
+    assert "four euros" in page.ask("What does the ferry cost?")
+    assert "You may ask 1 question a minute." in page.ask("What do dogs cost?")
 
 
 def test_a_limit_in_the_middle_of_a_drop_keeps_what_came_before_and_says_what_did_not(people):

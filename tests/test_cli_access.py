@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 
 import pytest
 
@@ -49,6 +50,8 @@ def test_people_are_listed_removed_and_restored(run, access):
     assert run("people", "--remove", "BEN@example.org")[1].endswith("(removed)\n")
     assert not access.is_active("ben")
     run("people", "--restore", "ben")
+    run("people", "--sign-out", "ben")
+    assert not access.is_in(Identity("ben", issued=time.time() - 1))
     run("people", "--administrator", "ben")
     assert access.is_administrator("ben")
     run("people", "--no-administrator", "anna")

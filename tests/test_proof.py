@@ -16,6 +16,7 @@ CLAIMS = {
     "iss": "https://id.example.org/realm",
     "aud": "rag-app",
     "sub": "4711",
+    "iat": 1_999_996_400,
     "exp": 2_000_000_000,
     "name": "Ada Lovelace",
     "email": "ada@example.org",
@@ -40,6 +41,7 @@ def test_a_token_says_who_it_is_about_and_until_when():
         "ada@example.org",
         frozenset({"engines", "letters"}),
         2_000_000_000.0,
+        1_999_996_400.0,
     )
     assert claimed(iss="https://id.example.org/realm/") == claimed()
     assert claimed(aud=["rag-app"]) == claimed(aud=["other", "rag-app"]) == claimed()
@@ -58,6 +60,9 @@ def test_a_token_says_who_it_is_about_and_until_when():
         {"aud": "rag-app-2"},
         {"aud": None},
         {"aud": "rag-app", "azp": "other"},
+        {"iat": None},
+        {"iat": "1999996400"},
+        {"iat": math.nan},
         {"exp": None},
         {"exp": "2000000000"},
         {"exp": True},
@@ -140,6 +145,7 @@ def test_a_header_that_is_not_used_says_nothing():
         email=st.text(),
         groups=st.frozensets(st.text()),
         expires=st.none() | st.floats(0, 4e9),
+        issued=st.none() | st.floats(0, 4e9),
     )
 )
 def test_an_identity_goes_through_a_header_unchanged(identity):

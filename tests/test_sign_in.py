@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -95,6 +96,13 @@ def test_a_sign_in_that_runs_out_is_asked_for_at_the_next_run(said, opened):
 def test_the_sign_in_says_why_it_is_asked_for(said, opened, why, sentence):
     said[REFUSAL_HEADER] = why
     assert sentence in Page(opened).html()
+
+
+def test_who_signs_out_ends_the_sign_in_itself(said, opened):
+    ada = open_as(said, replace(ADA, issued=time.time() - 1), opened)
+    ada.click("sign_out")
+    assert not opened[-1].access.is_in(replace(ADA, issued=time.time() - 1.5))
+    assert ada.buttons() == {"sign_in_now"}  # by the same cookie
 
 
 def test_what_no_server_checked_is_not_believed(monkeypatch):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -13,7 +15,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 from rag_app.ui import texts
-from tests.test_web_guard import Served, serving
+from tests.test_reindexing import until
+from tests.test_web_guard import ROOT, Served, serving
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -31,8 +34,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
-def drawn(served: Served, neighbour: str, headers: dict[str, str], *earlier: str):
-    """(what the page shows, the id of its session) to who connects from an address."""
+@contextmanager
+def open_page(served: Served, neighbour: str, headers: dict[str, str], *earlier: str):
+    """(what the page shows, the id of its session) to who connects from an address, and stays."""
     with connect(
         f"ws://127.0.0.1:{served.port}/_stcore/stream",
         source_address=(neighbour, 0),
@@ -49,7 +53,13 @@ def drawn(served: Served, neighbour: str, headers: dict[str, str], *earlier: str
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 session = message.new_session.initialize.session_id
-    return shown.decode("utf-8", "replace"), session
+        yield shown.decode("utf-8", "replace"), session
+
+
+def drawn(served: Served, neighbour: str, headers: dict[str, str], *earlier: str):
+    """The same for who leaves at once."""
+    with open_page(served, neighbour, headers, *earlier) as seen:
+        return seen
 
 
 def test_a_proxy_that_is_believed_brings_somebody_in(served):
@@ -78,6 +88,25 @@ def test_a_session_is_gone_on_with_by_whom_it_was_begun_only(served):
     assert drawn(served, PROXY, {"X-Forwarded-User": "bob"}, *again)[1] != begun
     assert drawn(served, STRANGER, ADA, *again)[1] != begun
     assert drawn(served, PROXY, ADA, *again)[1] == begun
+
+
+def test_a_window_that_is_loaded_anew_counts_once(served):
+    cara = {"X-Forwarded-User": "cara"}
+    drawn(served, PROXY, cara)  # whom nobody knew before
+    command = [sys.executable, "-m", "rag_app.cli", "limits", "cara", "--set", "sessions", "2"]
+    subprocess.run([*command, "--data-dir", str(served.data)], check=True, timeout=60, cwd=ROOT)
+    refused = "You may use this in 2 windows at once"
+
+    def is_refused() -> bool:
+        return refused in drawn(served, PROXY, cara)[0]
+
+    def third_is_refused() -> bool:
+        with open_page(served, PROXY, cara), open_page(served, PROXY, cara):
+            return is_refused()
+
+    until(third_is_refused)  # as soon as the limit is heard of
+    until(lambda: not is_refused())  # as soon as it is heard that they are gone
+    assert not any(is_refused() for _ in range(3))
 
 
 @pytest.mark.parametrize(("neighbour", "status"), [(PROXY, 404), (STRANGER, 401)])

@@ -1,7 +1,6 @@
 """Signing in by a provider that follows OpenID Connect to the letter: npm's `oidc-provider`.
 
-    npm install --prefix FOLDER oidc-provider
-    OIDC_PROVIDER=FOLDER/node_modules python -m pytest tests/test_sign_in_to_the_letter.py
+    make test-oidc
 
 The pages are asked for as a browser does, by two replicas in turns with one cookie secret."""
 

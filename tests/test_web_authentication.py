@@ -20,6 +20,7 @@ from streamlit.auth_util import set_cookie_with_chunks
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from rag_app.access import proof
+from rag_app.access.access import Access
 from rag_app.access.identity import everybody
 from rag_app.errors import SettingsError
 from rag_app.settings import Settings
@@ -140,7 +141,7 @@ class Served:
 
 def cookie(secret: str = SECRET, **changed: object) -> str:
     """The cookies of somebody that the provider signed in."""
-    claims = {"exp": time.time() + 600, **CLAIMS, **changed}
+    claims = {"iat": int(time.time()), "exp": time.time() + 600, **CLAIMS, **changed}
     parts = {}
     set_cookie_with_chunks(
         parts.__setitem__,
@@ -231,6 +232,27 @@ def test_the_next_click_of_who_was_removed_is_not_passed_on(monkeypatch):
     assert served.heard == ["", "one"]  # the first is that it connects
     assert served.closed == [1008]
     assert not [m for m in served.sent if m["type"] == "websocket.send"]
+
+
+def test_a_cookie_that_was_copied_opens_nothing_after_its_owner_signed_out(monkeypatch, database):
+    access = Access(database, Settings.load())
+    monkeypatch.setattr(DOORKEEPER, "is_active", access.admits)
+    copied, later = cookie(iat=1_000), cookie(iat=1_001)
+    served = Served(by_provider()).ask(headers={"Cookie": copied})
+    told = proof.read(served.headers[proof.IDENTITY_HEADER.lower()])
+
+    def between(number: int) -> None:
+        if number == 2:
+            access.sign_out(told)
+
+    open_page = Served(by_provider())
+    open_page.ask(headers={"Cookie": copied}, messages=(b"one", b"two"), between=between)
+    assert open_page.heard == ["", "one"] and open_page.closed == [1008]
+    for again in (access, Access(database, Settings.load())):  # of another process, too
+        monkeypatch.setattr(DOORKEEPER, "is_active", again.admits)
+        assert not Served(by_provider()).ask(headers={"Cookie": copied}).who
+        assert Served(by_provider()).ask(HTTP, "/media/x.png", {"Cookie": copied}).status == 401
+    assert Served(by_provider()).ask(headers={"Cookie": later}).who
 
 
 def test_the_next_click_after_a_sign_in_ran_out_is_not_passed_on(monkeypatch):

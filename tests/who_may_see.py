@@ -191,15 +191,30 @@ class World:
         """Of what somebody does not see, if there is any."""
         return self.chance.choice([*(self.documents.keys() - self.seen(person).keys()), NOWHERE])
 
+    def hidden_collection(self, person: str) -> str:
+        """Of those that somebody does not see, if there is any; what Home is called is a word."""
+        hidden = set(self.collections) - self.roles(person).keys() - {HOME}
+        return self.chance.choice([*sorted(hidden), NOWHERE])
+
+    def some_collections(self, person: str) -> list[str]:
+        """Of those that somebody sees, one at least, if there is any."""
+        seen = sorted(self.roles(person))
+        return self.chance.sample(seen, self.chance.randint(1, len(seen))) if seen else []
+
     def question(self) -> str:
         """About something that somebody may have."""
         return f"Who is the keeper of the lighthouse at {place(self.chance.randrange(TEXTS))}?"
 
     # What may not be said
 
-    def check(self, person: str, given: object, ids: bool = True) -> None:
-        """Nothing that somebody is given says a word of what they do not see."""
+    def check(
+        self, person: str, given: object, ids: bool = True, within: list[str] | None = None
+    ) -> None:
+        """Nothing that somebody is given says a word of what they do not see, or of what is not in
+        the collections that they asked `within`."""
         seen = self.seen(person)
+        if within is not None:
+            seen = {d.id: d for d in seen.values() if d.collection in within}
         said = given if isinstance(given, str) else repr(given)
         for number in set(range(TEXTS)) - {d.number for d in seen.values()}:
             assert secret(number) not in said, (person, number)

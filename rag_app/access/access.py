@@ -61,7 +61,7 @@ class Access(People):
                 self._said[session] = identity
             _forget_oldest(self._arrived)
             _forget_oldest(self._said)
-        return self.is_active(identity.subject)
+        return self.is_in(identity)
 
     def _is_noted(self, identity: Identity, session: str) -> bool:
         if identity.expires is None and session:

@@ -28,6 +28,7 @@ class Action(StrEnum):
     """What can have been done."""
 
     SIGN_IN = "sign-in"
+    SIGN_OUT = "sign-out"
     ADD = "add"
     REMOVE = "remove"
     ASK = "ask"

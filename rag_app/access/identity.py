@@ -13,13 +13,14 @@ class Identity:
     `subject` is unique and lasting: "<issuer>|<sub>" where a provider signs people in, the value of
     the header behind a proxy, empty on one's own computer. The rest is for reading, and may change
     from one sign-in to the next. `expires`: seconds since the epoch after which it must be proved
-    again; None: it need not."""
+    again; None: it need not. `issued`: when a provider signed them in; None: a proxy did."""
 
     subject: str
     name: str = ""
     email: str = ""
     groups: frozenset[str] = frozenset()
     expires: float | None = None
+    issued: float | None = None
 
 
 IsActive = Callable[[Identity], bool]

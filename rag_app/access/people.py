@@ -50,6 +50,9 @@ class People:
             if known is not None and not known.active:
                 self.log.note(db, subject, Action.SIGN_IN, detail="refused: was removed")
                 return known
+            if known is not None and records.has_signed_out(db, identity):
+                self.log.note(db, subject, Action.SIGN_IN, detail="refused: has signed out")
+                return known
             self._keep(db, identity, known)
             _own_collection(db, subject, moment(self._clock()))
             _claim_groups(db, subject, identity.groups)
@@ -62,7 +65,9 @@ class People:
             known.administrator if known else not self._named and not records.is_anybody(db)
         )
         db.execute(
-            "INSERT INTO people VALUES (?, ?, ?, ?, TRUE, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+            "INSERT INTO people "
+            "(id, name, email, administrator, active, first_seen, last_seen) "
+            "VALUES (?, ?, ?, ?, TRUE, ?, ?) ON CONFLICT (id) DO UPDATE SET "
             "name = excluded.name, email = excluded.email, administrator = excluded.administrator, "
             "last_seen = excluded.last_seen",
             (
@@ -83,6 +88,32 @@ class People:
         with self._read() as db:
             found = records.find_person(db, subject)
         return found is not None and found.active
+
+    def is_in(self, identity: Identity) -> bool:
+        """Whether a sign-in still opens the page: its person was not removed, and has not signed
+        out since."""
+        with self._read() as db:
+            found = records.find_person(db, identity.subject)
+            out = records.has_signed_out(db, identity)
+        return found is not None and found.active and not out
+
+    def sign_out(self, identity: Identity) -> None:
+        """Let a sign-in open nothing any more, wherever its cookie is, nor those before it. How
+        long one by a proxy holds is the proxy's matter."""
+        if identity.issued is None:
+            return
+        with self._write() as db:
+            _end_sign_ins(db, identity.subject, identity.issued)
+            self.log.note(db, identity.subject, Action.SIGN_OUT)
+
+    def sign_out_everywhere(self, by: Actor, subject: str) -> None:
+        """Let every sign-in that somebody has open nothing any more; they may sign in again, and
+        their keys stay. Raises NotAllowed, UnknownGrantee."""
+        with self._write() as db:
+            records.check_administrator(db, by)
+            records.person_there(db, subject)
+            _end_sign_ins(db, subject, self._clock())
+            self.log.note(db, written(by), Action.SIGN_OUT, subject, "everywhere")
 
     def is_administrator(self, subject: str) -> bool:
         """Whether somebody manages people, limits and collections; that lets them read nothing."""
@@ -211,6 +242,12 @@ class People:
                     "their next sign-in on."
                 )
             self.log.note(db, written(by), Action.GROUP, group_id, f"left: {subject}")
+
+
+def _end_sign_ins(db: Connection, subject: str, until: float) -> None:
+    db.execute(
+        "UPDATE people SET signed_out = ? WHERE id = ? AND signed_out < ?", (until, subject, until)
+    )
 
 
 def _own_collection(db: Connection, subject: str, now: str) -> None:

@@ -29,11 +29,12 @@ class TokenIssuer:
 
 def from_claims(claims: Mapping[str, object], issuer: TokenIssuer) -> Identity | None:
     """Who a token is about; None if it is another provider's, for another app, or does not say
-    about whom it is and until when."""
-    subject, expires = _key(claims.get("sub")), _time(claims.get("exp"))
+    about whom it is, since when and until when."""
+    subject = _key(claims.get("sub"))
+    issued, expires = _time(claims.get("iat")), _time(claims.get("exp"))
     if not (_is_by(claims, issuer.url) and _is_for(claims, issuer.client)):
         return None
-    if not subject or expires is None:
+    if not subject or issued is None or expires is None:
         return None
     unverified = claims.get("email_verified") in (False, "false")
     return Identity(
@@ -42,6 +43,7 @@ def from_claims(claims: Mapping[str, object], issuer: TokenIssuer) -> Identity |
         email="" if unverified else _key(claims.get("email")),
         groups=_keys(claims.get(issuer.groups_claim)),
         expires=expires,
+        issued=issued,
     )
 
 

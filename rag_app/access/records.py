@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from rag_app.access.identity import Identity
 from rag_app.access.nouns import (
     Actor,
     Collection,
@@ -28,6 +29,14 @@ def find_person(db: Connection, subject: str) -> Person | None:
     """A person, removed or not; None: has never signed in."""
     row = db.execute(f"{_PERSON} WHERE id = ?", (subject,)).fetchone()
     return None if row is None else _person(row)
+
+
+def has_signed_out(db: Connection, identity: Identity) -> bool:
+    """Whether somebody has ended this sign-in, or one that was issued later."""
+    if identity.issued is None:  # by a proxy, whose matter that is
+        return False
+    row = db.execute("SELECT signed_out FROM people WHERE id = ?", (identity.subject,)).fetchone()
+    return row is not None and float(row[0]) >= identity.issued
 
 
 def all_people(db: Connection) -> tuple[Person, ...]:

@@ -94,6 +94,7 @@ def _people_parser(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--remove", metavar="PERSON", help="let them see nothing any more")
     what.add_argument("--restore", metavar="PERSON", help="let them back in")
+    what.add_argument("--sign-out", metavar="PERSON", help="let them sign in anew, everywhere")
     what.add_argument("--administrator", metavar="PERSON", help="let them manage people")
     what.add_argument("--no-administrator", metavar="PERSON", help="no longer")
     parser.set_defaults(run=_people)
@@ -105,6 +106,8 @@ def _people(arguments: argparse.Namespace) -> int:
             access.remove_person(MACHINE, _person(access, arguments.remove).subject)
         elif arguments.restore:
             access.restore_person(MACHINE, _person(access, arguments.restore).subject)
+        elif arguments.sign_out:
+            access.sign_out_everywhere(MACHINE, _person(access, arguments.sign_out).subject)
         elif named := arguments.administrator or arguments.no_administrator:
             access.set_administrator(
                 MACHINE, _person(access, named).subject, bool(arguments.administrator)

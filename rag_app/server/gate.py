@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from itertools import chain
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_app import scope as scopes
 from rag_app.access.keys import holds_key
-from rag_app.errors import RagAppError
+from rag_app.errors import NotAllowed, RagAppError
 from rag_app.server.key_holders import PREFIX, KeyHolder
 from rag_app.server.problems import (
     ForeignPage,
@@ -27,6 +28,7 @@ from rag_app.server.problems import (
 
 VIEW = "rag_app.scope"
 """Where in the scope of a request it stands whose view it is of."""
+_STILL = "rag_app.still"  # where it stands how to look again, see `check_still`
 MOST = 1 << 20  # bytes of a request that is no upload
 _KEY_NAMES = frozenset(
     [
@@ -54,6 +56,14 @@ def view_of(scope: Scope) -> scopes.Scope:
     return found
 
 
+async def check_still(scope: Scope) -> None:
+    """Look again what the key of a request opens, while it is being answered.
+
+    Raises KeyNeeded if that is nothing any more, NotAllowed if it is less than when it came."""
+    look: Callable[[], Awaitable[None]] = scope[_STILL]
+    await look()
+
+
 class Gate:
     """Lets in who has a key, but for the `open_paths`, which say nothing of the library."""
 
@@ -78,7 +88,9 @@ class Gate:
             headers = Headers(scope=scope)
             _check_origin(headers)
             if scope["path"] not in self._open_paths:
-                scope[VIEW] = await self._view(headers.get("authorization", ""))
+                key = headers.get("authorization", "")
+                scope[VIEW] = view = await self._view(key)
+                scope[_STILL] = partial(self._check_still, key, view)
         except RequestError as error:
             answer = self._refuse(error)
             if isinstance(error, KeyNeeded):
@@ -103,6 +115,11 @@ class Gate:
                 "where people sign in, they make theirs under “Keys”."
             )
         return found
+
+    async def _check_still(self, authorization: str, view: scopes.Scope) -> None:
+        now = await self._view(authorization)
+        if not all(map(now.sees, view.collections)):
+            raise NotAllowed("What this key opens has changed meanwhile. Ask that again.")
 
 
 def _check_address(path: str, query: bytes) -> None:

@@ -15,13 +15,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_app.errors import RagAppError
 from rag_app.server.desk import Ask, Desk, Take
-from rag_app.server.gate import view_of
+from rag_app.server.gate import check_still, view_of
 from rag_app.supervision import held
-from rag_app.types import Event
+from rag_app.types import Event, Finished
 
 log = logging.getLogger(__name__)
 
 _PATIENCE = 60.0  # seconds that a client may take nothing
+_LOOK_EVERY = 1.0  # seconds between two looks whether who asks may still see what they are told
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -48,7 +49,18 @@ def frame(data: object, event: str = "") -> bytes:
 
 
 async def until_gone(receive: Receive, desk: Desk, scope: Scope, ask: Ask, take: Take) -> bool:
-    """Give `take` every event of an answer; False if the client went away, which ends it."""
+    """Give `take` every event of an answer; False if the client went away, which ends it.
+
+    So does that their key opens less than when they came: raises KeyNeeded or NotAllowed."""
+    looked = anyio.current_time()
+
+    async def told(event: Event) -> None:
+        nonlocal looked
+        if isinstance(event, Finished) or anyio.current_time() - looked >= _LOOK_EVERY:
+            await check_still(scope)
+            looked = anyio.current_time()
+        await take(event)
+
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -59,7 +71,7 @@ async def until_gone(receive: Receive, desk: Desk, scope: Scope, ask: Ask, take:
         tasks.start_soon(watch)
         ended = False
         with held() as attempt:  # raised again without the group around it
-            await desk.answer(view_of(scope), ask, take)
+            await desk.answer(view_of(scope), ask, told)
             ended = True
         tasks.cancel_scope.cancel()
     if attempt.error is not None:

@@ -58,7 +58,7 @@ def administration(
         )  # fmt: skip
         trouble()
         tabs: dict[str | None, Callable[[], None]] = {
-            "people": partial(_people, visitor),
+            "people": partial(_people, visitor, settings.sign_in == "oidc"),
             "groups": partial(_groups, visitor),
             "collections": partial(_collections, visitor),
             "limits": partial(_limits, visitor),
@@ -81,7 +81,8 @@ def leave() -> None:
 # People
 
 
-def _people(visitor: Visitor) -> None:
+def _people(visitor: Visitor, ours_to_end: bool) -> None:
+    """`ours_to_end`: whether sign-ins end here, and not at a proxy."""
     people = visitor.access.people()
     wanted = str(st.text_input(words.FILTER_PEOPLE, key="people_filter") or "").casefold()
     found = [one for one in people if wanted in f"{one.name} {one.email} {one.subject}".casefold()]
@@ -90,7 +91,7 @@ def _people(visitor: Visitor) -> None:
     if chosen is None:
         return
     if chosen.active:
-        _change_person(visitor, chosen)
+        _change_person(visitor, chosen, ours_to_end)
     else:
         _change_removed(visitor, chosen)
 
@@ -106,7 +107,7 @@ def _choose_person(people: Sequence[Person], label: str, key: str) -> Person | N
     return by_subject[picked] if picked else None
 
 
-def _change_person(visitor: Visitor, person: Person) -> None:
+def _change_person(visitor: Visitor, person: Person, ours_to_end: bool) -> None:
     access, by = visitor.access, visitor.subject
     wanted = not person.administrator
     if st.session_state.get(_REMOVING) == person.subject:
@@ -124,6 +125,11 @@ def _change_person(visitor: Visitor, person: Person) -> None:
             key="person_administrator", icon=":material/admin_panel_settings:", on_click=doing,
             args=(access.set_administrator, by, person.subject, wanted),
         )  # fmt: skip
+        if ours_to_end:
+            st.button(
+                words.SIGN_OUT_PERSON, key="person_sign_out", icon=":material/logout:",
+                on_click=doing, args=(access.sign_out_everywhere, by, person.subject),
+            )  # fmt: skip
         st.button(
             words.REMOVE_PERSON, key="person_remove", icon=":material/person_off:",
             on_click=_ask_to_remove, args=(person.subject,),

@@ -23,13 +23,25 @@ def api(settings: Settings) -> Mounted:
 
 
 class PeopleKeys:
-    """The keys of people who sign in; each opens what its owner may see, now."""
+    """The keys of people who sign in; each opens what its owner may see, now.
+
+    At the first sight of somebody what their first search would wait for is loaded, as it is when
+    they open the page."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()  # subjects
 
     def scope_of_key(self, secret: str) -> Scope | None:
         """The view of whose key it is; None for what is no key, or nobody's any more."""
-        access = _library().access
-        subject = access.api_keys.subject_of(secret)
-        return None if subject is None else access.scope_of(subject)
+        library = _library()
+        subject = library.access.api_keys.subject_of(secret)
+        if subject is None:
+            return None
+        scope = library.access.scope_of(subject)
+        if subject not in self._seen and library.warm_state == "ready":
+            self._seen.add(subject)
+            library.scoped(scope).prepare()
+        return scope
 
 
 def _library() -> Library:

@@ -28,7 +28,7 @@ def run(is_active: IsActive | None = None) -> None:
         chosen = settings()
         if sign_in.enter(chosen, is_active or (lambda who: _access(chosen).admits(who))):
             page.draw(library_of_session(open_library(chosen)))
-            sign_in.draw_person(chosen)
+            sign_in.draw_person(chosen, lambda who: _access(chosen).sign_out(who))
 
 
 def _access(chosen: Settings) -> Access:

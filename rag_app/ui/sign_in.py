@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 
 import streamlit as st
@@ -53,8 +53,9 @@ def subject() -> str:
     return who.subject if who else ""
 
 
-def draw_person(settings: Settings) -> None:
-    """At the end of the side panel: who is signed in, and the way out if it is ours."""
+def draw_person(settings: Settings, end: Callable[[Identity], object]) -> None:
+    """At the end of the side panel: who is signed in, and the way out if it is ours; `end` ends the
+    sign-in itself, which may be in other hands, too."""
     who = current()
     if settings.sign_in == "none" or who is None:
         return
@@ -62,7 +63,16 @@ def draw_person(settings: Settings) -> None:
     with st.sidebar, st.container(key="person", horizontal=True, vertical_alignment="center"):
         st.html(f"<p title='{escape(who.email)}'>{escape(name)}</p>")
         if settings.sign_in == "oidc":
-            st.button(texts.SIGN_OUT, key="sign_out", type="tertiary", on_click=st.logout)
+            st.button(
+                texts.SIGN_OUT, key="sign_out", type="tertiary", on_click=_leave, args=(end, who)
+            )
+
+
+def _leave(end: Callable[[Identity], object], who: Identity) -> None:
+    try:
+        end(who)
+    finally:
+        st.logout()
 
 
 def _headers() -> Mapping[str, str]:

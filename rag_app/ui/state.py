@@ -5,6 +5,7 @@ One object, mutated in place: what is written while a run is being stopped is no
 from __future__ import annotations
 
 import dataclasses
+import logging
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +14,18 @@ from typing import Any, cast
 import streamlit as st
 
 from rag_app.access.access import Access
+from rag_app.access.quotas import Quotas
 from rag_app.answering.chat_models import Server
 from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
 from rag_app.scope import OWN, Role, Scope
+from rag_app.supervision import surviving
 from rag_app.types import Box, Document, Status
 from rag_app.ui import sign_in
 from rag_app.ui.jobs import Fetching, Pace
 from rag_app.ui.live_answer import FinishedGeneration, Generation
+
+log = logging.getLogger(__name__)
 
 SHOWN = 10  # exchanges that are drawn at first: every run of the page costs what is drawn
 EARLIER = 20  # that are drawn besides with every wish for earlier ones
@@ -291,8 +296,27 @@ def library_of_session(opened: Library) -> Library:
     if who is None or not access.admits(who, current().id):
         return opened.scoped(Scope(""))
     access.quotas.check_session(who.subject, current().id)
+    _window(access.quotas, who.subject, current().id)
     opened.empty_deleted()
     return cast(Library, _LiveView(opened, who.subject, adds_to(access, who.subject)))
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedWindow:
+    """A window that counts for its person until the browser leaves it."""
+
+    quotas: Quotas
+    subject: str
+    session: str
+
+    def leave(self) -> None:
+        with surviving(log, "a window that was closed counts on for a while"):
+            self.quotas.end_session(self.subject, self.session)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=lambda window: window.leave())
+def _window(_quotas: Quotas, subject: str, session: str) -> _CountedWindow:
+    return _CountedWindow(_quotas, subject, session)
 
 
 class _LiveView:

@@ -37,7 +37,7 @@ SIGN_IN_FIRST = "Sign in on the app's own page first."
 SIGN_IN, SIGN_OUT = "Sign in", "Sign out"
 SIGN_IN_WHAT = "Sign in to go on."
 SIGN_IN_EXPIRED = "Your sign-in has run out. Sign in again to go on."
-SIGN_IN_INACTIVE = "You are signed in, but not let in here. Ask whoever runs this app."
+SIGN_IN_INACTIVE = "This sign-in is not let in here. Sign in again, or ask whoever runs this app."
 SIGN_IN_ELSEWHERE = (
     "Nobody is signed in. Open this app by the address that signs you in; whoever runs it knows it."
 )

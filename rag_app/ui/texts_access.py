@@ -47,6 +47,7 @@ FILTER_PEOPLE = "Filter by name or address"
 PEOPLE_COLUMNS = ("Name", "E-mail address", "Last signed in", "")
 MAKE_ADMINISTRATOR = "Make an administrator"
 UNMAKE_ADMINISTRATOR = "No longer an administrator"
+SIGN_OUT_PERSON = "Sign out everywhere"
 REMOVE_PERSON, REMOVE_PERSON_NOW = "Remove…", "Remove"
 REMOVE_SURE = (
     "They see nothing any more from now on, and their keys end. What they added to shared "
