@@ -46,7 +46,7 @@ from rag_app.storage.remote_originals import originals_of
 from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name, section_name
-from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture
+from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture, Report
 
 
 class InFlightRequests:
@@ -168,6 +168,7 @@ class ModelWarmUp:
 log = logging.getLogger(__name__)
 
 _LINE = re.compile(r"\S[^\r\n]*")
+_ENCODING = re.compile(r"it was read as (.+)\.$")  # how readers say that they had to guess
 
 
 class PageViews:
@@ -181,6 +182,23 @@ class PageViews:
         """The file as it was handed in. Raises FilesError."""
         with self._stock.original(self._document(document_id)) as path:
             return path  # a copy that was just used stays for a while
+
+    def report(self, document_id: str) -> Report:
+        """What became of a document, see `Library.report`."""
+        document, store = self._document(document_id), self._stock.store
+        facts, origin = store.queue.facts(document.id), store.fetched.of(document.id)
+        guessed = (_ENCODING.search(warning) for warning in document.warnings)
+        return Report(
+            document=document,
+            pages_without_text=facts.pages_without_text,
+            tables=facts.tables,
+            encoding=next((found.group(1) for found in guessed if found), ""),
+            duplicates=facts.duplicates,
+            parts=facts.parts,
+            inside=facts.inside,
+            address=origin.address if origin else "",
+            fetched_at=origin.at if origin else "",
+        )
 
     def page_name(self, document_id: str, number: int, name: str, start: int) -> str:
         """What a page is called, by the document's name if it is gone; of a text without pages, the

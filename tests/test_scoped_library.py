@@ -337,8 +337,13 @@ def test_a_page_of_the_web_counts_as_a_file_does_and_is_written_down(library):
         quotas.set_limit(MACHINE, Limited.PAGES, 1)
         with pytest.raises(QuotaReached, match="You may keep 1 pages"):
             view.web.add(other)
-    noted = library.access.log.entries(subject="anna", action=Action.ADD)
-    assert [one.about for one in noted] == [added.id]
+        noted = library.access.log.entries(subject="anna", action=Action.ADD)
+        assert [one.about for one in noted] == [added.id]
+        quotas.unset_limit(MACHINE, Limited.PAGES)
+        site.page("/p", "<!doctype html><title>Fares</title><p>Five euros a day.")
+        newer = view.web.add(address, replace=True).document
+    [gone] = library.access.log.entries(subject="anna", action=Action.REMOVE)
+    assert (gone.about, gone.detail) == (added.id, f"gives way to: {newer.id}")
 
 
 def test_what_is_taken_away_is_written_down_of_who_signed_in(library):

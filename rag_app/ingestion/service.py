@@ -253,15 +253,17 @@ class DocumentService:
         password: str | None = None,
         replace: bool = False,
         added_by: str = "",
-    ) -> Added:
-        """Keep a file, see `Library.add`."""
+    ) -> tuple[Added, str]:
+        """Keep a file, see `Library.add`, and the id of the document that gives way to it, if one
+        does."""
         added, older, suffix = self._take(display_name(name), data, collection, added_by=added_by)
+        older_id = ""
         if replace and older and not added.duplicate and older.id != added.document.id:
-            added = Added(self.replace(older.id, added.document.id))
+            added, older_id = Added(self.replace(older.id, added.document.id)), older.id
         if password and suffix in LOCKABLE and not added.duplicate:
             added = dataclasses.replace(added, document=self._try(added.document, password))
         self.ingestion.wake()
-        return added
+        return added, older_id
 
     def _take(
         self,
@@ -398,11 +400,13 @@ class DocumentService:
             return []
         return self._store.documents(WORKER, self._store.queue.to_replace(document_id))
 
-    def remove(self, document_id: str) -> None:
-        """Forget a document, see `Library.remove`."""
+    def remove(self, document_id: str) -> list[str]:
+        """Forget a document, see `Library.remove`. Returns its id, and those of the older versions
+        that go with it."""
         with self._adding:
-            older = [document.id for document in self.to_replace(document_id)]
-            self._forget(document_id, *older)
+            going = [document_id, *(document.id for document in self.to_replace(document_id))]
+            self._forget(*going)
+        return going
 
     def _forget(self, *document_ids: str) -> None:
         """Remove documents in one step. The caller takes care that none is added meanwhile."""
@@ -417,13 +421,15 @@ class DocumentService:
                     with contextlib.suppress(DiskFull):  # removed it is
                         self._store.database.cut_log()
 
-    def remove_all(self, scope: Scope) -> None:
-        """Forget every document of a scope that owns them."""
+    def remove_all(
+        self, scope: Scope, removed: Callable[[list[str]], object] = lambda ids: None
+    ) -> None:
+        """Forget every document of a scope that owns them; `removed` hears of what is gone."""
         for document in self._store.documents(scope):
             if not scope.may(Role.OWNER, document.collection):
                 continue
             with contextlib.suppress(UnknownDocument):  # gone with the file it was unpacked from
-                self.remove(document.id)
+                removed(self.remove(document.id))
 
     def _withdraw(self, document_id: str) -> None:
         """Remove a document, and what it was still to replace, even if it cannot be read."""
@@ -513,19 +519,19 @@ class TakesIn(Protocol):
 class WebDocuments:
     """Fetches pages and hands them in. Who is given this may add to the collection; `collection`
     names it, and raises what is said of somebody who may not; `take` counts a page as it does a
-    file."""
+    file, and `replace` lets an older document give way to a newer one."""
 
     def __init__(
         self,
         store: Store,
-        keeping: DocumentService,
         settings: Settings,
         scope: Scope,
         collection: Callable[[str], str],
         take: TakesIn,
+        replace: Callable[[str, str], Document],
     ) -> None:
-        self._store, self._keeping, self._settings = store, keeping, settings
-        self._scope, self._collection, self._take = scope, collection, take
+        self._store, self._settings, self._scope = store, settings, scope
+        self._collection, self._take, self._replace = collection, take, replace
 
     def add(
         self,
@@ -551,7 +557,7 @@ class WebDocuments:
         if added.duplicate or earlier is None:
             return added
         if replace:
-            return Added(self._keeping.replace(earlier.id, added.document.id))
+            return Added(self._replace(earlier.id, added.document.id))
         return dataclasses.replace(added, warnings=(_CHANGED,))
 
     def origins(self, document_ids: Iterable[str]) -> dict[str, Origin]:
