@@ -332,7 +332,12 @@ class OpenLibrary:
             self.store, originals, self.vectors, self.embedder, self.conversations
         )
         self.keeping = DocumentService(
-            self.stock, self.viewer, settings, reserve, lambda: self.overviews.wake()
+            self.stock,
+            self.viewer,
+            settings,
+            reserve,
+            self.access.quotas,
+            lambda: self.overviews.wake(),
         )
 
     def _open_answering(self, by: Generator | ModelSpec) -> None:

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from rag_app.access.quotas import Quotas
 from rag_app.errors import (
     DiskFull,
     DocumentError,
@@ -159,7 +160,8 @@ log = logging.getLogger(__name__)
 
 
 class DocumentService:
-    """Takes documents in and lets them go; `viewer` unlocks files for people who wait.
+    """Takes documents in and lets them go; `viewer` unlocks files for people who wait; `quotas`
+    say what the pages and contents of a file may come to.
 
     `after_step` is called, with nothing held, after every step of work on a document."""
 
@@ -169,6 +171,7 @@ class DocumentService:
         viewer: Sandbox,
         settings: Settings,
         reserve: Reserve,
+        quotas: Quotas,
         after_step: Callable[[], None],
     ) -> None:
         self._stock, self._viewer, self._after_step = stock, viewer, after_step
@@ -192,6 +195,7 @@ class DocumentService:
             limits,
             settings.folder / "unpacking",
             settings.max_nesting,
+            quotas,
         )
         self.ingestion = Ingestion(
             stock.store,
