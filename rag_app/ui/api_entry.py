@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from rag_app.access.keys import is_key
 from rag_app.library import Library
 from rag_app.scope import Scope
 from rag_app.server.key_holders import KeyFile, KeyHolder
@@ -26,7 +27,10 @@ class PeopleKeys:
     """The keys of people who sign in; each opens what its owner may see, now."""
 
     def scope_of_key(self, secret: str) -> Scope | None:
-        """The view of whose key it is; None for what is no key, or nobody's any more."""
+        """The view of whose key it is; None for what is no key, or nobody's any more. For what is
+        not even made like one the library is not opened."""
+        if not is_key(secret):
+            return None
         access = _library().access
         subject = access.api_keys.subject_of(secret)
         return None if subject is None else access.scope_of(subject)
