@@ -29,6 +29,7 @@ from rag_app.storage.conversations import title_of
 from rag_app.storage.documents import DocumentGroups
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.queue import EditableDocument, SeenDocument
 from rag_app.types import (
     Added,
     AddedAgain,
@@ -93,16 +94,16 @@ class _View:
         takes_in = opened.store, opened.settings, scope, self._into, self._take, self.replace
         self.web, self.loading = WebDocuments(*takes_in), Loading(*takes_in, self.remove)
 
-    def _seen(self, document_id: str) -> Document:
+    def _seen(self, document_id: str) -> SeenDocument:
         """A document that may be read. Raises UnknownDocument."""
-        return self._store.document(document_id, self.scope)
+        return SeenDocument(self._store.document(document_id, self.scope))
 
-    def _editable(self, document_id: str) -> Document:
+    def _editable(self, document_id: str) -> EditableDocument:
         """A document that may be changed. Raises UnknownDocument or NotAllowed."""
         document = self._seen(document_id)
         if not self.scope.may(Role.EDITOR, document.collection):
             raise NotAllowed(_READ_ONLY.format(name=document.name))
-        return document
+        return EditableDocument(document)
 
     def _into(self, collection: str) -> str:
         """Where a document is added. Raises NotAllowed, or DocumentError where that is unclear."""
@@ -154,11 +155,12 @@ class _View:
 
         That happens once the newer one can be searched; if it cannot be read, the older stays.
         Raises UnknownDocument or NotAllowed, also for documents of two collections."""
-        if self._editable(older_id).collection != self._editable(newer_id).collection:
+        older, newer = self._editable(older_id), self._editable(newer_id)
+        if older.collection != newer.collection:
             raise NotAllowed(_APART)
-        newer = self._keeping.replace(older_id, newer_id)
+        replacing = self._keeping.replace(older, newer)
         self._log_giving_way(older_id, newer_id)
-        return newer
+        return replacing
 
     def remove(self, document_id: str) -> None:
         """Forget a document, and what was unpacked from it alone. Raises UnknownDocument or
@@ -167,8 +169,7 @@ class _View:
         The older versions that it is still about to replace go with it, see `to_replace`.
         Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
         the background, see `wait_until_clean`."""
-        self._editable(document_id)
-        self._log_removed(self._keeping.remove(document_id))
+        self._log_removed(self._keeping.remove(self._editable(document_id)))
 
     def taken_away(self, about: str, what: str) -> None:
         """Something of the library leaves it as a file, which is written down where people sign in:
@@ -220,8 +221,7 @@ class _Documents(_View):
 
         They were given up when it was to replace them: none comes back because it is removed before
         it can be searched. Of one that cannot be read there are none; what it was for stays."""
-        self._seen(document_id)
-        return self._keeping.to_replace(document_id)
+        return self._keeping.to_replace(self._seen(document_id))
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""
@@ -241,8 +241,7 @@ class _Documents(_View):
 
         The password is not kept; an unlocked copy is kept beside the original until the document is
         removed."""
-        self._editable(document_id)
-        self._keeping.unlock(document_id, password)
+        self._keeping.unlock(self._editable(document_id), password)
 
     def wait_until_clean(self, timeout: float | None = None) -> bool:
         """Until nothing of what was removed is left on disk; False if the time ran out before.
@@ -371,15 +370,13 @@ class _Documents(_View):
 
     def retry(self, document_id: str) -> None:
         """Work on a document again from the start. Raises UnknownDocument or NotAllowed."""
-        self._editable(document_id)
-        self._keeping.retry(document_id)
+        self._keeping.retry(self._editable(document_id))
 
     def cancel(self, document_id: str) -> bool:
         """Do not read a document: it fails with the code "cancelled"; `retry` reads it after all.
 
         False if it has been read already. Raises UnknownDocument or NotAllowed."""
-        self._editable(document_id)
-        return self._queue.cancel(document_id)
+        return self._queue.cancel(self._editable(document_id))
 
     def cancel_waiting(self) -> int:
         """Cancel every document that has not been read yet, of those that may be changed. Returns
@@ -394,8 +391,7 @@ class _Documents(_View):
 
     def parts(self, document_id: str) -> list[str]:
         """The ids of the documents that came out of a document. Raises UnknownDocument."""
-        self._seen(document_id)
-        return self._store.queue.parts(document_id)
+        return self._store.queue.parts(self._seen(document_id))
 
     def original(self, document_id: str) -> Path:
         """The file as it was handed in. Raises UnknownDocument."""

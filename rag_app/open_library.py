@@ -42,6 +42,7 @@ from rag_app.storage.contents import boxes_of
 from rag_app.storage.engines import open_database
 from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.queue import SeenDocument
 from rag_app.storage.remote_originals import originals_of
 from rag_app.storage.words import WordSearch
 from rag_app.text import languages
@@ -186,7 +187,7 @@ class PageViews:
     def report(self, document_id: str) -> Report:
         """What became of a document, see `Library.report`."""
         document, store = self._document(document_id), self._stock.store
-        facts, origin = store.queue.facts(document.id), store.fetched.of(document.id)
+        facts, origin = store.queue.facts(document), store.fetched.of(document.id)
         guessed = (_ENCODING.search(warning) for warning in document.warnings)
         return Report(
             document=document,
@@ -269,8 +270,8 @@ class PageViews:
                 ]
         return found
 
-    def _document(self, document_id: str) -> Document:
-        return self._stock.store.document(document_id, self._scope)
+    def _document(self, document_id: str) -> SeenDocument:
+        return SeenDocument(self._stock.store.document(document_id, self._scope))
 
 
 _CALM = 3.0  # seconds without a question or a page that is drawn after which overviews are made

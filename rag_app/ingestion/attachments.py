@@ -26,6 +26,7 @@ from rag_app.storage import Store
 from rag_app.storage.claims import Lock
 from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name
 from rag_app.storage.provenance import Inside
+from rag_app.storage.queue import SeenDocument
 from rag_app.types import Added, Document, Part, Reading, Status
 
 # A received file becomes a document: its identity, its name, and what came before it.
@@ -216,7 +217,8 @@ class Parts:
         size = 0
         if reading.parts:
             unpacked = sum(path.lstat().st_size for path in Path(limits.parts_folder).iterdir())
-            parts = self._store.documents(WORKER, self._store.queue.parts(document.id))
+            known = self._store.queue.parts(SeenDocument(document))
+            parts = self._store.documents(WORKER, known)
             size = unpacked - sum(part.size for part in parts)
         more = Usage(size, len(reading.pages) - document.pages)
         self._quotas.check_reading(self._store.who_added(document.id), more)
