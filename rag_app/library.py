@@ -6,7 +6,6 @@ Knows nothing of the UI."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,11 +25,11 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever, PlainSearch
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
-from rag_app.storage import Store
 from rag_app.storage.conversations import title_of
 from rag_app.storage.documents import DocumentGroups
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.queue import EditableDocument, SeenDocument
 from rag_app.types import (
     Added,
     AddedAgain,
@@ -48,28 +47,6 @@ from rag_app.types import (
     SetAside,
     Watched,
 )
-
-# What became of a document, in full, from what the store knows of it.
-
-_ENCODING = re.compile(r"it was read as (.+)\.$")  # how readers say that they had to guess
-
-
-def report(store: Store, document: Document) -> Report:
-    """The report of a document."""
-    facts = store.queue.facts(document.id)
-    origin = store.fetched.of(document.id)
-    guessed = (_ENCODING.search(warning) for warning in document.warnings)
-    return Report(
-        document=document,
-        pages_without_text=facts.pages_without_text,
-        tables=facts.tables,
-        encoding=next((found.group(1) for found in guessed if found), ""),
-        duplicates=facts.duplicates,
-        parts=facts.parts,
-        inside=facts.inside,
-        address=origin.address if origin else "",
-        fetched_at=origin.at if origin else "",
-    )
 
 
 def _size(data: bytes | Path) -> int:
@@ -114,19 +91,19 @@ class _View:
         self.preferences = PreferenceFile.of(opened.folder, scope.subject)
         self.plain = PlainSearch(opened.words, scope)
         self.overviews = SeenOverviews(opened.overviews, opened.store, scope)
-        takes_in = opened.store, opened.keeping, opened.settings, scope, self._into, self._take
-        self.web, self.loading = WebDocuments(*takes_in), Loading(*takes_in)
+        takes_in = opened.store, opened.settings, scope, self._into, self._take, self.replace
+        self.web, self.loading = WebDocuments(*takes_in), Loading(*takes_in, self.remove)
 
-    def _seen(self, document_id: str) -> Document:
+    def _seen(self, document_id: str) -> SeenDocument:
         """A document that may be read. Raises UnknownDocument."""
-        return self._store.document(document_id, self.scope)
+        return SeenDocument(self._store.document(document_id, self.scope))
 
-    def _editable(self, document_id: str) -> Document:
+    def _editable(self, document_id: str) -> EditableDocument:
         """A document that may be changed. Raises UnknownDocument or NotAllowed."""
         document = self._seen(document_id)
         if not self.scope.may(Role.EDITOR, document.collection):
             raise NotAllowed(_READ_ONLY.format(name=document.name))
-        return document
+        return EditableDocument(document)
 
     def _into(self, collection: str) -> str:
         """Where a document is added. Raises NotAllowed, or DocumentError where that is unclear."""
@@ -162,14 +139,37 @@ class _View:
         try:
             if self.scope.subject:
                 self.access.quotas.check_upload(self.scope.subject, _size(data))
-            added = self._keeping.add(
+            added, older_id = self._keeping.add(
                 name, data, into, password=password, replace=replace, added_by=by
             )
         except RagAppError as error:
             measures().upload_refused(error.code)
             raise
         self._log(Action.ADD, added.document.id)
+        if older_id:
+            self._log_giving_way(older_id, added.document.id)
         return added
+
+    def replace(self, older_id: str, newer_id: str) -> Document:
+        """Let a document take the name of an older one, which goes.
+
+        That happens once the newer one can be searched; if it cannot be read, the older stays.
+        Raises UnknownDocument or NotAllowed, also for documents of two collections."""
+        older, newer = self._editable(older_id), self._editable(newer_id)
+        if older.collection != newer.collection:
+            raise NotAllowed(_APART)
+        replacing = self._keeping.replace(older, newer)
+        self._log_giving_way(older_id, newer_id)
+        return replacing
+
+    def remove(self, document_id: str) -> None:
+        """Forget a document, and what was unpacked from it alone. Raises UnknownDocument or
+        NotAllowed.
+
+        The older versions that it is still about to replace go with it, see `to_replace`.
+        Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
+        the background, see `wait_until_clean`."""
+        self._log_removed(self._keeping.remove(self._editable(document_id)))
 
     def taken_away(self, about: str, what: str) -> None:
         """Something of the library leaves it as a file, which is written down where people sign in:
@@ -180,6 +180,13 @@ class _View:
         """Who did what, where people sign in."""
         if self.scope.subject:
             self.access.log.record(self.scope.subject, action, about, detail)
+
+    def _log_removed(self, document_ids: Iterable[str]) -> None:
+        for document_id in document_ids:
+            self._log(Action.REMOVE, document_id)
+
+    def _log_giving_way(self, older_id: str, newer_id: str) -> None:
+        self._log(Action.REMOVE, older_id, f"gives way to: {newer_id}")
 
     def _check_runs_the_app(self) -> None:
         if not self.scope.runs_the_app:
@@ -209,22 +216,12 @@ class _Documents(_View):
         into = self._into(collection)
         return self._take(name, data, into, password=password, replace=replace, added_by=added_by)
 
-    def replace(self, older_id: str, newer_id: str) -> Document:
-        """Let a document take the name of an older one, which goes.
-
-        That happens once the newer one can be searched; if it cannot be read, the older stays.
-        Raises UnknownDocument or NotAllowed, also for documents of two collections."""
-        if self._editable(older_id).collection != self._editable(newer_id).collection:
-            raise NotAllowed(_APART)
-        return self._keeping.replace(older_id, newer_id)
-
     def to_replace(self, document_id: str) -> list[Document]:
         """The older versions that a document is still about to replace. Raises UnknownDocument.
 
         They were given up when it was to replace them: none comes back because it is removed before
         it can be searched. Of one that cannot be read there are none; what it was for stays."""
-        self._seen(document_id)
-        return self._keeping.to_replace(document_id)
+        return self._keeping.to_replace(self._seen(document_id))
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""
@@ -244,19 +241,7 @@ class _Documents(_View):
 
         The password is not kept; an unlocked copy is kept beside the original until the document is
         removed."""
-        self._editable(document_id)
-        self._keeping.unlock(document_id, password)
-
-    def remove(self, document_id: str) -> None:
-        """Forget a document, and what was unpacked from it alone. Raises UnknownDocument or
-        NotAllowed.
-
-        The older versions that it is still about to replace go with it, see `to_replace`.
-        Nothing finds it afterwards; what is left of it in the files of the index is overwritten in
-        the background, see `wait_until_clean`."""
-        self._editable(document_id)
-        self._keeping.remove(document_id)
-        self._log(Action.REMOVE, document_id)
+        self._keeping.unlock(self._editable(document_id), password)
 
     def wait_until_clean(self, timeout: float | None = None) -> bool:
         """Until nothing of what was removed is left on disk; False if the time ran out before.
@@ -271,7 +256,7 @@ class _Documents(_View):
         their conversations and what they chose on the page."""
         for conversation in self.conversations.listed():
             self.conversations.delete(conversation.id)
-        self._keeping.remove_all(self.scope)
+        self._keeping.remove_all(self.scope, self._log_removed)
         self.preferences.clear()
         self.checks.clear()
         if self.scope.runs_the_app:
@@ -385,15 +370,13 @@ class _Documents(_View):
 
     def retry(self, document_id: str) -> None:
         """Work on a document again from the start. Raises UnknownDocument or NotAllowed."""
-        self._editable(document_id)
-        self._keeping.retry(document_id)
+        self._keeping.retry(self._editable(document_id))
 
     def cancel(self, document_id: str) -> bool:
         """Do not read a document: it fails with the code "cancelled"; `retry` reads it after all.
 
         False if it has been read already. Raises UnknownDocument or NotAllowed."""
-        self._editable(document_id)
-        return self._queue.cancel(document_id)
+        return self._queue.cancel(self._editable(document_id))
 
     def cancel_waiting(self) -> int:
         """Cancel every document that has not been read yet, of those that may be changed. Returns
@@ -404,12 +387,11 @@ class _Documents(_View):
 
     def report(self, document_id: str) -> Report:
         """What became of a document, in full. Raises UnknownDocument."""
-        return report(self._store, self._seen(document_id))
+        return self._showing.report(document_id)
 
     def parts(self, document_id: str) -> list[str]:
         """The ids of the documents that came out of a document. Raises UnknownDocument."""
-        self._seen(document_id)
-        return self._store.queue.parts(document_id)
+        return self._store.queue.parts(self._seen(document_id))
 
     def original(self, document_id: str) -> Path:
         """The file as it was handed in. Raises UnknownDocument."""

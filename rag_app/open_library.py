@@ -42,11 +42,12 @@ from rag_app.storage.contents import boxes_of
 from rag_app.storage.engines import open_database
 from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
+from rag_app.storage.queue import SeenDocument
 from rag_app.storage.remote_originals import originals_of
 from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name, section_name
-from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture
+from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture, Report
 
 
 class InFlightRequests:
@@ -168,6 +169,7 @@ class ModelWarmUp:
 log = logging.getLogger(__name__)
 
 _LINE = re.compile(r"\S[^\r\n]*")
+_ENCODING = re.compile(r"it was read as (.+)\.$")  # how readers say that they had to guess
 
 
 class PageViews:
@@ -181,6 +183,23 @@ class PageViews:
         """The file as it was handed in. Raises FilesError."""
         with self._stock.original(self._document(document_id)) as path:
             return path  # a copy that was just used stays for a while
+
+    def report(self, document_id: str) -> Report:
+        """What became of a document, see `Library.report`."""
+        document, store = self._document(document_id), self._stock.store
+        facts, origin = store.queue.facts(document), store.fetched.of(document.id)
+        guessed = (_ENCODING.search(warning) for warning in document.warnings)
+        return Report(
+            document=document,
+            pages_without_text=facts.pages_without_text,
+            tables=facts.tables,
+            encoding=next((found.group(1) for found in guessed if found), ""),
+            duplicates=facts.duplicates,
+            parts=facts.parts,
+            inside=facts.inside,
+            address=origin.address if origin else "",
+            fetched_at=origin.at if origin else "",
+        )
 
     def page_name(self, document_id: str, number: int, name: str, start: int) -> str:
         """What a page is called, by the document's name if it is gone; of a text without pages, the
@@ -251,8 +270,8 @@ class PageViews:
                 ]
         return found
 
-    def _document(self, document_id: str) -> Document:
-        return self._stock.store.document(document_id, self._scope)
+    def _document(self, document_id: str) -> SeenDocument:
+        return SeenDocument(self._stock.store.document(document_id, self._scope))
 
 
 _CALM = 3.0  # seconds without a question or a page that is drawn after which overviews are made
@@ -314,7 +333,12 @@ class OpenLibrary:
             self.store, originals, self.vectors, self.embedder, self.conversations
         )
         self.keeping = DocumentService(
-            self.stock, self.viewer, settings, reserve, lambda: self.overviews.wake()
+            self.stock,
+            self.viewer,
+            settings,
+            reserve,
+            self.access.quotas,
+            lambda: self.overviews.wake(),
         )
 
     def _open_answering(self, by: Generator | ModelSpec) -> None:

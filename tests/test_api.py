@@ -216,28 +216,15 @@ def test_pages_of_other_sites_are_refused_and_get_no_leave_to_read(served, path)
         assert client.get("/v1/models", headers={"Origin": served.url}).status_code == 200
 
 
-class House:
-    """Two people who share a server: each has a library, and sees nothing of the other's."""
-
-    def __init__(self, libraries: dict[str, Library]) -> None:
-        self.libraries = libraries
-        self.settings = libraries["anna"].settings
-
-    def scoped(self, scope: Scope) -> Library:
-        return self.libraries[scope.subject]
-
-
 def test_a_document_of_somebody_else_cannot_be_told_from_one_that_is_not_there(tmp_path):
+    scopes = {name: Scope.of(name, {name: Role.OWNER}) for name in ("anna", "ben")}
     with (
-        open_library(tmp_path / "anna") as annas,
-        open_library(tmp_path / "ben") as bens,
-        api_server(
-            House({"anna": annas, "ben": bens}),
-            {name: Scope.of(name, {name: Role.OWNER}) for name in ("anna", "ben")},
-        ) as running,
+        open_library(tmp_path) as library,
+        api_server(library, scopes) as running,
         running.client("anna") as anna,
         running.client("ben") as ben,
     ):
+        annas = library.scoped(scopes["anna"])
         document = annas.add("ferry.txt", FERRY).document.id
         annas.wait([document], timeout=30)
         assert anna.get(f"/api/v1/documents/{document}").status_code == 200

@@ -15,6 +15,7 @@ from rag_app.access.keys import ApiKeys
 from rag_app.access.nouns import MACHINE
 from rag_app.errors import AccessError, NotAllowed, UnknownGrantee
 from rag_app.settings import Settings
+from rag_app.ui import api_entry
 from tests.test_audit import NOW, Now
 
 
@@ -41,6 +42,20 @@ def test_a_key_says_whose_it_is(keys):
     assert keys.subject_of(secret) == "ben"
     assert (info.name, info.expires, info.used) == ("my script", None, None)
     assert secret.startswith(f"rag_{info.id}_")
+
+
+@pytest.mark.parametrize("wrong", ["", "wrong", "ragapp_" + "x" * 43, f"rag_{'0' * 16}_short"])
+def test_what_is_not_made_like_a_key_does_not_open_the_library(monkeypatch, wrong):
+    class Opened(Exception):
+        """The library was."""
+
+    def opened() -> None:
+        raise Opened
+
+    monkeypatch.setattr(api_entry, "_library", opened)
+    assert api_entry.PeopleKeys().scope_of_key(wrong) is None
+    with pytest.raises(Opened):
+        api_entry.PeopleKeys().scope_of_key(f"rag_{'0' * 16}_{'x' * 43}")
 
 
 def test_the_secret_is_kept_nowhere(keys, access, database, databases):

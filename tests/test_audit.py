@@ -9,7 +9,12 @@ import json
 import pytest
 
 from rag_app.access.audit import Action, AuditLog, as_csv, as_json_lines, moment
+from rag_app.access.identity import Identity
+from rag_app.errors import UnknownDocument
+from rag_app.library import Library
+from rag_app.settings import Settings
 from rag_app.storage.database import ConstraintBroken
+from tests.fakes import WordEmbedder
 
 DAY = 86_400.0
 NOW = 1_790_000_000.0  # 2026-09-21
@@ -62,6 +67,50 @@ def test_what_comes_from_outside_is_kept_on_one_line(log):
     entry = log.entries()[0]
     assert entry.about == "a b" and entry.detail.startswith("x [31m")
     assert len(entry.detail) == 4_000
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_all_that_somebody_does_with_documents_is_written_down(tmp_path, either_database, words):
+    del either_database
+    settings = Settings.load(
+        data_dir=tmp_path, caution=0.0, generator="quotes", audit_questions=words
+    )
+    question = "What does the ferry cost?"
+    with Library(settings, embedder=WordEmbedder()) as library:
+        library.access.arrive(Identity("anna"))
+        anna = library.scoped(library.access.scope_of("anna"))
+
+        def added(name: str, text: str, *, replace: bool = False) -> str:
+            made = anna.add(name, text.encode(), replace=replace).document.id
+            anna.wait([made], timeout=60)
+            return made
+
+        first, gone = added("ferry.txt", "Four euros."), added("dogs.txt", "Dogs travel free.")
+        newer = added("ferry.txt", "The ferry costs five euros.", replace=True)
+        newest = added("fares.txt", "The ferry costs six euros.")
+        anna.replace(newer, newest)
+        list(anna.ask(question))
+        anna.remove(gone)
+        with pytest.raises(UnknownDocument):
+            anna.remove(gone)
+        late = [added(f"{n}.txt", f"Boat number {n}.") for n in range(2)]
+        library.add("of the machine itself.txt", b"Nobody who signed in added this.")
+        anna.clear()
+        noted = [(e.action, e.about, e.detail) for e in library.access.log.entries()][::-1]
+        assert {e.subject for e in library.access.log.entries()} == {"anna"}
+    assert noted == [
+        ("sign-in", "", ""),
+        ("add", first, ""),
+        ("add", gone, ""),
+        ("add", newer, ""),
+        ("remove", first, f"gives way to: {newer}"),
+        ("add", newest, ""),
+        ("remove", newer, f"gives way to: {newest}"),
+        ("ask", "", question if words else ""),
+        ("remove", gone, ""),
+        *(("add", one, "") for one in late),
+        *(("remove", one, "") for one in (newest, *late)),
+    ]
 
 
 @pytest.mark.parametrize(

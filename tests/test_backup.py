@@ -23,9 +23,13 @@ from typing import Any
 import pytest
 
 import rag_app.open_library
+from rag_app.access.identity import Identity
+from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.quotas import Limited
 from rag_app.cli import entry
 from rag_app.errors import BackupError, LibraryInUse
 from rag_app.library import Library
+from rag_app.scope import Role
 from rag_app.settings import Settings
 from rag_app.storage import backup
 from rag_app.storage.backup import back_up
@@ -154,6 +158,57 @@ def test_a_restored_library_is_the_same(tmp_path):
         picture = library.picture(locked.document.id, 1, 1.0)
         assert picture is not None
         assert library.paused and [one.folder for one in library.watched()] == [str(watched)]
+
+
+def test_a_library_of_several_people_is_restored_with_all_that_they_may(tmp_path, run):
+    folder, target = tmp_path / "data", tmp_path / "again"
+
+    def seen(library: Library) -> tuple[object, ...]:
+        access = library.access
+        who = [library.scoped(access.scope_of(one)) for one in ("anna", "ben", "cara")]
+        return (
+            *(access.people(), access.groups(), access.collections(MACHINE), access.owners()),
+            *(access.grants(MACHINE, one.id) for one in access.collections(MACHINE)),
+            *(access.api_keys.keys("ben"), access.quotas.own_limits("ben")),
+            *(access.log.entries(), [view.scope for view in who]),
+            *([view.documents() for view in who], [view.preferences.read() for view in who]),
+            [[c.title for c in view.conversations.listed()] for view in who],
+        )
+
+    with open_library(folder) as library:
+        access = library.access
+        for one in ("anna", "ben", "cara"):
+            access.arrive(Identity(one))
+        shared = access.create_collection("anna", "Shared").id
+        group = access.make_group("anna", "Readers").id
+        access.join("anna", group, "cara")
+        access.grant("anna", shared, Grantee.group(group), Role.READER)
+        access.grant("anna", shared, Grantee.person("ben"), Role.EDITOR)
+        access.quotas.set_limit(MACHINE, Limited.FILES, 9, "ben")
+        made, secret = access.api_keys.create_key("ben", "script")
+        ben = library.scoped(access.scope_of("ben"))
+        ben.preferences.change(language="French")
+        ben.conversations.start("What does it cost?")
+        ben.add("ferry.txt", FERRY, collection=shared)
+        ben.add("museum.txt", MUSEUM, collection=access.own_collection("ben"))
+        for view in (ben, library):
+            done(view)
+        before = seen(library)
+        assert run("backup", str(tmp_path / "b.zip"), "--data-dir", str(folder))[0] == 0
+        access.api_keys.revoke_key("ben", made.id)
+        access.revoke("anna", shared, Grantee.person("ben"))
+        access.remove_person("anna", "cara")
+    (folder / "cookie-secret").write_text("a secret")
+    (folder / "api-key").write_text("a key")
+    assert not {"cookie-secret", "api-key"} & names(tmp_path / "b.zip")
+    status, out, err = run("restore", str(tmp_path / "b.zip"), "--data-dir", str(target))
+    assert (status, err.count("\n")) == (0, 1) and out.startswith("restored  2 documents")
+    assert "revoked since is there again" in err and "rag-app keys" in err
+    with open_library(target) as library:
+        assert seen(library) == before
+        assert library.access.api_keys.subject_of(secret) == "ben"
+        assert library.access.scope_of("cara").collections
+        assert library.scoped(library.access.scope_of("cara")).search("ferry")
 
 
 def test_vectors_are_made_again_after_a_restore(made, folder, tmp_path):

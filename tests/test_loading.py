@@ -171,7 +171,7 @@ def test_thousands_of_tiny_files_are_never_all_under_way(run, tmp_path, monkeypa
     real = loading.Loading.add
 
     def counted(self, *given):
-        waiting = len(self._keeping.ingestion.progress(self._scope))
+        waiting = len(self._remove.__self__.progress())
         most[0] = max(most[0], waiting)
         return real(self, *given)
 

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from rag_app.access.access import Access
 from rag_app.access.identity import Identity
+from rag_app.access.nouns import MACHINE
 from rag_app.access.quotas import NO_QUOTA, LeakyBucket, Limited, Quota, Quotas, Usage
 from rag_app.errors import AccessError, NotAllowed, QuotaReached, UnknownGrantee
+from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.types import Document, Status
+from tests.fakes import WordEmbedder
+from tests.offices import packed
+from tests.pdfs import pdf
 from tests.test_audit import Now
 
 
@@ -106,6 +112,71 @@ def test_pages_are_counted_as_they_are_kept(quotas):
     quotas.check_upload("ben", 1)
     quotas.used = lambda subject: Usage(pages=2_100)
     assert "You may keep 2,000 pages, and 2,100" in str(refused(quotas.check_upload, "ben", 1))
+
+
+@pytest.fixture
+def library(tmp_path, either_database):
+    del either_database
+    with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as opened:
+        opened.access.arrive(Identity("anna"))
+        yield opened
+
+
+def added(library: Library, name: str, data: bytes) -> Document:
+    anna = library.scoped(library.access.scope_of("anna"))
+    made = anna.add(name, data).document
+    return anna.wait([made.id], timeout=60)[0]
+
+
+def tried_again(library: Library, document: Document) -> Document:
+    anna = library.scoped(library.access.scope_of("anna"))
+    anna.retry(document.id)
+    return anna.wait([document.id], timeout=60)[0]
+
+
+def test_a_document_of_more_pages_than_are_left_fails_and_can_be_tried_again(library):
+    quotas, long = library.access.quotas, pdf(*(f"This is page {n} of it." for n in range(30)))
+    quotas.set_limit(MACHINE, Limited.PAGES, 2)
+    document = added(library, "long.pdf", long)
+    assert (document.status, document.error_code) == (Status.FAILED, "quota")
+    assert document.error == (
+        "You may keep 2 pages, 0 are taken, and this document has 30 pages more. Remove documents "
+        "that you added, then try this one again."
+    )
+    assert library.access.quotas.used("anna").pages == 0
+    quotas.set_limit(MACHINE, Limited.PAGES, 30)
+    for _ in range(2):  # what was read of it before does not count twice
+        document = tried_again(library, document)
+        assert (document.status, document.pages, document.error) == (Status.READY, 30, None)
+    beside = library.add("long.pdf", long).document  # of the machine itself
+    quotas.set_limit(MACHINE, Limited.PAGES, 2)
+    assert library.wait([beside.id], timeout=60)[0].status is Status.READY
+
+
+def test_what_comes_out_of_an_archive_counts_before_any_of_it_is_taken_in(library):
+    texts = {f"{n}.txt": f"{n} " * 5_000 for n in range(3)}
+    box, quotas = packed(texts), library.access.quotas
+    size = sum(map(len, texts.values()))
+    quotas.set_limit(MACHINE, Limited.BYTES, size)
+    document = added(library, "box.zip", box)
+    assert (document.status, document.error_code) == (Status.FAILED, "quota")
+    assert "what is packed in this file takes 30 KB more." in str(document.error)
+    anna = library.scoped(library.access.scope_of("anna"))
+    assert [one.id for one in anna.documents()] == [document.id]
+    quotas.set_limit(MACHINE, Limited.BYTES, size + len(box))
+    for _ in range(2):
+        assert tried_again(library, document).status is Status.READY
+        assert quotas.used("anna").bytes == size + len(box)
+    parts = anna.wait(anna.parts(document.id), timeout=60)
+    assert [part.status for part in parts] == [Status.READY] * 3
+
+
+def test_limits_of_everybody_are_for_those_who_signed_in(quotas):
+    quotas.set_limit("anna", Limited.PAGES, 2)
+    quotas.check_reading("", Usage(pages=30))
+    quotas.check_reading("a window where nobody signs in", Usage(pages=30))
+    quotas.check_reading("ben", Usage(pages=2))
+    refused(quotas.check_reading, "ben", Usage(pages=3))
 
 
 def test_files_are_counted_by_the_day(quotas, now):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,7 @@ OF_THE_PAST = ("Before", "Moved")  # headings of sections that name what is no l
 WRITTEN_BY_RUNS = ("build/", "results/")
 NOBODYS = (".streamlit/secrets.toml",)  # files that a person may make
 README_LINES = 150
+BLOCKS = re.compile(r"^```.*?^```|(?:^    (?! *[-*]).*\n?)+", re.DOTALL | re.MULTILINE)
 
 named = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 
@@ -35,10 +37,13 @@ def text_of(page: Path) -> str:
 @cache
 def code_of(page: Path) -> tuple[str, ...]:
     """What stands as code on a page: the lines of its blocks, and its words between backticks."""
-    blocks = re.compile(r"^```.*?^```|(?:^    (?! *[-*]).*\n?)+", re.DOTALL | re.MULTILINE)
-    lines = [line for block in blocks.findall(text_of(page)) for line in block.splitlines()]
-    rest = blocks.sub("", text_of(page))
-    return (*lines, *re.findall(r"`([^`\n]+)`", rest))
+    rest = BLOCKS.sub("", text_of(page))
+    return (*blocks_of(page), *re.findall(r"`([^`\n]+)`", rest))
+
+
+def blocks_of(page: Path) -> list[str]:
+    """The lines of the blocks of code on a page."""
+    return [line for block in BLOCKS.findall(text_of(page)) for line in block.splitlines()]
 
 
 def today(page: Path) -> str:
@@ -130,6 +135,34 @@ def test_no_option_is_documented_that_is_not_there():
         if len(words) > 1 and words[1] in there:
             options = {o for action in there[words[1]]._actions for o in action.option_strings}
             assert set(re.findall(r"(?<![\w-])--[a-z-]+", said.splitlines()[0])) <= options, said
+
+
+def of_server() -> list[list[str]]:
+    """The words of every `rag-app …` in the code of docs/server.md, without the program itself."""
+    lines = (line.partition("  #")[0] for line in blocks_of(ROOT / "docs" / "server.md"))
+    found = (re.search(r"(?:^|\s|\.venv/bin/)rag-app(?=\s|$)(.*)", line.strip()) for line in lines)
+    starts = (one[1].partition(" > ")[0].partition(" && ")[0] for one in found if one)
+    return [shlex.split(words) for words in starts]
+
+
+def test_every_command_for_a_server_can_be_given():
+    assert len(of_server()) > 10
+    for words in of_server():
+        try:
+            entry.parser().parse_args(words)
+        except SystemExit:
+            pytest.fail(f"rag-app {' '.join(words)}")
+
+
+def test_it_takes_ten_commands_until_people_sign_in():
+    page = text_of(ROOT / "docs" / "server.md")
+    first = re.search(
+        r"^## In ten commands\n.*?((?:^    [^\n]*\n)+)", page, re.DOTALL | re.MULTILINE
+    )
+    assert first is not None
+    given = first[1].splitlines()
+    assert len(given) <= 10 and "rag-app people" in given[-1]
+    assert any("RAG_APP_SIGN_IN=oidc" in line for line in given)
 
 
 # Settings and formats

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -23,10 +24,13 @@ from rag_app.errors import (
     UnknownConversation,
     UnknownDocument,
 )
+from rag_app.ingestion.job_queue import JobQueue
+from rag_app.ingestion.service import DocumentService
 from rag_app.library import Library
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage.originals import begun_for
+from rag_app.storage.queue import EditableDocument, Queue, SeenDocument
 from rag_app.storage.sqlite_words import matching
 from rag_app.storage.words import Choice
 from rag_app.types import Finished, RetrieverKind
@@ -173,6 +177,39 @@ def test_a_document_of_others_is_as_if_it_did_not_exist(library, method):
     assert outcome(call, anna, theirs) == outcome(call, anna, NOWHERE)
     assert "UnknownDocument" not in outcome(call, anna, mine)
     assert library.scoped(BEN).document(theirs).name == "keeper.txt"
+
+
+def test_what_acts_for_a_person_takes_a_document_that_was_looked_up_and_no_id():
+    """mypy refuses an id, or a document that was only listed, where it takes one of these types;
+    and they are made by the look-up in a scope, and where the app itself is at work."""
+    keeping, editable, seen = DocumentService, EditableDocument, SeenDocument
+    forced: dict[Callable[..., object], list[object]] = {
+        keeping.remove: [editable],
+        keeping.replace: [editable, editable],
+        keeping.retry: [editable],
+        keeping.unlock: [editable],
+        JobQueue.cancel: [editable],
+        keeping.to_replace: [seen],
+        Queue.parts: [seen],
+        Queue.facts: [seen],
+    }
+    for method, types in forced.items():
+        hints = get_type_hints(method)
+        hints.pop("return"), hints.pop("password", None)
+        assert list(hints.values()) == types, method
+    package = Path(__file__).parents[1] / "rag_app"
+    made = {
+        path.relative_to(package).as_posix(): len(
+            re.findall(r"(?:Seen|Editable)Document\(", path.read_text("utf-8"))
+        )
+        for path in package.rglob("*.py")
+    }
+    assert {name: times for name, times in made.items() if times} == {
+        "library.py": 2,
+        "open_library.py": 1,
+        "ingestion/service.py": 2,  # of what was just added
+        "ingestion/attachments.py": 1,  # of what is being read
+    }
 
 
 def test_nothing_that_lists_or_counts_tells_of_others(library):
@@ -337,8 +374,13 @@ def test_a_page_of_the_web_counts_as_a_file_does_and_is_written_down(library):
         quotas.set_limit(MACHINE, Limited.PAGES, 1)
         with pytest.raises(QuotaReached, match="You may keep 1 pages"):
             view.web.add(other)
-    noted = library.access.log.entries(subject="anna", action=Action.ADD)
-    assert [one.about for one in noted] == [added.id]
+        noted = library.access.log.entries(subject="anna", action=Action.ADD)
+        assert [one.about for one in noted] == [added.id]
+        quotas.unset_limit(MACHINE, Limited.PAGES)
+        site.page("/p", "<!doctype html><title>Fares</title><p>Five euros a day.")
+        newer = view.web.add(address, replace=True).document
+    [gone] = library.access.log.entries(subject="anna", action=Action.REMOVE)
+    assert (gone.about, gone.detail) == (added.id, f"gives way to: {newer.id}")
 
 
 def test_what_is_taken_away_is_written_down_of_who_signed_in(library):

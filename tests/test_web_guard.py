@@ -115,9 +115,14 @@ def serving(folder: Path, **environment: str) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The app as it comes, but that it has a friend and a name."""
+    """The app as it comes, but that it has a friend and a name, and a user whose own Streamlit has
+    the agent API on."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".streamlit").mkdir()
+    (home / ".streamlit" / "config.toml").write_text("[server]\nenableAgentApi = true\n")
     with serving(
         tmp_path_factory.mktemp("served"),
+        HOME=str(home),
         RAG_APP_ALLOWED_HOSTS="docs.example.org",
         STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS=FRIEND,
     ) as running:
@@ -184,6 +189,12 @@ def test_who_calls_it_by_another_name_reads_what_to_do(served, name):
     status, _, said = served.get("/", host=name)
     assert (status, said) == (400, texts.OTHER_NAME.encode())
     assert served.get("/_stcore/health", host=name)[0] == 200  # asked by whoever looks after it
+
+
+@pytest.mark.parametrize("path", ["/_stcore/agent/interact", "/_stcore/agent/mcp"])
+def test_nobody_drives_the_page_without_a_browser(served, path):
+    status, _, said = served.get(path, method="POST")
+    assert status >= 400 and b"does not serve the agent API" in said
 
 
 @pytest.mark.parametrize("path", ["/_stcore/metrics", "/_stcore/metrics/", "/_stcore//metrics"])

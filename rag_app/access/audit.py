@@ -30,7 +30,7 @@ class Action(StrEnum):
     SIGN_IN = "sign-in"
     SIGN_OUT = "sign-out"
     ADD = "add"
-    REMOVE = "remove"
+    REMOVE = "remove"  # also of what gives way to a newer document
     ASK = "ask"
     EXPORT = "export"
     GRANT = "grant"
@@ -39,14 +39,14 @@ class Action(StrEnum):
     PERSON = "person"  # removed, restored, made an administrator
     GROUP = "group"  # made, renamed, deleted, joined, left
     LIMIT = "limit"
-    SETTINGS = "settings"
     KEY_MADE = "key made"
     KEY_REVOKED = "key revoked"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One thing that was done; `subject` is empty for who runs commands on the machine itself."""
+    """One thing that was done; `subject` is empty for who changed, by a command on the machine
+    itself, people or what they may."""
 
     number: int
     at: str

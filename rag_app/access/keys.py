@@ -47,6 +47,11 @@ def holds_key(text: str) -> bool:
     return _BEGINS.search(text) is not None
 
 
+def is_key(text: str) -> bool:
+    """Whether a text is made like a key; whether it is one, `subject_of` knows."""
+    return _KEY.fullmatch(text) is not None
+
+
 class ApiKeys:
     """Every method is one transaction. Thread-safe."""
 

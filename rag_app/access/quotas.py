@@ -184,6 +184,30 @@ class Quotas:
             _refuse_none(quota.files, "add no files")
             self._count_file(subject, quota.files)
 
+    def check_reading(self, subject: str, more: Usage) -> None:
+        """So many more pages are in a document that a person added, and so many bytes come out of
+        it. Of what was added by nobody who signed in nothing is counted.
+
+        Raises QuotaReached for more than they may keep."""
+        quota = self.quota_of(subject)
+        if quota.bytes is None and quota.pages is None:
+            return
+        with self._read() as db:
+            if records.find_person(db, subject) is None:
+                return
+        used = self.used(subject)
+        again = "Remove documents that you added, then try this one again."
+        if quota.bytes is not None and more.bytes > max(0, quota.bytes - used.bytes):
+            raise QuotaReached(
+                f"You may keep {size_of(quota.bytes)}, {size_of(used.bytes)} are taken, and what "
+                f"is packed in this file takes {size_of(more.bytes)} more. {again}"
+            )
+        if quota.pages is not None and more.pages > max(0, quota.pages - used.pages):
+            raise QuotaReached(
+                f"You may keep {count(quota.pages, 'page')}, {used.pages:,} are taken, and this "
+                f"document has {count(more.pages, 'page')} more. {again}"
+            )
+
     def _check_kept(self, quota: Quota, used: Usage, size: int) -> None:
         if quota.bytes is not None and used.bytes + size > quota.bytes:
             raise QuotaReached(

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 _GROUP = "group:"  # before the name of a group, where a person may stand as well
 _WHO = "a subject, an e-mail address, or group:NAME"
 _NO_LIMIT = "none"
+_AS_THEN = (
+    "People, roles and keys are as they were then: who was removed, and what was taken back or "
+    "revoked since is there again. Before others come in, look at rag-app people, rag-app "
+    "collections and rag-app keys."
+)
 _SHOWN = 50  # entries of the log, for people
 _DAY = 86_400.0  # seconds
 
@@ -478,6 +483,9 @@ def _restore(arguments: argparse.Namespace) -> int:
     with _progress() as told:
         manifest = restore(source, folder, told=told, bucket=bucket_of(settings))
     _say_done(arguments, "restored", manifest, source, folder)
+    with _opened(arguments) as access:
+        if access.people():
+            print(_AS_THEN, file=sys.stderr)
     return 0
 
 

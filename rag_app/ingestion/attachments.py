@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rag_app.access.quotas import Quotas, Usage
 from rag_app.errors import DocumentError, UnsupportedFormat
 from rag_app.ingestion.job_queue import place
 from rag_app.reading import detect
@@ -25,6 +26,7 @@ from rag_app.storage import Store
 from rag_app.storage.claims import Lock
 from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name
 from rag_app.storage.provenance import Inside
+from rag_app.storage.queue import SeenDocument
 from rag_app.types import Added, Document, Part, Reading, Status
 
 # A received file becomes a document: its identity, its name, and what came before it.
@@ -141,8 +143,10 @@ class Parts:
         limits: Limits,
         folder: Path,
         max_nesting: int,
+        quotas: Quotas,
     ) -> None:
         self._store, self._originals, self._intake = store, originals, intake
+        self._quotas = quotas
         self._taking_in, self._limits, self._max_nesting = taking_in, limits, max_nesting
         self._folder = folder
         self._counting = threading.Lock()  # held while what comes out of one document is taken in
@@ -172,8 +176,10 @@ class Parts:
     ) -> Reading:
         """Make documents of what was unpacked; the reading then says what stayed inside.
 
-        Raises Cancelled, DiskFull or FilesError; doing it again is doing it once."""
+        Raises Cancelled, DiskFull, FilesError, or QuotaReached where it is more than who added the
+        document may keep: then nothing of it is taken in. Doing it again is doing it once."""
         with _alone(self._counting, cancelled):
+            self._check_quota(document, reading, limits)
             return self._take_in(document, reading, limits, cancelled)
 
     def _take_in(
@@ -205,6 +211,17 @@ class Parts:
                 self._intake.accept(received, shown, suffix, document.collection, inside=inside)
         said = [left_inside(names, reason) for reason, names in left.items()]
         return dataclasses.replace(reading, warnings=(*reading.warnings, *said))
+
+    def _check_quota(self, document: Document, reading: Reading, limits: Limits) -> None:
+        """What an earlier reading of it left here is counted already."""
+        size = 0
+        if reading.parts:
+            unpacked = sum(path.lstat().st_size for path in Path(limits.parts_folder).iterdir())
+            known = self._store.queue.parts(SeenDocument(document))
+            parts = self._store.documents(WORKER, known)
+            size = unpacked - sum(part.size for part in parts)
+        more = Usage(size, len(reading.pages) - document.pages)
+        self._quotas.check_reading(self._store.who_added(document.id), more)
 
     def _received(self, document: Document, scratch: Path, part: Part) -> tuple[Incoming, str]:
         """A file that was unpacked from a document, and its format. Raises DocumentError."""

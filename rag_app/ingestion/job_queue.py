@@ -21,7 +21,7 @@ from rag_app.errors import DatabaseUnavailable, LibraryClosed, UnknownDocument
 from rag_app.scope import WORKER, Scope
 from rag_app.storage import Store
 from rag_app.storage.claims import BEAT, Beat
-from rag_app.storage.queue import PAUSED, Waiting
+from rag_app.storage.queue import PAUSED, EditableDocument, Waiting
 from rag_app.supervision import surviving
 from rag_app.types import Document, Progress, Status
 
@@ -222,12 +222,12 @@ class JobQueue:
                     task.cancelled.set()
             self._changed.notify_all()
 
-    def cancel(self, document_id: str) -> bool:
+    def cancel(self, document: EditableDocument) -> bool:
         """Do not read a document: it fails as cancelled, and can be tried again.
 
         False if it has been read already."""
-        with self.hold(document_id):
-            return bool(self._store.queue.cancel(document_id, WORKER, _CANCELLED, CANCELLED))
+        with self.hold(document.id):
+            return bool(self._store.queue.cancel(document.id, WORKER, _CANCELLED, CANCELLED))
 
     def cancel_all(self, scope: Scope) -> int:
         """Read none of a scope's documents that wait or are being read. Returns how many."""

@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 
 from rag_app.addresses import checked_files_url
 from rag_app.errors import DocumentError, EmptyFile
-from rag_app.ingestion.service import DocumentService, TakesIn
+from rag_app.ingestion.service import TakesIn
 from rag_app.ingestion.watching import is_worth_taking
 from rag_app.reading.sandbox import or_full
 from rag_app.scope import Scope
@@ -26,7 +26,7 @@ from rag_app.storage import Store
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import check_size, incoming_file
 from rag_app.storage.provenance import LoadedFile, LoadedFiles
-from rag_app.types import Added, Status
+from rag_app.types import Added, Document, Status
 
 _HIDDEN = re.compile(r"(^|/)\.")  # a file, or a folder around it
 
@@ -146,20 +146,23 @@ class BucketSource:
 
 
 class Loading:
-    """Takes files of sources in for a scope; the arguments are those of `WebDocuments`."""
+    """Takes files of sources in for a scope; the arguments are those of `WebDocuments`, and what
+    removes a document."""
 
     def __init__(
         self,
         store: Store,
-        keeping: DocumentService,
         settings: Settings,
         scope: Scope,
         collection: Callable[[str], str],
         take: TakesIn,
+        replace: Callable[[str, str], Document],
+        remove: Callable[[str], object],
     ) -> None:
-        self._store, self._keeping, self._scope = store, keeping, scope
+        self._store, self._scope = store, scope
         self._most = settings.max_file_mb << 20
         self._collection, self._take = collection, take
+        self._replace, self._remove = replace, remove
         self._loaded = LoadedFiles(store.database)
 
     def add(self, source: FileSource, found: FoundFile, collection: str = "") -> Added | None:
@@ -200,6 +203,6 @@ class Loading:
         if self._loaded.is_elsewhere(older, source.url, found.path):
             return
         if added.duplicate:
-            self._keeping.remove(older)
+            self._remove(older)
         else:
-            self._keeping.replace(older, added.document.id)
+            self._replace(older, added.document.id)

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from rag_app.access.quotas import Quotas
 from rag_app.errors import (
     DiskFull,
     DocumentError,
@@ -40,7 +41,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
 from rag_app.storage.originals import Originals, Reserve, display_name
 from rag_app.storage.provenance import Folders, Origin
-from rag_app.storage.queue import UNCLEANED
+from rag_app.storage.queue import UNCLEANED, EditableDocument, SeenDocument
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
 from rag_app.types import EMBEDDED, Added, AddedAgain, Document, SetAside, Status
@@ -159,7 +160,8 @@ log = logging.getLogger(__name__)
 
 
 class DocumentService:
-    """Takes documents in and lets them go; `viewer` unlocks files for people who wait.
+    """Takes documents in and lets them go; `viewer` unlocks files for people who wait; `quotas`
+    say what the pages and contents of a file may come to.
 
     `after_step` is called, with nothing held, after every step of work on a document."""
 
@@ -169,6 +171,7 @@ class DocumentService:
         viewer: Sandbox,
         settings: Settings,
         reserve: Reserve,
+        quotas: Quotas,
         after_step: Callable[[], None],
     ) -> None:
         self._stock, self._viewer, self._after_step = stock, viewer, after_step
@@ -192,6 +195,7 @@ class DocumentService:
             limits,
             settings.folder / "unpacking",
             settings.max_nesting,
+            quotas,
         )
         self.ingestion = Ingestion(
             stock.store,
@@ -206,7 +210,7 @@ class DocumentService:
             settings.works_on,
         )
         self.cleaner = Cleaner(stock.store, stock.vectors, self._finish_removals)
-        asked = WatchRequest(self._take_watched, self.replace, self._withdraw)
+        asked = WatchRequest(self._take_watched, self._replace, self._withdraw)
         self.watching = Watching(Folders(stock.store.database), asked, settings.folder)
         self._checked = threading.Event()
         if "embed" not in settings.works_on:
@@ -253,15 +257,17 @@ class DocumentService:
         password: str | None = None,
         replace: bool = False,
         added_by: str = "",
-    ) -> Added:
-        """Keep a file, see `Library.add`."""
+    ) -> tuple[Added, str]:
+        """Keep a file, see `Library.add`, and the id of the document that gives way to it, if one
+        does."""
         added, older, suffix = self._take(display_name(name), data, collection, added_by=added_by)
+        older_id = ""
         if replace and older and not added.duplicate and older.id != added.document.id:
-            added = Added(self.replace(older.id, added.document.id))
+            added, older_id = Added(self._replace(older.id, added.document.id)), older.id
         if password and suffix in LOCKABLE and not added.duplicate:
             added = dataclasses.replace(added, document=self._try(added.document, password))
         self.ingestion.wake()
-        return added
+        return added, older_id
 
     def _take(
         self,
@@ -331,21 +337,20 @@ class DocumentService:
             known = self._store.documents(WORKER, found)
             self._originals.delete_set_aside({document.id for document in known})
 
-    def unlock(self, document_id: str, password: str) -> None:
+    def unlock(self, document: EditableDocument, password: str) -> None:
         """Open an encrypted document, see `Library.unlock`."""
-        document = self._store.document(document_id, WORKER)
         which = document.id, document.suffix
-        with self.ingestion.hold(document_id):
+        with self.ingestion.hold(document.id):
             with (
                 self._originals.original(*which) as locked,
                 self._originals.unlocking(*which) as copy,
             ):
                 self._viewer.unlock(locked, password, copy)
-            self._store.set_status(document_id, Status.RECEIVED)
+            self._store.set_status(document.id, Status.RECEIVED)
 
     def _try(self, document: Document, password: str) -> Document:
         try:
-            self.unlock(document.id, password)
+            self.unlock(EditableDocument(SeenDocument(document)), password)  # it was just added
         except RagAppError as error:
             with self.ingestion.hold(document.id):
                 self._store.set_failed(document.id, str(error), error.code)
@@ -361,10 +366,10 @@ class DocumentService:
         self._carry_out_replacements()
         return self._store.documents(WORKER, ids)
 
-    def retry(self, document_id: str) -> None:
+    def retry(self, document: EditableDocument) -> None:
         """Work on a document again from the start."""
-        with self.ingestion.hold(document_id):
-            self._store.set_status(document_id, Status.RECEIVED)
+        with self.ingestion.hold(document.id):
+            self._store.set_status(document.id, Status.RECEIVED)
 
     @contextmanager
     def _holding(self, *document_ids: str) -> Iterator[None]:
@@ -378,8 +383,11 @@ class DocumentService:
 
     # Out
 
-    def replace(self, older_id: str, newer_id: str) -> Document:
+    def replace(self, older: EditableDocument, newer: EditableDocument) -> Document:
         """Let a document take the name of an older one, see `Library.replace`."""
+        return self._replace(older.id, newer.id)
+
+    def _replace(self, older_id: str, newer_id: str) -> Document:
         self._store.document(older_id, WORKER)
         self._store.want_replacement(newer_id, older_id)
         self._carry_out_replacements()
@@ -392,17 +400,25 @@ class DocumentService:
                 self._store.replace(newer, older)
                 self._sweep_away()
 
-    def to_replace(self, document_id: str) -> list[Document]:
+    def to_replace(self, document: SeenDocument) -> list[Document]:
         """What goes with a document if it is removed now, see `Library.to_replace`."""
+        return self._to_replace(document.id)
+
+    def _to_replace(self, document_id: str) -> list[Document]:
         if self._store.document(document_id, WORKER).status is Status.FAILED:
             return []
         return self._store.documents(WORKER, self._store.queue.to_replace(document_id))
 
-    def remove(self, document_id: str) -> None:
-        """Forget a document, see `Library.remove`."""
+    def remove(self, document: EditableDocument) -> list[str]:
+        """Forget a document, see `Library.remove`. Returns its id, and those of the older versions
+        that go with it."""
+        return self._remove(document.id)
+
+    def _remove(self, document_id: str) -> list[str]:
         with self._adding:
-            older = [document.id for document in self.to_replace(document_id)]
-            self._forget(document_id, *older)
+            going = [document_id, *(document.id for document in self._to_replace(document_id))]
+            self._forget(*going)
+        return going
 
     def _forget(self, *document_ids: str) -> None:
         """Remove documents in one step. The caller takes care that none is added meanwhile."""
@@ -417,13 +433,15 @@ class DocumentService:
                     with contextlib.suppress(DiskFull):  # removed it is
                         self._store.database.cut_log()
 
-    def remove_all(self, scope: Scope) -> None:
-        """Forget every document of a scope that owns them."""
+    def remove_all(
+        self, scope: Scope, removed: Callable[[list[str]], object] = lambda ids: None
+    ) -> None:
+        """Forget every document of a scope that owns them; `removed` hears of what is gone."""
         for document in self._store.documents(scope):
             if not scope.may(Role.OWNER, document.collection):
                 continue
             with contextlib.suppress(UnknownDocument):  # gone with the file it was unpacked from
-                self.remove(document.id)
+                removed(self._remove(document.id))
 
     def _withdraw(self, document_id: str) -> None:
         """Remove a document, and what it was still to replace, even if it cannot be read."""
@@ -513,19 +531,19 @@ class TakesIn(Protocol):
 class WebDocuments:
     """Fetches pages and hands them in. Who is given this may add to the collection; `collection`
     names it, and raises what is said of somebody who may not; `take` counts a page as it does a
-    file."""
+    file, and `replace` lets an older document give way to a newer one."""
 
     def __init__(
         self,
         store: Store,
-        keeping: DocumentService,
         settings: Settings,
         scope: Scope,
         collection: Callable[[str], str],
         take: TakesIn,
+        replace: Callable[[str, str], Document],
     ) -> None:
-        self._store, self._keeping, self._settings = store, keeping, settings
-        self._scope, self._collection, self._take = scope, collection, take
+        self._store, self._settings, self._scope = store, settings, scope
+        self._collection, self._take, self._replace = collection, take, replace
 
     def add(
         self,
@@ -551,7 +569,7 @@ class WebDocuments:
         if added.duplicate or earlier is None:
             return added
         if replace:
-            return Added(self._keeping.replace(earlier.id, added.document.id))
+            return Added(self._replace(earlier.id, added.document.id))
         return dataclasses.replace(added, warnings=(_CHANGED,))
 
     def origins(self, document_ids: Iterable[str]) -> dict[str, Origin]:

@@ -172,6 +172,14 @@ class Store(Contents):
             rows = db.execute(f"SELECT id, added_by FROM documents WHERE {only}", given).fetchall()
         return {row[0]: row[1] for row in rows}
 
+    def who_added(self, document_id: str) -> str:
+        """Who added a document; empty: nobody who signed in."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT added_by FROM documents WHERE id = ?", (document_id,)
+            ).fetchone()
+        return str(row[0]) if row else ""
+
     def set_status(self, document_id: str, status: Status) -> None:
         """Move a document on; a failure it had is forgotten."""
         with self._write() as db:

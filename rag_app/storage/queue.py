@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NewType
 
 from rag_app.scope import Scope
 from rag_app.storage import provenance
 from rag_app.storage.claims import Claims
 from rag_app.storage.contents import SPACE
 from rag_app.storage.database import AnyDatabase, seen
-from rag_app.types import Status
+from rag_app.types import Document, Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"
 
@@ -51,6 +52,12 @@ class UnpackingBudget:
     depth: int  # containers it came out of, one in the other
     parts: int  # documents that came out of the outermost of them, but not out of this one
     size: int  # and their bytes
+
+
+SeenDocument = NewType("SeenDocument", Document)
+"""One that who asks may read: what acts for a person takes this, and no id that nobody checked."""
+EditableDocument = NewType("EditableDocument", SeenDocument)
+"""One that who asks may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +206,11 @@ class Queue:
             ).fetchone()
             return provenance.superseded(db, document_id, row[0]) if row and row[0] else []
 
-    def parts(self, document_id: str) -> list[str]:
+    def parts(self, document: SeenDocument) -> list[str]:
         """The documents that came out of a document."""
         with self._read() as db:
             rows = db.execute(
-                "SELECT document_id FROM parts WHERE container_id = ?", (document_id,)
+                "SELECT document_id FROM parts WHERE container_id = ?", (document.id,)
             )
             return [row[0] for row in rows]
 
@@ -237,13 +244,13 @@ class Queue:
                 (tables, document_id),
             )
 
-    def facts(self, document_id: str) -> Facts:
+    def facts(self, document: SeenDocument) -> Facts:
         """What is known of a document for its report."""
-        one = (document_id,)
+        one = (document.id,)
         with self._read() as db:
             empty = db.execute(
                 "SELECT count(*) FROM pages WHERE document_id = ? AND trim(text, ?) = ''",
-                (document_id, SPACE),
+                (document.id, SPACE),
             ).fetchone()[0]
             tables = db.execute("SELECT tables FROM readings WHERE document_id = ?", one).fetchone()
             duplicates = db.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from rag_app.access.keys import is_key
 from rag_app.library import Library
 from rag_app.scope import Scope
 from rag_app.server.key_holders import KeyFile, KeyHolder
@@ -32,7 +33,10 @@ class PeopleKeys:
         self._seen: set[str] = set()  # subjects
 
     def scope_of_key(self, secret: str) -> Scope | None:
-        """The view of whose key it is; None for what is no key, or nobody's any more."""
+        """The view of whose key it is; None for what is no key, or nobody's any more. For what is
+        not even made like one the library is not opened."""
+        if not is_key(secret):
+            return None
         library = _library()
         subject = library.access.api_keys.subject_of(secret)
         if subject is None:
