@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_HERE = Path(__file__).resolve().parents[2]
+_HERE = Path(__file__).resolve().parents[1]  # where `rag_app` is imported from
 
 
 @dataclass(slots=True)
