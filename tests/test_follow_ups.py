@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.ellipsis import STOP, words
-from rag_app.answering.query_rewriting import Turn, cleaned, rewrite_prompt, standalone
+from rag_app.answering.query_rewriting import (
+    Rewriter,
+    Turn,
+    cleaned,
+    rewrite_prompt,
+    standalone,
+)
 
 ACME = Turn("What was the revenue of Acme Corp in 2020?", "Revenue was $5.2 million in 2020. [1]")
 TYPED = Turn("how much did acme corp earn in 2020", "It earned $5.2 million.")
@@ -338,3 +344,16 @@ def test_a_reply_in_another_script_is_taken():
 def test_a_cleaned_reply_is_never_empty_where_the_question_is_not(reply, question, turns):
     made = cleaned(reply, question, turns)
     assert made == question or made.strip()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Key box code for Porto flat: 123456", "key box code porto flat?"),
+        ("Key box code for the Porto flat?", "Key box code for the Porto flat?"),
+    ],
+)
+def test_no_figure_comes_into_a_question_that_nobody_said(written, expected):
+    flight = Turn("When does our flight from Porto leave?", "At 13:25 on Tuesday 28 July. [1]")
+    rewriter = Rewriter(lambda messages, cancelled: written, taught=True)
+    assert rewriter.rewrite("key box code porto flat?", [flight]) == expected

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
+from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.ellipsis import (
     LONGEST,
     STOP,
@@ -274,10 +275,11 @@ def _cut(text: str) -> str:
 
 
 def _said_before(made: str, question: str, turns: Sequence[Turn]) -> bool:
-    """Whether a rewrite is made of what was said."""
-    known = _telling(" ".join([question, *(f"{t.question} {t.answer}" for t in turns)]))
-    words_of_it = _telling(made)
-    return len(words_of_it - known) <= _NEW * len(words_of_it)
+    """Whether a rewrite is made of what was said, and no figure in it is new."""
+    said = " ".join([question, *(f"{t.question} {t.answer}" for t in turns)])
+    known, words_of_it = _telling(said), _telling(made)
+    few = len(words_of_it - known) <= _NEW * len(words_of_it)
+    return few and not invented(made, known_figures(said))
 
 
 LONGEST_FOLLOW_UP = 400  # characters; who types more has said what it is about
