@@ -144,7 +144,7 @@ def _units(chunk: Chunk, rows: RowsOf | None) -> list[_Unit]:
     around: list[_Unit] = []
     for start, end in sentences(chunk.text):
         for a, b, _, _ in [*held, (end, end, "", False)]:
-            if (a >= start and a <= end) or b > start:
+            if b > start:
                 left = _stripped(chunk.text, start, min(a, end))
                 if left:
                     around.append((*left, one_line(chunk.text[slice(*left)]), False))
