@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import socket
 import sqlite3
 import subprocess
@@ -41,6 +42,14 @@ def scan(serial: str) -> bytes:
     """A picture of a page, with enough on it to be recognised."""
     told = [f"{SCANNED} number {serial} stands on the cliff above the harbour." for _ in range(6)]
     return scans.saved([scans.picture(pdf(paragraph(told)))], "PDF")
+
+
+def _newest(name: str, there: dict[str, str]) -> str:
+    """The id of what is to have a name: a version that has come in has another until it can be
+    searched, and the older ones may give way to it at any moment, or go with it."""
+    stem, _, kind = name.rpartition(".")
+    versions = [one for one in there if re.fullmatch(rf"{stem} \(\d+\)\.{kind}", one)]
+    return there[max(versions, key=lambda one: (len(one), one), default=name)]
 
 
 @dataclass
@@ -128,7 +137,8 @@ class Victim:
         what, name = self.chance.random(), self.chance.choice(mine) if mine else ""
         if name and what < 0.2:
             self.journal.append(f"removing {name}")
-            assert line.delete(f"/api/v1/documents/{there[name]}").status_code == 204
+            said = line.delete(f"/api/v1/documents/{_newest(name, there)}")
+            assert said.status_code == 204, said.text
             self.journal.append(f"removed {name}")
         elif name and what < 0.45:
             self.journal.append(f"replacing {name} {serial}")
