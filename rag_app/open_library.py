@@ -44,7 +44,6 @@ from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.queue import SeenDocument
 from rag_app.storage.remote_originals import originals_of
-from rag_app.storage.words import WordSearch
 from rag_app.text import languages
 from rag_app.text.page_names import page_name, section_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture, Report
@@ -312,7 +311,7 @@ class OpenLibrary:
         reserve.make_room()
         self.store = Store(open_database(settings))
         undone.callback(self.store.close)
-        self.words = WordSearch(self.store.database)
+        self.words = self.store.words
         self.conversations = Conversations(self.store.database, WORKER)
         self.access = Access(self.store.database, settings)
         self.access.quotas.used = lambda subject: Usage(*self.store.kept_of(subject))

@@ -11,7 +11,6 @@ from rag_app.retrieval.chunking import chunk_pages
 from rag_app.retrieval.retriever import PlainSearch
 from rag_app.scope import OWN
 from rag_app.storage import Store
-from rag_app.storage.words import WordSearch
 from rag_app.types import Document, Page, Reading, Status
 
 TEXTS = {
@@ -37,7 +36,7 @@ def search(database):
     store = Store(database)
     for name, text in TEXTS.items():
         added(store, name, text)
-    return PlainSearch(WordSearch(store.database), OWN)
+    return PlainSearch(store.words, OWN)
 
 
 def marked(search: PlainSearch, query: str, documents: list[str] | None = None) -> list[list[str]]:
@@ -82,7 +81,7 @@ def test_only_the_chosen_documents_are_searched(search):
 def test_a_title_alone_is_no_hit(tmp_path):
     store = Store(tmp_path / "library.sqlite3")
     added(store, "harbour.txt", "Boats lie here.\n")
-    assert PlainSearch(WordSearch(store.database), OWN).find("harbour").places == 0
+    assert PlainSearch(store.words, OWN).find("harbour").places == 0
     store.close()
 
 
@@ -90,7 +89,7 @@ def test_a_title_alone_is_no_hit(tmp_path):
 def test_no_query_is_syntax(query, tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("any") / "library.sqlite3")
     added(store, "a.txt", TEXTS["ferry.txt"])
-    plain = PlainSearch(WordSearch(store.database), OWN)
+    plain = PlainSearch(store.words, OWN)
     found = plain.find(query)
     for hit in plain.places(found, [one for _, ids in found.groups for one in ids]):
         assert 0 <= hit.start <= hit.end

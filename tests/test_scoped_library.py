@@ -527,7 +527,26 @@ def test_clearing_forgets_what_is_owned_and_nothing_else(library):
 # Filtered in the query
 
 
-def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file):
+def test_words_of_a_small_part_are_looked_for_in_an_index_of_its_own(library, in_a_file):
+    for n, who in enumerate((ANNA, BEN)):
+        add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode())
+    asked: list[str] = []
+    with library._store.database.read() as db:
+        db.set_trace_callback(asked.append)
+    try:
+        view = library.scoped(ANNA)
+        found = view.plain.find("ferry")
+        ids = [one for _, ids in found.groups for one in ids]
+        assert view.search("ferry") and view.plain.places(found, ids)
+    finally:
+        with library._store.database.read() as db:
+            db.set_trace_callback(None)
+    assert asked and not any("MATCH" in sql for sql in asked)
+
+
+def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file, monkeypatch):
+    monkeypatch.setattr("rag_app.storage.words._SMALL", 0)
+    monkeypatch.setattr("rag_app.storage.words._is_wide", lambda index: False)
     ids = [add(library.scoped(who), f"{n}.txt", FERRY + str(n).encode()) for who in (ANNA, BEN)
            for n in range(3)]  # fmt: skip
     asked: list[str] = []
@@ -540,7 +559,7 @@ def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file
         with library._store.database.read() as db:
             db.set_trace_callback(None)
     assert {i[:16] for i, _ in found} == {i[:16] for i in ids[:3]} and hits.places == 3
-    searches = [sql for sql in asked if "MATCH" in sql]
+    searches = [sql for sql in asked if "MATCH" in sql and "count(*)" not in sql]
     assert searches and all("d.collection IN" in sql for sql in searches)
     assert not any(i in sql or i[:16] in sql for sql in searches if "highlight" not in sql
                    for i in ids)  # fmt: skip
@@ -609,13 +628,14 @@ def matching_of(library: Library, scope: Scope):
 @pytest.mark.parametrize("apart", [2_000, 1])
 def test_a_scope_is_searched_in_full_however_it_is_done(library, monkeypatch, apart):
     monkeypatch.setattr("rag_app.storage.sqlite_words._APART", apart)
+    monkeypatch.setattr("rag_app.storage.words._SMALL", 0)
     mine = [add(library.scoped(ANNA), f"{n}.txt", b"common words " * 3 + str(n).encode())
             for n in range(4)]  # fmt: skip
     for n in range(4):
         add(library.scoped(BEN), f"{n}.txt", b"common words " * 9 + str(n).encode())
     found = library._store.search_words(["common"], [], 50, ANNA)
     assert {i[:16] for i, _ in found} == {i[:16] for i in mine}
-    monkeypatch.setattr("rag_app.storage.words._is_wide", lambda db, choice: True)
+    monkeypatch.setattr("rag_app.storage.words._is_wide", lambda index: True)
     assert library._store.search_words(["common"], [], 50, ANNA) == found
 
 
@@ -637,7 +657,8 @@ def test_a_view_that_is_prepared_has_its_vectors_before_it_is_asked(library, in_
     library.scoped(Scope("chloe")).prepare()  # nor has one that sees nothing
     library.scoped(ANNA).prepare()
     deadline = time.monotonic() + 30
-    while not (kept := list(chroma._collections._kept)):
+    words = library._store.words._parts._parts
+    while not (kept := list(chroma._collections._kept)) or not words:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert kept == ["anna"]
+    assert kept == ["anna"] and list(words) == [("anna",)]

@@ -23,7 +23,6 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sentence
-from rag_app.storage.words import WordSearch
 from rag_app.supervision import surviving
 from rag_app.text.sentences import sentences
 from rag_app.text.structure import guess_headings
@@ -272,7 +271,7 @@ class Overviews:
     def __init__(self, store: Store, makers: Makers) -> None:
         self._store, self._makers = store, makers
         self._kept = KeptOverviews(store.database)
-        self._words = WordSearch(store.database)
+        self._words = store.words
         self._by = f"{_VERSION} {makers.by}"
         self._changed = threading.Condition()
         self._wanted: list[str] = []

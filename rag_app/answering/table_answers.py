@@ -23,7 +23,6 @@ from rag_app.answering.prompts import (
 from rag_app.errors import ChatModelError, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
-from rag_app.storage.words import WordSearch
 from rag_app.tables.computing import (
     computation,
     mentioned,
@@ -166,7 +165,7 @@ class TableAnswers:
 
     def _held(self, words: Sequence[str]) -> dict[str, float]:
         """By document: the share of the words that it holds, those weighing most that few hold."""
-        search = WordSearch(self._store.database)
+        search = self._store.words
         found: dict[str, float] = {}
         total = 0.0
         for word in words:

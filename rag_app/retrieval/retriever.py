@@ -169,11 +169,11 @@ class HybridRetriever(BaseRetriever):
         chunks |= self.store.chunks([one for one in words.scores if one not in chunks])
         return meaning, words, chunks
 
-    def _once(self, documents: Sequence[Document]) -> bool:
+    @staticmethod
+    def _once(documents: Sequence[Document]) -> bool:
         """Whether words are looked for once, and those of named documents picked out of what is
-        found: where that takes long, or where a person's part is weighed by itself."""
-        whole = self.store.reach.widest(self.scope).everything
-        return not whole or sum(document.chunks for document in documents) > _LARGE
+        found: where that takes long."""
+        return sum(document.chunks for document in documents) > _LARGE
 
     def _by_meaning(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         vector = self.embedder.embed_query(question)

@@ -8,6 +8,7 @@ types of columns, or of how text is recognised."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
 from rag_app.storage.database import AnyDatabase, Connection, Reach, seen
-from rag_app.storage.words import Choice, RankedWords, searched
+from rag_app.storage.words import Choice, WordSearch, searched
 from rag_app.types import (
     Box,
     Chunk,
@@ -64,7 +65,7 @@ class Contents:
         self.database = database
         self._read, self._write = database.read, database.write
         self.reach = Reach(database)
-        self.words = RankedWords(database, self.reach)
+        self.words = WordSearch(database, self.reach)
         self.tables = Tables(database)
 
     # Pages
@@ -178,9 +179,9 @@ class Contents:
             )
             self.words.index(db, document_id)
             db.execute(
-                "UPDATE documents SET status = ?, chunks = "
-                "(SELECT count(*) FROM chunks WHERE document_id = ?), language = ? WHERE id = ?",
-                (Status.SEARCHABLE, document_id, language, document_id),
+                "UPDATE documents SET status = ?, language = ?, written = ?, chunks = "
+                "(SELECT count(*) FROM chunks WHERE document_id = ?) WHERE id = ?",
+                (Status.SEARCHABLE, language, time.time_ns(), document_id, document_id),
             )
 
     def indexed(self, document_id: str) -> list[Indexed]:

@@ -46,12 +46,17 @@ def check_backed_up_here(settings: Settings) -> None:
 def full_text_of(database: AnyDatabase) -> FullText:
     """The full-text index of a database."""
     if isinstance(database, Database):
-        from rag_app.storage.sqlite_words import Fts5
-
-        return Fts5()
+        return full_text_in_memory()
     from rag_app.storage.postgres_words import TsVectors
 
     return TsVectors()
+
+
+def full_text_in_memory() -> FullText:
+    """The full-text index of what is in memory, or in a file: that of SQLite."""
+    from rag_app.storage.sqlite_words import Fts5
+
+    return Fts5()
 
 
 def vectors_of(

@@ -19,11 +19,11 @@ from functools import lru_cache
 from itertools import accumulate
 
 from rag_app.storage.database import Connection
-from rag_app.storage.words import COMMON, GROWN, LARGE, Choice, Place, Scored
+from rag_app.storage.scoped_index import TOKENIZER
+from rag_app.storage.words import COMMON, GROWN, LARGE, Choice, Place
 
 # Words of texts, and queries, in PostgreSQL's writing.
 
-_TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* M* N* Co'"  # as in schema_1.sql
 _LONGEST = 500  # characters of a word; a lexeme has 2,046 bytes at most
 _NOTHING = "' '"  # no text has this word
 _LABELS = {"words": "A", "grams": "B", "context": ""}  # in the order in which they stand
@@ -39,7 +39,7 @@ def _tokenized(texts: Sequence[Text]) -> Iterator[sqlite3.Connection]:
     try:
         db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5 "
-            f'(context, words, grams, tokenize = "{_TOKENIZER}")'
+            f'(context, words, grams, tokenize = "{TOKENIZER}")'
         )
         db.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (texts, instance)")
         rows = ((number, *text) for number, text in enumerate(texts))
@@ -224,23 +224,6 @@ class TsVectors:
             "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
             (*given, limit),
         ).fetchall()
-
-    def places(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[int]]:
-        """See `FullText.places`."""
-        only, chosen = _chosen(choice)
-        sql = f"SELECT w.place FROM chunk_words w WHERE w.found @@ ?::tsquery AND {only}"
-        rows = [db.execute(sql, [query_of(part).written, *chosen]).fetchall() for part in parts]
-        return [[place for (place,) in each] for each in rows]
-
-    def scores(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[Scored]]:
-        """See `FullText.scores`."""
-        _, average = self._measures(db)
-        found = []
-        for part in parts:
-            query = query_of(part)
-            inner, given = self._scored(query, [1.0] * len(query.leaves), choice, average)
-            found.append(db.execute(inner, given).fetchall())
-        return found
 
     def _scored(
         self, query: Query, rarities: Sequence[float], choice: Choice, average: float

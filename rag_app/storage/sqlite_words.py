@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from rag_app.storage.database import Connection
-from rag_app.storage.words import COMMON, LARGE, Choice, Place, Scored
+from rag_app.storage.words import COMMON, LARGE, Choice, Place
 
 # Words of the title and headings count less than words of the text itself.
 _WEIGHTS = "0.5, 1.0, 1.0"  # of context, words, grams
-_MARKS = "length(highlight(chunk_words, {0}, char(1), '')) - length({1})"
-_TIMES = " + ".join(  # how often what is looked for stands in a chunk: the marks before it
-    f"{weight} * ({_MARKS.format(number, column)})"
-    for number, column, weight in ((0, "context", 0.5), (1, "words", 1.0), (2, "grams", 1.0))
-)
 _SAMPLES, _SAMPLED = 20, 20  # stretches of the library, and the share of each that is counted
-_AT_ONCE = 50  # words that are asked for in one statement
 _APART = 2_000  # documents that are searched one by one; among more, all that matches is passed
 
 
@@ -38,28 +31,10 @@ class Matching:
         """What it is found in, as it stands in a statement."""
         return f"FROM {self.source} WHERE {self.condition}"
 
-    def of(self, match: str) -> Matching:
-        """The same for another query."""
-        return replace(self, given=(match, *self.given[1:]))
-
     @property
     def everything_given(self) -> tuple[str | int | None, ...]:
         """The arguments of a statement with what goes before it."""
         return (*self.before_given, *self.given)
-
-
-def _gathered(db: Connection, each: Sequence[tuple[str, Matching]]) -> list[Any]:
-    """What statements about one choice give as JSON, all of them in one go: where its chunks stand
-    is looked up once. Python's lock is asked for at every row that is fetched, and to search by
-    meaning, in another thread, holds it for milliseconds."""
-    found: list[Any] = []
-    for first in range(0, len(each), _AT_ONCE):
-        some = each[first : first + _AT_ONCE]
-        _, which = some[0]
-        given = [one for _, each_of in some for one in each_of.given]
-        sql = f"{which.before}SELECT {', '.join(f'({sql})' for sql, _ in some)}"
-        found += map(json.loads, db.execute(sql, (*which.before_given, *given)).fetchone())
-    return found
 
 
 def matching(db: Connection, match: str, choice: Choice) -> Matching:
@@ -89,15 +64,6 @@ def matching(db: Connection, match: str, choice: Choice) -> Matching:
     )
 
 
-def _by_length(rows: Sequence[tuple[int, float, int]]) -> list[Scored]:
-    """The BM25 of (place, how often a word is there, length): of a word of rarity 1."""
-    average = max(1.0, sum(length for _, _, length in rows) / max(1, len(rows)))
-    return [
-        (place, times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / average)))
-        for place, times, length in rows
-    ]
-
-
 class Fts5:
     """The full-text index in SQLite. Triggers of the schema keep it in step with the chunks."""
 
@@ -111,24 +77,6 @@ class Fts5:
             "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
             (*which.everything_given, limit),
         ).fetchall()
-
-    def places(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[int]]:
-        """See `FullText.places`."""
-        every = matching(db, "", choice)
-        matched = [every.of(part) for part in parts]
-        sql = "SELECT json_group_array(chunk_words.rowid)"
-        return _gathered(db, [(f"{sql} {which.sql}", which) for which in matched])
-
-    def scores(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[Scored]]:
-        """See `FullText.scores`. Counted by the marks of `highlight`: bm25() reads all chunks of
-        the library that hold a word before it scores the first one, for every document anew."""
-        every = matching(db, "", choice)
-        matched = [every.of(part) for part in parts]
-        each = f"SELECT chunk_words.rowid, {_TIMES}, length(words)"
-        held = "WITH held (place, times, length) AS MATERIALIZED"
-        sql = "SELECT json_group_array(json_array(place, times, length)) FROM held"
-        rows = _gathered(db, [(f"{held} ({each} {which.sql}) {sql}", which) for which in matched])
-        return [*map(_by_length, rows)]
 
     def count(self, db: Connection, part: str, chunks: int) -> int:
         """See `FullText.count`."""

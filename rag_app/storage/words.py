@@ -7,13 +7,11 @@ the scores of these: the order is that of the whole query among them (benchmarks
 
 from __future__ import annotations
 
-import heapq
 import json
-import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rag_app.scope import WORKER, Scope
@@ -24,7 +22,8 @@ from rag_app.storage.database import (
     document_seen,
     seen,
 )
-from rag_app.storage.engines import full_text_of
+from rag_app.storage.engines import full_text_in_memory, full_text_of
+from rag_app.storage.scoped_index import ScopedIndexes
 from rag_app.text.languages import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
 
@@ -114,13 +113,9 @@ _EVERYWHERE = 2  # a word in more than every second chunk adds nothing to BM25
 COMMON = 20_000  # chunks that a word is in; more of them may be estimated
 GROWN = 1.2  # times as many chunks as when a word was counted: it is counted again
 
-_COUNTED = 1_000  # chunks in which it is counted how often they hold a word, the rarer ones first
-
 Found = list[tuple[str, float]]
 Place = tuple[int, str, float]
 """Where a chunk stands in the index, its id, and its BM25."""
-Scored = tuple[int, float]
-"""Where a chunk stands in the index, and its BM25."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +153,6 @@ class FullText(Protocol):
     def best(self, db: Connection, match: str, limit: int, choice: Choice) -> list[Place]:
         """The best chunks of a choice that match, by BM25 in the whole library."""
 
-    def places(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[int]]:
-        """Where the chunks of a choice that match stand, for each of the parts."""
-
-    def scores(self, db: Connection, parts: Sequence[str], choice: Choice) -> list[list[Scored]]:
-        """(place, BM25) of all chunks of a choice that match, for each of the parts, as if it were
-        of rarity 1: how much of a chunk is of it, and nothing of how many chunks hold it."""
-
     def count(self, db: Connection, part: str, chunks: int) -> int:
         """How many chunks match, of so many; `COMMON` and more may be estimated."""
 
@@ -181,68 +169,51 @@ class FullText(Protocol):
         """Let go of what is left of words that went."""
 
 
-# FTS5 weighs a word by how many chunks of the whole library hold it. Who sees a part of that could
-# add two texts, compare their scores, and learn which words stand in texts of others; and its
-# answers would take the longer, the more of others' texts hold a word. What counts here is how much
-# of a chunk is of a word, and how few of the chunks that may be seen hold it.
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    """A chunk that holds the words."""
+
+    id: str
+    document_id: str
+    words: str  # of the chunk, as it is indexed
 
 
-def is_ones_own(db: Connection, choice: Choice) -> bool:
-    """Whether a choice is a person's part of a library, and small enough to be weighed by itself.
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """A full-text index, the database that it is in, and what of it may be found."""
 
-    Larger parts are scored as the whole is, which takes less (docs/security.md)."""
-    return not choice.scope.everything and _held(db, choice) <= _SMALL
+    text: FullText
+    db: Connection
+    chunks: int  # at least as many as there are
+    choice: Choice
 
-
-def best_of_ones_own(
-    text: FullText,
-    db: Connection,
-    parts: Sequence[str],
-    limit: int,
-    choice: Choice,
-    *,
-    every: bool,
-) -> list[Place]:
-    """(place, chunk id, score) of the best chunks of a choice that hold any of the parts, or every
-    one; nothing in it depends on which words stand in chunks that are not of the choice."""
-    held, times = _held(db, choice), Counter[int]()
-    scores: dict[int, float] = defaultdict(float)
-    holding = sorted(zip(text.places(db, parts, choice), parts, strict=True), key=_how_many)
-    counted, closely = 0, list[str]()
-    for places, part in holding:
-        if not counted or counted + len(places) <= _COUNTED:
-            closely.append(part)
-        counted += len(places)
-    close = dict(zip(closely, text.scores(db, closely, choice), strict=True))
-    for places, part in holding:
-        rarity = math.log(1 + (max(0, held - len(places)) + 0.5) / (len(places) + 0.5))
-        for place, score in close.get(part) or [(place, 1.0) for place in places]:
-            scores[place] += rarity * score
-        times.update(places)
-    wanted = [place for place in scores if not every or times[place] == len(parts)]
-    first = heapq.nsmallest(limit, wanted, key=lambda place: (-scores[place], place))
-    ids = dict(
-        db.execute(
-            "SELECT rowid, id FROM chunks "
-            "WHERE rowid IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
-            (json.dumps(first),),
-        ).fetchall()
-    )
-    return [(place, ids[place], scores[place]) for place in first]
+    def best(self, match: str, limit: int) -> Found:
+        """(chunk id, BM25) of the best chunks that match."""
+        found = self.text.best(self.db, match, limit, self.choice)
+        return [(chunk, score) for _, chunk, score in found]
 
 
-def _how_many(holding: tuple[list[int], str]) -> tuple[int, str]:
-    return len(holding[0]), holding[1]
-
-
-class RankedWords:
-    """Chunks that hold the words of a question, best first. Thread-safe."""
+class WordSearch:
+    """Chunks by their words. Thread-safe."""
 
     def __init__(self, database: AnyDatabase, reach: Reach) -> None:
         self._read, self._reach = database.read, reach
-        self._text = full_text_of(database)
+        self._text, self._part = full_text_of(database), full_text_in_memory()
+        self._parts = ScopedIndexes(database)
         self.index, self.tidy = self._text.index, self._text.tidy
         self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
+
+    @contextmanager
+    def _index(self, scope: Scope, documents: Sequence[str] | None = None) -> Iterator[_Index]:
+        """Where the chunks of a scope are looked for."""
+        choice = Choice.of(self._reach.widest(scope), documents)
+        with self._read() as db:
+            small = not choice.scope.everything and _held(db, Choice(choice.scope)) <= _SMALL
+            if not small:
+                yield _Index(self._text, db, _chunks(db), choice)
+                return
+        with self._parts.open(choice.scope) as own:
+            yield _Index(self._part, own.db, own.chunks, Choice.of(WORKER, documents))
 
     def search(
         self,
@@ -258,55 +229,44 @@ class RankedWords:
         parts = [] if exact else any_of(words, endings)
         if not exact and not parts:
             return []
-        choice = Choice.of(self._reach.widest(scope), documents)
-        with self._read() as db:
-            if is_ones_own(db, choice):
-                found = best_of_ones_own(
-                    self._text, db, exact or parts, limit, choice, every=bool(exact)
-                )
-                return [(chunk, score) for _, chunk, score in found]
+        with self._index(scope, documents) as index:
             if exact:
-                return self._best(db, " AND ".join(exact), limit, choice)
-            if _is_wide(db, choice):
-                among = self._among(db, parts, limit, choice)
+                return index.best(" AND ".join(exact), limit)
+            if _is_wide(index):
+                among = self._among(index, parts, limit)
                 if among is not None:
                     return among
-            return self._best_of(db, parts, limit, choice)
+            return self._best_of(index, parts, limit)
 
-    def _among(self, db: Connection, parts: list[str], limit: int, choice: Choice) -> Found | None:
+    def _among(self, index: _Index, parts: list[str], limit: int) -> Found | None:
         """The best chunks of a wide choice; None if the best of all are of others.
 
         A million rows that may be found take a second to be listed."""
+        everything = replace(index, choice=Choice(WORKER))
         for wide in (_WIDE * limit, _WIDER * limit):
-            found = self._best_of(db, parts, wide, Choice(WORKER))
-            kept = _chosen(db, found, choice)
+            found = self._best_of(everything, parts, wide)
+            kept = _chosen(index, found)
             if len(kept) >= limit:
                 return kept[:limit]
             if len(found) < wide:  # common words alone may be in those that are chosen
                 break
         return None
 
-    def _best_of(self, db: Connection, parts: list[str], limit: int, choice: Choice) -> Found:
-        first, others = self._told_apart(db, parts, choice)
+    def _best_of(self, index: _Index, parts: list[str], limit: int) -> Found:
+        first, others = self._told_apart(index, parts)
         found: dict[str, float] = {}
         if others:  # scores of both queries can be compared: BM25 is a sum over the words
-            both = f"{_any(first)} AND {_any(others)}"
-            found = dict(self._best(db, both, limit, choice))
-        if len(found) < limit or _chunks(db) <= LARGE:
-            found = dict(self._best(db, _any(first), limit, choice)) | found
+            found = dict(index.best(f"{_any(first)} AND {_any(others)}", limit))
+        if len(found) < limit or index.chunks <= LARGE:
+            found = dict(index.best(_any(first), limit)) | found
         return sorted(found.items(), key=lambda one: -one[1])[:limit]
 
-    def _best(self, db: Connection, match: str, limit: int, choice: Choice) -> Found:
-        return [(chunk, score) for _, chunk, score in self._text.best(db, match, limit, choice)]
-
-    def _told_apart(
-        self, db: Connection, parts: list[str], choice: Choice
-    ) -> tuple[list[str], list[str]]:
+    def _told_apart(self, index: _Index, parts: list[str]) -> tuple[list[str], list[str]]:
         """Words of which a chunk has to hold one, and others that make it better."""
-        chunks, narrow = _chunks(db), choice.everything
-        if chunks <= _SMALL or (choice.documents is None and _held(db, choice) <= _SMALL):
+        chunks, narrow = index.chunks, index.choice.everything
+        if chunks <= _SMALL:
             return parts, []
-        counts = {part: self._count(db, part, chunks) for part in parts}
+        counts = {part: self._count(index.db, part, chunks) for part in parts}
         ordered = sorted(parts, key=lambda part: counts[part])
         telling = [part for part in ordered if counts[part] * _EVERYWHERE <= chunks]
         first: list[str] = []
@@ -327,68 +287,6 @@ class RankedWords:
             self._counted[part] = count, chunks
         return count
 
-
-def _is_wide(db: Connection, choice: Choice) -> bool:
-    """Whether the best chunks of all are likely to be in a choice."""
-    if choice.everything:
-        return False
-    if choice.documents is not None:
-        return len(choice.documents) > _FEW
-    held = _held(db, choice)
-    return held > _SMALL and held * _WIDER > _chunks(db)
-
-
-def _held(db: Connection, choice: Choice) -> int:
-    """How many chunks a scope sees."""
-    if choice.scope.everything:
-        return _chunks(db)
-    only, given = choice.condition()
-    count: int = db.execute(
-        f"SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {only}", given
-    ).fetchone()[0]
-    return count
-
-
-def _chosen(db: Connection, found: Found, choice: Choice) -> Found:
-    """Of what was found, what is in a choice."""
-    if choice.scope.everything:
-        inside = of_documents(choice.documents or ())
-        return [one for one in found if inside(one[0])]
-    only, given = choice.condition()
-    rows = db.execute(
-        "SELECT c.id FROM json_each(?) j JOIN chunks c ON c.id = j.value "
-        f"JOIN documents d ON d.id = c.document_id WHERE {only}",
-        (json.dumps([chunk for chunk, _ in found]), *given),
-    ).fetchall()
-    kept = {row[0] for row in rows}
-    return [one for one in found if one[0] in kept]
-
-
-def _chunks(db: Connection) -> int:
-    count: int = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
-    return count
-
-
-def _any(parts: Sequence[str]) -> str:
-    return "(" + " OR ".join(parts) + ")"
-
-
-@dataclass(frozen=True, slots=True)
-class WordHit:
-    """A chunk that holds the words."""
-
-    id: str
-    document_id: str
-    words: str  # of the chunk, as it is indexed
-
-
-class WordSearch:
-    """Every method is one transaction."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read, self._reach = database.read, Reach(database)
-        self._text = full_text_of(database)
-
     def hits(
         self,
         terms: Sequence[str],
@@ -402,15 +300,15 @@ class WordSearch:
         match = _match(terms, any_of_them)
         if not match:
             return []
-        choice = Choice.of(self._reach.widest(scope), documents)
+        with self._index(scope, documents) as index:
+            found = index.best(match, limit)
         with self._read() as db:
-            if is_ones_own(db, choice):
-                parts = [one for term in terms if (one := _match([term], any_of_them=False))]
-                every = not any_of_them
-                best = best_of_ones_own(self._text, db, parts, limit, choice, every=every)
-            else:
-                best = self._text.best(db, match, limit, choice)
-            return _hits(db, [place for place, _, _ in best])
+            rows = db.execute(
+                "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
+                "JOIN chunks c ON c.id = j.value ORDER BY j.key",
+                (json.dumps([chunk for chunk, _ in found]),),
+            ).fetchall()
+        return [WordHit(*row) for row in rows]
 
     def forms(
         self, terms: Sequence[str], scope: Scope, ids: Sequence[str]
@@ -430,8 +328,9 @@ class WordSearch:
                 f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
                 (json.dumps(list(ids)), *given),
             ).fetchall()
-            chunks = {row[0]: Chunk(*row[1:]) for row in rows}
-            marked = self._text.marked(db, match, list(chunks))
+        chunks = {row[0]: Chunk(*row[1:]) for row in rows}
+        with self._index(scope) as index:
+            marked = index.text.marked(index.db, match, list(chunks))
         return {one: (chunks[one], frozenset(_FORM.findall(marked[one]))) for one in marked}
 
     def documents_with(self, term: str, scope: Scope) -> list[str]:
@@ -439,18 +338,54 @@ class WordSearch:
         match = _match([term], any_of_them=False)
         if not match:
             return []
-        with self._read() as db:
-            return self._text.documents(db, match, Choice(self._reach.widest(scope)))
+        with self._index(scope) as index:
+            return index.text.documents(index.db, match, index.choice)
 
 
-def _hits(db: Connection, places: Sequence[int]) -> list[WordHit]:
-    """The chunks at these places, in this order."""
-    rows = db.execute(
-        "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
-        "JOIN chunks c ON c.rowid = CAST(j.value AS BIGINT) ORDER BY j.key",
-        (json.dumps(places),),
+def _is_wide(index: _Index) -> bool:
+    """Whether the best chunks of all are likely to be in a choice."""
+    choice = index.choice
+    if choice.everything:
+        return False
+    if choice.documents is not None:
+        return len(choice.documents) > _FEW
+    return _held(index.db, choice) * _WIDER > index.chunks
+
+
+def _held(db: Connection, choice: Choice) -> int:
+    """How many chunks a scope sees."""
+    if choice.scope.everything:
+        return _chunks(db)
+    only, given = choice.condition()
+    count: int = db.execute(
+        f"SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {only}", given
+    ).fetchone()[0]
+    return count
+
+
+def _chosen(index: _Index, found: Found) -> Found:
+    """Of what was found, what is in a choice."""
+    choice = index.choice
+    if choice.scope.everything:
+        inside = of_documents(choice.documents or ())
+        return [one for one in found if inside(one[0])]
+    only, given = choice.condition()
+    rows = index.db.execute(
+        "SELECT c.id FROM json_each(?) j JOIN chunks c ON c.id = j.value "
+        f"JOIN documents d ON d.id = c.document_id WHERE {only}",
+        (json.dumps([chunk for chunk, _ in found]), *given),
     ).fetchall()
-    return [WordHit(*row) for row in rows]
+    kept = {row[0] for row in rows}
+    return [one for one in found if one[0] in kept]
+
+
+def _chunks(db: Connection) -> int:
+    count: int = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
+    return count
+
+
+def _any(parts: Sequence[str]) -> str:
+    return "(" + " OR ".join(parts) + ")"
 
 
 def _match(terms: Sequence[str], any_of_them: bool) -> str:
