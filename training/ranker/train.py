@@ -3,9 +3,10 @@
     python -m training.ranker.train --data DATA --out rag_app/models/sentence_ranker --work WORK
 
 `--data`: folder with `train/*.jsonl.gz`, as for the reader, from whose weights it begins. Groups
-are made once and kept in WORK. A softmax over all sentences of a question's passages and "none of
-them" (score 0): each sentence that holds the answer against all that do not. Every fifth document
-of the library is kept aside; how well its questions' sentences are found is printed at the end."""
+are made once and kept in WORK, and so is how far it came every 50 steps. A softmax over all
+sentences of a question's passages and "none of them" (score 0): each sentence that holds the answer
+against all that do not. Every fifth document of the library is kept aside; how well its questions'
+sentences are found is printed at the end."""
 
 from __future__ import annotations
 
@@ -117,8 +118,8 @@ def some_of(group: Group, rng: random.Random) -> list[int]:
     return [i for i in chosen if group.passages[i].sentences]
 
 
-def train(groups: Sequence[Group], tokens: RankerTokens, seed: int) -> Network:
-    """One way through the groups."""
+def train(groups: Sequence[Group], tokens: RankerTokens, seed: int, state: Path) -> Network:
+    """One way through the groups; goes on where it stood if `state` is there."""
     torch.manual_seed(seed)
     rng = random.Random(seed)
     network = Network()
@@ -127,8 +128,14 @@ def train(groups: Sequence[Group], tokens: RankerTokens, seed: int) -> Network:
     order = rng.sample(range(len(groups)), len(groups))
     steps = len(order) // AT_ONCE
     losses: list[float] = []
-    read, began = 0, time.monotonic()
-    for step in range(steps):
+    read, began, first = 0, time.monotonic(), 0
+    if state.exists():
+        kept = torch.load(state, weights_only=False)
+        network.load_state_dict(kept["network"])
+        optimizer.load_state_dict(kept["optimizer"])
+        rng.setstate(kept["chance"])
+        first = kept["step"]
+    for step in range(first, steps):
         falling = (steps - step) / steps * 1.2
         for part in optimizer.param_groups:
             part["lr"] = RATE * min(1.0, (step + 1) / WARM, max(0.02, falling))
@@ -152,6 +159,10 @@ def train(groups: Sequence[Group], tokens: RankerTokens, seed: int) -> Network:
                 f"{step + 1}/{steps} loss {np.mean(losses):.3f}, {speed:.0f} tokens/s", flush=True
             )
             losses = []
+            kept = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
+            half = state.with_suffix(".half")
+            torch.save(kept | {"chance": rng.getstate(), "step": step + 1}, half)
+            half.replace(state)
     return network
 
 
@@ -221,7 +232,7 @@ def main(argv: Sequence[str]) -> Any:
     taught += rng.sample(groups["contexts"], min(CONTEXTS, len(groups["contexts"])))
     taught += rng.sample(groups["spans"], min(SPANS, len(groups["spans"])))
     tokens = RankerTokens()
-    network = train(taught, tokens, given.seed)
+    network = train(taught, tokens, given.seed, given.work / "state.pt")
     export(network, given.out)
     aside = [one for one in groups["library"] if one.document in held]
     print(json.dumps(judge(network, aside, tokens), indent=2))
