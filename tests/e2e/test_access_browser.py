@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.ui import texts_access
+from rag_app.ui import texts, texts_access
 from tests.e2e.conftest import Browser, listed
 from tests.e2e.test_documents_browser import findings
 from tests.e2e.test_sign_in_browser import PRETTY, SIGN_IN, serving_people, sign_in, visit
@@ -92,3 +92,21 @@ def test_no_part_of_the_administration_has_barriers(browser):
         met += barriers(page, name)
     assert met == []
     browser.forgive(*PRETTY)
+
+
+def test_who_is_signed_out_everywhere_sees_nothing_and_may_sign_in_again(browser):
+    ada, bob = entered(browser), entered(browser, "bob")
+    ada.get_by_role("button", name=texts_access.ADMINISTRATION).click()
+    ada.get_by_role("heading", name=texts_access.ADMINISTRATION).wait_for()
+    ada.get_by_label(texts_access.CHOOSE_PERSON, exact=True).last.click()
+    ada.get_by_role("option", name="Bob").click()
+    button = ada.get_by_role("button", name=texts_access.SIGN_OUT_PERSON)
+    button.wait_for()
+    assert barriers(ada, "person") == []
+    button.click()
+    bob.get_by_text(texts.SIGN_IN_INACTIVE).wait_for()  # with nothing done in it
+    bob.reload()
+    bob.get_by_text(texts.SIGN_IN_INACTIVE).wait_for()
+    sign_in(bob, "bob")
+    listed(bob)
+    browser.forgive(*PRETTY, "code=1008")  # how the server ends the line of who was signed out
