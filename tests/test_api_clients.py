@@ -22,7 +22,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import StructuredTool
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from rag_app.access.identity import Identity
 from rag_app.scope import HOME, OWN, readers_of
@@ -93,21 +94,28 @@ def _operations(described: Any) -> list[Any]:
     return [each.ok() for each in described.get_all_operations()]
 
 
-@pytest.mark.timeout(60 + 10 * EXAMPLES)
-@pytest.mark.parametrize("who", KEYS)
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_whatever_is_sent_gets_what_the_description_promises(served, described, method, path, who):
-    [operation] = [
-        o for o in _operations(described) if (o.method.upper(), o.path) == (method, path)
-    ]
-    known = served.library.document("prices.pdf").id
+def _operation(described: Any, method: str, path: str) -> Any:
+    [found] = [o for o in _operations(described) if (o.method.upper(), o.path) == (method, path)]
+    return found
 
-    @settings(
-        max_examples=EXAMPLES if who == "owner" else max(1, EXAMPLES // 5),
+
+def _trying(examples: int) -> Any:
+    return settings(
+        max_examples=examples,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
         deadline=None,
     )
+
+
+@pytest.mark.timeout(60 + 10 * EXAMPLES)
+@pytest.mark.parametrize("who", KEYS)
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_whatever_is_sent_gets_what_the_description_promises(served, described, method, path, who):
+    operation = _operation(described, method, path)
+    known = served.library.document("prices.pdf").id
+
+    @_trying(EXAMPLES if who == "owner" else max(1, EXAMPLES // 5))
     @given(case=operation.as_strategy(), real=st.booleans())
     def hold(case: Any, real: bool) -> None:
         if real and method == "GET" and "document_id" in case.path_parameters:
@@ -124,6 +132,38 @@ def test_whatever_is_sent_gets_what_the_description_promises(served, described, 
             assert said.status_code in (400, 401, 403, 405)
 
     hold()
+
+
+@pytest.mark.timeout(60 + 10 * EXAMPLES)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [one for one in OPERATIONS if one != ("GET", "/health")],  # where nothing can be wrong
+)
+def test_what_does_not_fit_the_description_is_answered_as_it_promises(
+    served, described, method, path
+):
+    """And refused where JSON says it: all of a form is text, and a query may hold more."""
+    operation = _operation(described, method, path)
+
+    @_trying(EXAMPLES)
+    @given(case=operation.as_strategy(GenerationMode.NEGATIVE))
+    def hold(case: Any) -> None:
+        unkeyed = "authorization" not in {name.lower() for name in case.headers or {}}
+        case.call_and_validate(
+            base_url=f"{served.url}/api/v1",
+            headers={"Authorization": f"Bearer {KEY}"} if unkeyed else {},
+            excluded_checks=[] if path in ("/search", "/ask") else [negative_data_rejection],
+        )
+
+    hold()
+
+
+def test_fields_of_an_upload_are_as_long_as_the_description_says(served):
+    with served.client() as anybody:
+        for name, most in (("password", 1_000), ("collection", 200)):
+            file = {"file": ("long.txt", b"The pier opens at nine.")}
+            said = anybody.post("/api/v1/documents", files=file, data={name: "x" * (most + 1)})
+            assert said.status_code == 422 and f"{most:,}" in said.json()["detail"]
 
 
 # openai: chat completions

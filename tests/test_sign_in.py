@@ -200,6 +200,16 @@ def test_ones_own_computer_is_served_as_ever(started):
     assert not [word for word in command if "trustedUserHeaders" in word]
 
 
+def test_the_page_answers_to_the_name_that_it_is_asked_to_listen_on(started, monkeypatch):
+    monkeypatch.setenv("RAG_APP_SIGN_IN", "none")
+    monkeypatch.setenv("RAG_APP_OPEN_TO_ALL", "yes")
+    monkeypatch.setattr(serve, "allowed_hosts", lambda host, further: [f"names-of-{host}", further])
+    entry.main(["--host", "192.168.1.5"])
+    [(command, _)] = started
+    assert "--server.allowedHosts=names-of-192.168.1.5" in command
+    assert command[command.index("--server.address") + 1] == "192.168.1.5"
+
+
 def test_behind_a_proxy_nobody_changes_the_address_of_a_connection(started, monkeypatch):
     monkeypatch.setenv("RAG_APP_SIGN_IN", "headers")
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")

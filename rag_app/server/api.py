@@ -85,6 +85,7 @@ def _problems(*statuses: str) -> dict[int | str, dict[str, Any]]:
     return made
 
 
+_LONGEST = {"password": 1_000, "collection": 200}  # characters of fields of the form
 _UPLOAD = {
     "requestBody": {
         "required": True,
@@ -95,7 +96,7 @@ _UPLOAD = {
                     "required": [FILE],
                     "properties": {
                         FILE: {"type": "string", "format": "binary"},
-                        "password": {"type": "string", "maxLength": 1_000},
+                        "password": {"type": "string", "maxLength": _LONGEST["password"]},
                         "replace": {
                             "type": "string",
                             "enum": ["true", "false"],
@@ -103,7 +104,7 @@ _UPLOAD = {
                         },
                         "collection": {
                             "type": "string",
-                            "maxLength": 200,
+                            "maxLength": _LONGEST["collection"],
                             "description": "the id of the collection that it is for; without it, "
                             "that of whoever holds the key",
                         },
@@ -335,6 +336,9 @@ def _added(library: Library, upload: UploadedForm) -> dict[str, Any]:
     password, replace = upload.fields.get("password") or None, upload.fields.get("replace", "false")
     if replace not in ("true", "false"):
         raise problems.UnfitForm("The field “replace” is either true or false.")
+    for name, most in _LONGEST.items():
+        if len(upload.fields.get(name, "")) > most:
+            raise problems.UnfitForm(f"The field “{name}” has {most:,} characters at most.")
     added = library.add(
         upload.name,
         upload.path,
