@@ -15,7 +15,7 @@ test: install-dev
 # The sign-in by a provider to the letter, npm's, which is put into build/; needs node.
 test-oidc: install-dev
 	npm install --silent --no-audit --no-fund --prefix build/oidc oidc-provider@9.13.3
-	OIDC_PROVIDER=$(CURDIR)/build/oidc/node_modules $(BIN)/python -m pytest tests/test_sign_in_to_the_letter.py
+	OIDC_PROVIDER=$(CURDIR)/build/oidc/node_modules $(BIN)/python -m pytest tests/test_sign_in_to_the_letter.py tests/e2e/test_sign_in_browser.py -k letter
 
 lint: install-dev
 	$(BIN)/python -m ruff check .

@@ -16,7 +16,7 @@ import pytest
 from rag_app.ui import texts
 from tests.e2e.conftest import ROOT, Browser, free_port, listed, serving
 from tests.e2e.test_browser import MARKER, QUOTE, ask, drop, lighthouse
-from tests.providers import ADA, BOB, provider
+from tests.providers import ADA, BOB, node_provider, provider
 from tests.servers import scripted_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
@@ -261,3 +261,27 @@ def test_two_processes_with_one_secret_take_turns_in_one_sign_in(chromium, idp, 
         page.reload()
         page.locator(".st-key-person").get_by_text(ADA["name"]).wait_for()
         browser.close()
+
+
+def test_a_provider_to_the_letter_signs_in_and_out_in_a_browser(chromium, tmp_path):
+    """npm's `oidc-provider`, where that is here: make test-oidc."""
+    port = free_port()
+    at = f"http://127.0.0.1:{port}"
+    with node_provider(tmp_path, f"{at}/oauth2callback") as by:
+        asked = signs_in(by, at) | {"RAG_APP_OIDC_SCOPES": "openid profile email groups"}
+        with serving(tmp_path, port=port, **asked) as address:
+            browser = Browser(chromium, address)
+            page = visit(browser)
+            page.locator(SIGN_IN).click()
+            page.locator("[name=login]").fill("grace")
+            page.locator("[name=password]").fill("any")
+            page.get_by_role("button", name="Sign-in").click()
+            page.get_by_role("button", name="Continue").click()
+            page.locator(CHAT).wait_for()
+            assert "grace" in page.locator(".st-key-person").inner_text().lower()
+            page.get_by_role("button", name=texts.SIGN_OUT).click()
+            page.get_by_role("button", name="Yes, sign me out").click()
+            page.locator(SIGN_IN).wait_for()
+            page.reload()
+            page.locator(SIGN_IN).wait_for()
+            browser.close()
