@@ -36,9 +36,9 @@ from rag_app.ui import (
     welcome,
     who,
 )
-from rag_app.ui.app_settings import settings
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, library_of_session
+from rag_app.ui.web_guard import settings
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
 
