@@ -21,7 +21,7 @@ from rag_app.library import Library
 from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import Status
-from rag_app.ui import app_entry, folder_panel, texts, texts_answers, viewer
+from rag_app.ui import app_entry, folder_panel, source, texts, texts_answers
 from tests.fakes import WordEmbedder
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -92,9 +92,9 @@ class Page:
 
     def follow(self, link: str) -> None:
         """Click a citation, as the listener would report it."""
-        self.at.session_state[viewer.CITES_KEY] = {"open": link}
+        self.at.session_state[source.CITES_KEY] = {"open": link}
         self.run()
-        del self.at.session_state[viewer.CITES_KEY]  # a click happens once
+        del self.at.session_state[source.CITES_KEY]  # a click happens once
 
     def html(self) -> str:
         return "\n".join(_html(self.at))

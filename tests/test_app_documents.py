@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import document_list, listing, texts
+from rag_app.ui import browser, document_list, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Search
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
@@ -41,7 +41,7 @@ def lists(page: Page) -> dict[str, list[str]]:
 
 def click_row(page: Page, monkeypatch, key: str, number: int) -> None:
     """Click a row of a list of places, as its listener would report it."""
-    draw = listing.show
+    draw = browser.show_list
 
     def show(drawn_key, label, rows, on_open, small=False) -> None:
         draw(drawn_key, label, rows, on_open, small)
@@ -49,7 +49,7 @@ def click_row(page: Page, monkeypatch, key: str, number: int) -> None:
             on_open(number)
 
     with monkeypatch.context() as clicked:
-        clicked.setattr(listing, "show", show)
+        clicked.setattr(browser, "show_list", show)
         page.run()
     page.run()
 
@@ -144,14 +144,14 @@ def test_plain_search_keeps_to_the_ticked_documents_and_says_so(page):
 
 
 def test_a_row_number_from_the_browser_may_be_anything():
-    assert [listing.row_of(value, 3) for value in (0, 2, 1.0)] == [0, 2, 1]
+    assert [browser.row_of(value, 3) for value in (0, 2, 1.0)] == [0, 2, 1]
     for value in (-1, 3, 99, "1", None, [0], True, 0.5, float("nan"), float("inf")):
-        assert listing.row_of(value, 3) is None
+        assert browser.row_of(value, 3) is None
 
 
 def test_marks_of_a_row_are_pieces_of_its_text():
-    row = listing.Row("Dogs travel free", marks=[(0, 4), (12, 16)])
-    assert listing._parts(row) == [("Dogs", True), (" travel ", False), ("free", True)]
+    row = browser.Row("Dogs travel free", marks=[(0, 4), (12, 16)])
+    assert browser._parts(row) == [("Dogs", True), (" travel ", False), ("free", True)]
 
 
 def test_a_tag_ticks_exactly_its_documents(page):

@@ -8,7 +8,7 @@ import pytest
 from rag_app.evaluation.self_check import Check
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY
 from rag_app.retrieval.sentence_models import FolderEmbedder
-from rag_app.ui import folder_panel, language_panel, texts_library
+from rag_app.ui import folder_panel, settings_panel, texts_library
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Session
 from tests.hub import hub
@@ -37,7 +37,7 @@ def bars(page: Page) -> list[str]:
 
 
 def settled(page: Page) -> None:
-    until(lambda: not language_panel.working(page.library))
+    until(lambda: not settings_panel.languages_working(page.library))
     page.run()
 
 
@@ -167,8 +167,8 @@ def test_nor_fetch_stop_or_settle_it(page, monkeypatch, what):
     for name in ("fetch", "fetch_again", "choose", "settle"):
         monkeypatch.setattr(page.library.meaning, name, lambda *_: pytest.fail("it was reached"))
     session = Session()
-    monkeypatch.setattr(language_panel, "current", lambda: session)
-    getattr(language_panel, what)(page.library)
+    monkeypatch.setattr(settings_panel, "current", lambda: session)
+    getattr(settings_panel, what)(page.library)
     assert session.refused_model == words.ONLY_HERE
 
 

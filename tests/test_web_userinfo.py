@@ -16,7 +16,7 @@ import pytest
 from streamlit.auth_util import set_cookie_with_chunks
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
-from rag_app.ui.web_userinfo import CALLBACK, Userinfo, signed
+from rag_app.ui.web_authentication import CALLBACK, Userinfo, signed
 from tests.test_web_authentication import SECRET, by_provider
 
 TOLD = {"sub": "4711", "is_logged_in": True, "iss": "https://id.example.org"}

@@ -57,6 +57,6 @@ def _library() -> Library:
 
 @cache
 def _settings() -> Settings:
-    from rag_app.ui import app_settings
+    from rag_app.ui import web_guard
 
-    return app_settings.settings()
+    return web_guard.settings()

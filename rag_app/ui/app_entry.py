@@ -9,10 +9,36 @@ from rag_app.access.identity import IsActive
 from rag_app.library import Library
 from rag_app.observing import logs
 from rag_app.settings import Settings
-from rag_app.ui import health, page, sign_in, texts
-from rag_app.ui.app_settings import settings
+from rag_app.text.highlighting import escape_markdown
+from rag_app.ui import (
+    administration,
+    answer_actions,
+    browser,
+    chat,
+    check_panel,
+    conversation_list,
+    document_list,
+    document_page,
+    folder_panel,
+    groups_panel,
+    health,
+    keys_panel,
+    model_picker,
+    search_panel,
+    settings_panel,
+    sharing,
+    sign_in,
+    source,
+    style,
+    tasks_menu,
+    texts,
+    texts_answers,
+    welcome,
+    who,
+)
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import library_of_session
+from rag_app.ui.state import Session, current, library_of_session
+from rag_app.ui.web_guard import settings
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
 
@@ -23,11 +49,11 @@ def run(is_active: IsActive | None = None) -> None:
     `is_active`: who of those that signed in may come in, asked at every click; None: who was not
     removed. The library is opened for nobody who has not signed in."""
     logs.begin(request=str(st.context.headers.get("X-Request-ID", "")))
-    page.prepare()
-    with caught(page.show_error):
+    prepare()
+    with caught(show_error):
         chosen = settings()
         if sign_in.enter(chosen, is_active or (lambda who: _access(chosen).admits(who))):
-            page.draw(library_of_session(open_library(chosen)))
+            draw(library_of_session(open_library(chosen)))
             sign_in.draw_person(chosen, lambda who: _access(chosen).sign_out(who))
 
 
@@ -42,3 +68,137 @@ def open_library(chosen: Settings) -> Library:
     library.warm(after=_PAGE_FIRST)
     health.standing().library = library
     return library
+
+
+# The page: documents on the left, the conversation in the middle, the source beside it.
+
+_PAGES = {check_panel.PAGE: check_panel.draw, folder_panel.PAGE: folder_panel.draw}
+
+
+def show_error(sentence: str) -> None:
+    """One plain sentence on the page."""
+    st.error(escape_markdown(sentence), icon=":material/info:")
+
+
+@caught(show_error)
+def draw(library: Library) -> None:
+    """Draw everything. The source comes before the chat, so that it opens while an answer runs."""
+    session = current()
+    if not session.restored:
+        library.prepare()
+    model_picker.restore(library)
+    conversation_list.restore(library)
+    chat.press(library)
+    chat.take(library)
+    conversation_list.address()
+    answer_actions.listen(library)
+    st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
+    library.overviews.start()
+    _back_when_asked(session)
+    session.redraw = False
+    for exchange in session.exchanges:
+        exchange.drawn = exchange.drawn or not exchange.running  # what this run is about to do
+    with st.sidebar, st.container(key="tools", horizontal=True, vertical_alignment="center"):
+        conversation_list.draw(library)
+        search_panel.button(library)
+        settings_panel.button()
+        st.html(f"<button data-key='?' aria-label='{texts_answers.SHORTCUTS_TITLE}'>?</button>")
+    _head_of_a_phone()
+    visitor = who.visitor(library)
+    if visitor:
+        _visitor_buttons(visitor)
+    settings_panel.draw(library)
+    model_picker.draw(library)
+    if visitor:
+        sharing.draw(visitor)
+        keys_panel.draw(visitor)
+        who.choose_collection(visitor)
+    document_list.draw(library)
+    source.draw(library)
+    groups_panel.dialog(library)
+    # In a place of its own: what follows keeps its place, and what is typed there.
+    with st.container(key="before_talk"):
+        _instead(library, session, visitor)
+    tasks_menu.draw(library)
+    _talk(library, session)
+    if session.talking and (not session.exchanges or not library.documents()):
+        welcome.draw(library)
+
+
+def _head_of_a_phone() -> None:
+    """Where the panel on the left is put away: what the app is called, and how files get in."""
+    browser.keys()
+    with st.container(key="head"):
+        st.html(f"<b>{texts.APP}</b><button type='button' data-key='u'>{texts.ADD_FILES}</button>")
+
+
+def _visitor_buttons(visitor: who.Visitor) -> None:
+    """What is there for somebody who has signed in, and for administrators."""
+    with st.sidebar, st.container(key="visitor", horizontal=True, vertical_alignment="center"):
+        sharing.button()
+        keys_panel.button()
+        if visitor.administrator:
+            administration.button()
+
+
+def _instead(library: Library, session: Session, visitor: who.Visitor | None) -> None:
+    """What is to be said, and the page that stands in the place of the conversation."""
+    if session.notice:
+        show_error(session.notice)
+        session.notice = None
+    if library.warm_state not in ("cold", "warming", "ready"):
+        show_error(library.warm_state)
+    if session.search.open:
+        search_panel.draw(library)
+    elif session.page == administration.PAGE:
+        _administration(library, visitor)
+    elif session.page in _PAGES:
+        _PAGES[session.page](library)
+    elif session.about:
+        document_page.draw(library)
+
+
+def _administration(library: Library, visitor: who.Visitor | None) -> None:
+    if visitor is None:
+        administration.leave()
+        return
+    administration.administration(
+        visitor.access,
+        visitor.identity,
+        library.settings,
+        lambda: who.work_of(library),
+        library.meaning.answering,
+    )
+
+
+def _talk(library: Library, session: Session) -> None:
+    """The conversation and the field for the next question.
+
+    No fragment: an answer in the making is one, and Streamlit forgets what a fragment drew just
+    before it is run again while it keeps what was drawn by the fragments inside it, which then
+    belong nowhere ("Bad delta path index")."""
+    with caught(show_error):
+        search = str(session.search.number) if session.search.open else ""
+        shown = session.page + check_panel.stage(library) if session.page else session.about
+        browser.opened(search or shown, len(session.exchanges))
+        browser.end(len(session.exchanges) if session.talking else 0)
+        if session.talking:
+            chat.draw(library)
+        chat.field(library)
+
+
+def _back_when_asked(session: Session) -> None:
+    """A question, or another conversation, brings the conversation back."""
+    if session.asked not in (None, _asked(session)):
+        session.show()
+    session.asked = _asked(session)
+
+
+def _asked(session: Session) -> tuple[object, ...]:
+    return session.conversation, len(session.exchanges)
+
+
+def prepare() -> None:
+    """Title, icon and looks; before anything that takes time."""
+    st.set_page_config(page_title=texts.APP, page_icon=style.icon(), layout="wide")
+    st.html(style.css())

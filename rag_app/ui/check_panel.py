@@ -15,7 +15,7 @@ from rag_app.evaluation.self_check import Check, Tried, check, last
 from rag_app.library import Library
 from rag_app.text.languages import NAMES
 from rag_app.types import Document, Span, askable
-from rag_app.ui import listing, texts, texts_library
+from rag_app.ui import browser, texts, texts_library
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Job, caught
 from rag_app.ui.state import Opened, Place, current, say
@@ -162,10 +162,10 @@ def _rows(
 ) -> None:
     places = [one.place or one.quoted for one in tried]
     rows = [
-        listing.Row(one.question, _where(library, place, names))
+        browser.Row(one.question, _where(library, place, names))
         for one, place in zip(tried, places, strict=True)
     ]
-    listing.show(key, label, rows, lambda number: _open(library, names, places[number]))
+    browser.show_list(key, label, rows, lambda number: _open(library, names, places[number]))
 
 
 def _where(library: Library, place: Span | None, names: dict[str, str]) -> str:

@@ -20,7 +20,6 @@ from rag_app.ui import (
     document_page,
     folder_panel,
     groups_panel,
-    language_panel,
     queue_panel,
     settings_panel,
     source,
@@ -234,7 +233,7 @@ def draw(library: Library) -> None:
             composer.note_refused(current())
             if current().receipt:
                 _receipt(library, current())
-            language_panel.hint(library, settings_panel.OPEN)
+            settings_panel.languages_hint(library)
         working, drawn = _working(library), _state(library, current())
         st.fragment(_list, run_every=0.7 if working else None)(library, drawn)
         if not working:  # an idle page draws nothing; it only looks what others add and remove
@@ -242,7 +241,7 @@ def draw(library: Library) -> None:
 
 
 def _working(library: Library) -> bool:
-    work = library.progress() or language_panel.working(library)
+    work = library.progress() or settings_panel.languages_working(library)
     return bool(work) or any(d.status in _WORK_LEFT for d in library.documents())
 
 
@@ -378,7 +377,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
             groups_panel.draw(library, documents)
         else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
-        language_panel.under_way(library)
+        settings_panel.languages_under_way(library)
         queue_panel.draw(library, documents, progress)
         rows = _shown([d for d in documents if only is None or d.id in only], progress, session)
         for document in rows if session.show_all else rows[:_SHOWN]:

@@ -14,7 +14,7 @@ from rag_app.text.highlighting import escape_markdown
 from rag_app.text.page_names import TABLES, section_name
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status, askable
-from rag_app.ui import composer, groups_panel, listing, search_panel, texts, web_pages
+from rag_app.ui import browser, composer, groups_panel, search_panel, texts, web_pages
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, current, say
@@ -123,7 +123,7 @@ def _summary(library: Library, document: Document, summary: Sequence[Sentence]) 
         return
     st.html(f"<h3>{words.SUMMARY}</h3>")
     rows = [
-        listing.Row(one_line(s.text), _where(library, document, s.page, s.start)) for s in summary
+        browser.Row(one_line(s.text), _where(library, document, s.page, s.start)) for s in summary
     ]
 
     def opened(number: int) -> None:
@@ -131,7 +131,7 @@ def _summary(library: Library, document: Document, summary: Sequence[Sentence]) 
         place = Place(document.id, document.name, s.page, s.start, s.end, s.text)
         _show(Opened(place, s.page))
 
-    listing.show("about_summary", words.SUMMARY, rows, opened)
+    browser.show_list("about_summary", words.SUMMARY, rows, opened)
 
 
 def _topics(document: Document, topics: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
         return
     levels = sorted({heading.level for heading in outline})
     rows = [
-        listing.Row(
+        browser.Row(
             one_line(h.text),
             _where(library, document, h.page, h.start, h.text),
             level=levels.index(h.level) + 1,
@@ -182,7 +182,7 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
         place = Place(document.id, document.name, h.page, h.start, h.start + len(text), text)
         _show(Opened(place, h.page))
 
-    listing.show("about_outline", words.OUTLINE, rows, opened, small=True)
+    browser.show_list("about_outline", words.OUTLINE, rows, opened, small=True)
 
 
 def _where(library: Library, document: Document, page: int, start: int, beside: str = "") -> str:

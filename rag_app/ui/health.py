@@ -121,9 +121,9 @@ def standing() -> Standing:
 
 
 def _open() -> Library:
-    from rag_app.ui import app_entry, app_settings
+    from rag_app.ui import app_entry, web_guard
 
-    return app_entry.open_library(app_settings.settings())
+    return app_entry.open_library(web_guard.settings())
 
 
 def routes(settings: Settings, of: Standing | None = None) -> list[BaseRoute]:

@@ -11,7 +11,7 @@ from rag_app.library import Library
 from rag_app.retrieval.retriever import Hit, TextMatches
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, askable
-from rag_app.ui import listing, texts
+from rag_app.ui import browser, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, Search, current, say
@@ -118,14 +118,14 @@ def _group(
     with st.container(key=f"found-{document.id[:16]}"):
         st.html(f"<h3>{escape(document.name)} <span>{len(ids):,}</span></h3>")
         rows = [
-            listing.Row(
+            browser.Row(
                 hit.text,
                 texts.page(library.page_name(document.id, hit.page, start=hit.start)),
                 hit.inside,
             )
             for hit in hits
         ]
-        listing.show(
+        browser.show_list(
             f"places-{document.id[:16]}", document.name, rows,
             lambda number: _open(document, hits[number]),
         )  # fmt: skip

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -13,12 +18,13 @@ from rag_app.export.conversation import safe_name
 from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.retrieval.retriever import Hit
-from rag_app.text.highlighting import areas, escape_markdown, mark
+from rag_app.text.highlighting import Area, areas, escape_markdown, mark
 from rag_app.text.page_names import TABLES
-from rag_app.types import Box, Citation, Document, Page
-from rag_app.ui import session_sync, tasks_menu, texts, texts_answers, viewer, web_pages
+from rag_app.types import Box, Citation, Document, Page, PagePicture
+from rag_app.ui import session_sync, tasks_menu, texts, texts_answers, web_pages
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, Session, current
+from rag_app.ui.style import asset
 
 # Places in documents that can be opened: what a link of the page points at.
 
@@ -95,7 +101,7 @@ def draw(library: Library) -> None:
     A click on a citation reruns this fragment only."""
     session = current()
     with caught(_complain):
-        clicked = viewer.clicked()
+        clicked = _clicked_citation()
         place = place_of(session, clicked) if clicked else None
         if place:
             session.opened = Opened(place, place.page)
@@ -282,7 +288,7 @@ def _page(library: Library, document: Document, opened: Opened) -> None:
     place = opened.place
     page = library.page(document.id, opened.page)
     here = opened.page == place.page
-    view = viewer.View(
+    view = View(
         f"{document.id[:16]}/{page.number}/{place.start}-{place.end}/{place.exchange_id}"
         f"{place.words or ''}",
         texts.picture(document, page),
@@ -290,31 +296,31 @@ def _page(library: Library, document: Document, opened: Opened) -> None:
     )
     picture = session_sync.picture(library, document.id, page.number)
     if picture is None:
-        viewer.show_text(view, _text(library, document, page, opened), _close)
+        show_text(view, _text(library, document, page, opened), _close)
         return
     quote = _boxes(library, place) if here else ()
     if here and place.quote and not quote:
         st.html(f"<p class='note'>{texts.NOT_PLACED}</p>")
-        viewer.show_text(view, _text(library, document, page, opened), _close)
+        show_text(view, _text(library, document, page, opened), _close)
         return
     others = [
-        viewer.Quoted(areas([box for box in c.boxes if box not in quote], picture), c.number)
+        Quoted(areas([box for box in c.boxes if box not in quote], picture), c.number)
         for c in citations_of(current(), place.exchange_id)
         if (c.document_id, c.page) == (document.id, page.number)
         and not (here and c.number == place.number)
     ]
-    marked = viewer.Quoted(areas(quote, picture), place.number)
+    marked = Quoted(areas(quote, picture), place.number)
     lines = [
         (text, one)
         for text, box in session_sync.lines(library, document.id, page.number)
         for one in areas([box], picture, pad=0)
     ]
     marks = (
-        viewer.Marks(others=others, passage=marked, lines=lines)
+        Marks(others=others, passage=marked, lines=lines)
         if place.passage
-        else viewer.Marks(marked, others, lines=lines)
+        else Marks(marked, others, lines=lines)
     )
-    viewer.show_picture(view, picture, marks, _close)
+    show_picture(view, picture, marks, _close)
 
 
 def _text(library: Library, document: Document, page: Page, opened: Opened) -> str:
@@ -393,3 +399,109 @@ def _to_quote(number: int) -> None:
     place = citation_place(session, opened.place.exchange_id, number) if opened else None
     if place:
         session.opened = Opened(place, place.page, moved=True)
+
+
+# A page to look at: its picture with boxes over the quoted lines, or its text made readable.
+#
+# The first box or mark is scrolled into view. What comes in is data and escaped text only.
+
+_VIEWER_KEY = "viewer"
+
+_VIEWER_HTML = '<div id="view" tabindex="-1"></div>'
+
+_viewer = st.components.v2.component(
+    "rag_app_viewer", html=_VIEWER_HTML, css=asset("viewer.css"), js=asset("viewer.js")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown: `id` names it (the same again is left as it is), `label` is read aloud."""
+
+    id: str
+    label: str
+    focus: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Where a quote stands on a picture, and its number; 0: it has none."""
+
+    areas: tuple[Area, ...] = ()
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What lies on a picture: the quote that is looked at, paler other quotes, a line beside what
+    was read, and the text, which can be selected."""
+
+    quote: Quoted = Quoted()
+    others: Sequence[Quoted] = ()
+    passage: Quoted = Quoted()
+    lines: Sequence[tuple[str, Area]] = ()
+
+
+def show_picture(
+    view: View,
+    picture: PagePicture,
+    marks: Marks,
+    on_close: Callable[[], None],
+) -> None:
+    """Draw a page's picture with what is marked on it, and its text where it stands."""
+    data = {
+        "webp": base64.b64encode(picture.webp).decode("ascii"),
+        "width": picture.width,
+        "height": picture.height,
+        "larger": texts.LARGER,
+        "smaller": texts.SMALLER,
+        "quote": _numbers(marks.quote),
+        "others": [numbers for other in marks.others for numbers in _numbers(other)],
+        "passage": _numbers(marks.passage),
+        "lines": [[*_rounded(area), text] for text, area in marks.lines],
+    }
+    _mount(view, data, on_close)
+
+
+def show_text(view: View, marked: str, on_close: Callable[[], None]) -> None:
+    """Draw text that `readable` made safe."""
+    _mount(view, {"marked": marked}, on_close)
+
+
+def _numbers(quoted: Quoted) -> list[list[float]]:
+    """Left, top, width, height and, of the first area only, the number to be shown beside it."""
+    return [
+        [*_rounded(one), number]
+        for one, number in zip(quoted.areas, [quoted.number, *[0] * 999], strict=False)
+    ]
+
+
+def _rounded(area: Area) -> list[float]:
+    return [round(n, 3) for n in (area.left, area.top, area.width, area.height)]
+
+
+def _mount(view: View, data: dict[str, Any], on_close: Callable[[], None]) -> None:
+    _viewer(key=_VIEWER_KEY, data=dataclasses.asdict(view) | data, on_close_change=on_close)
+
+
+# Footnotes: one listener for every citation link on the page, however old its answer is.
+#
+# Hovering or focusing a link shows its quote on a card; a click or Enter reports which one it was.
+# Answers stay plain Markdown and cost nothing; without JavaScript the browser's tooltip remains.
+
+CITES_KEY = "cites"
+
+_CITES_HTML = '<div id="card" popover="manual" role="tooltip"><b></b><q></q></div>'
+
+_listener = st.components.v2.component(
+    "rag_app_cites", html=_CITES_HTML, css=asset("citations.css"), js=asset("citations.js")
+)
+
+
+def _clicked_citation() -> str | None:
+    """The citation that was just clicked: what stands in its link after `#cite:`.
+
+    It comes from the browser, so it may be anything."""
+    gone = {"gone": texts_answers.SOURCE_REMOVED}
+    value = _listener(key=CITES_KEY, data=gone, on_open_change=lambda: None).open
+    return value if isinstance(value, str) else None

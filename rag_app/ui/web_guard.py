@@ -4,11 +4,13 @@ Streamlit's `App` takes middleware of Starlette, which it is made of: this is ou
 
 from __future__ import annotations
 
+import argparse
 import base64
 import hashlib
 import hmac
 import logging
 import re
+import sys
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -29,7 +31,6 @@ from rag_app.observing import logs, traces
 from rag_app.settings import Settings
 from rag_app.storage.originals import only_mine
 from rag_app.ui import health, texts, uploads, web_authentication
-from rag_app.ui.app_settings import settings
 from rag_app.ui.uploads import UploadLimit
 
 log = logging.getLogger(__name__)
@@ -278,3 +279,23 @@ def _is_own_page(origin: str | None, host: str) -> bool:
         return True
     listed: list[Any] = st.get_option("server.corsAllowedOrigins")
     return urlsplit(origin).netloc == host or origin in listed
+
+
+# The settings of the served page: they are the same for the server and for what it draws.
+
+
+def settings() -> Settings:
+    """Settings from the environment, and what was given after `--` before them.
+
+    The top level of .streamlit/secrets.toml counts as environment: that is where keys may stand."""
+    st.secrets.load_if_toml_exists()
+    return Settings.load(**_given())
+
+
+def _given() -> dict[str, Any]:
+    """Settings by name; None: not given."""
+    parser = argparse.ArgumentParser(prog="rag-app", add_help=False, allow_abbrev=False)
+    parser.add_argument("--data-dir")
+    parser.add_argument("--api", action="store_true", default=None)
+    known, _ = parser.parse_known_args(sys.argv[1:])
+    return vars(known)
