@@ -53,13 +53,9 @@ class ScopedIndex:
             )
             held = dict(self.db.execute("SELECT id, written FROM documents").fetchall())
             self.db.execute("BEGIN")
-            try:
+            with self.db:  # all of it, or nothing
                 self._forget([one for one in held if held[one] != there.get(one)])
                 self._take_in(db, {d: at for d, at in there.items() if held.get(d) != at})
-                self.db.execute("COMMIT")
-            except BaseException:
-                self.db.execute("ROLLBACK")
-                raise
         [self.chunks] = self.db.execute("SELECT count(*) FROM chunks").fetchone()
         self._commits = commits
 
