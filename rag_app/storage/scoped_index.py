@@ -39,6 +39,9 @@ class ScopedIndex:
         self.db.executescript(_SCHEMA)
         self._commits = -1
 
+    def __del__(self) -> None:
+        self.db.close()  # once nobody searches it any more
+
     def catch_up(self, database: AnyDatabase, scope: Scope) -> None:
         """Take in what has changed in the library."""
         commits = database.commits  # first: what changes meanwhile is taken in the next time
@@ -99,7 +102,8 @@ class ScopedIndexes:
     def open(self, scope: Scope) -> Iterator[ScopedIndex]:
         """The index of what a scope sees, as it is now; other threads wait."""
         with self._lock:
-            part = self._parts.setdefault(scope.collections, ScopedIndex())
+            part = self._parts.get(scope.collections) or ScopedIndex()
+            self._parts[scope.collections] = part
             self._parts.move_to_end(scope.collections)
         with part.lock:
             part.catch_up(self._database, scope)

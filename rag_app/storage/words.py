@@ -22,7 +22,7 @@ from rag_app.storage.database import (
     document_seen,
     seen,
 )
-from rag_app.storage.engines import full_text_in_memory, full_text_of
+from rag_app.storage.engines import full_text_of, full_text_of_sqlite
 from rag_app.storage.scoped_index import ScopedIndexes
 from rag_app.text.languages import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
@@ -198,7 +198,7 @@ class WordSearch:
 
     def __init__(self, database: AnyDatabase, reach: Reach) -> None:
         self._read, self._reach = database.read, reach
-        self._text, self._part = full_text_of(database), full_text_in_memory()
+        self._text, self._part = full_text_of(database), full_text_of_sqlite()
         self._parts = ScopedIndexes(database)
         self.index, self.tidy = self._text.index, self._text.tidy
         self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
