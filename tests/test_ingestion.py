@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import signal
 import sqlite3
@@ -15,6 +17,7 @@ import pytest
 
 from rag_app.ingestion.worker import context
 from rag_app.library import Library
+from rag_app.reading.sandbox import ReaderKilled, Sandbox
 from rag_app.settings import Settings
 from rag_app.types import Chunk, Document, Reading, RetrieverKind, Status
 from tests.fakes import WordEmbedder
@@ -121,6 +124,30 @@ def test_a_fault_in_one_file_does_not_stop_the_others(tmp_path):
         assert library.progress() == {}
         found = library.search("poison", retriever=RetrieverKind.BM25)
         assert found[0].chunk.document_id == ids[1]  # words still find it
+
+
+@pytest.mark.parametrize(
+    "shortage", [OSError(errno.EAGAIN, "no more processes"), ReaderKilled("The memory ran out.")]
+)
+@pytest.mark.parametrize(("times", "status"), [(1, Status.READY), (2, Status.FAILED)])
+def test_what_a_machine_lacks_for_a_moment_costs_no_file(
+    tmp_path, monkeypatch, shortage, times, status
+):
+    tries, real = itertools.count(1), Sandbox.read
+
+    def read(*asked: Any, **more: Any) -> Reading:
+        if next(tries) <= times:
+            raise shortage
+        return real(*asked, **more)
+
+    with Library(Settings.load(data_dir=tmp_path), embedder=WordEmbedder()) as library:
+        monkeypatch.setattr(Sandbox, "read", read)
+        monkeypatch.setattr("rag_app.ingestion.worker._PAUSE", 0.01)
+        added = library.add("a.txt", b"one good file").document.id
+        assert library.wait([added], timeout=60)[0].status is status
+        assert next(tries) == 3
+        library.retry(added)  # and a person may try it again, as often as they like
+        assert library.wait([added], timeout=60)[0].status is Status.READY
 
 
 def test_a_full_disk_stops_nothing_for_good(tmp_path, monkeypatch):

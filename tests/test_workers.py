@@ -305,7 +305,9 @@ def test_a_worker_says_that_it_is_ready_and_ends_what_it_has_begun_when_it_is_to
     library = Library(cluster.settings("app", queues="none", embedding=str(model)))
     with library, worker(cluster, model, "w", "--port", str(port)) as process:
         ids = [library.add(f"{n}.txt", text(n)).document.id for n in range(5)]
-        assert {d.status for d in library.wait(ids, timeout=200)} == {Status.READY}
+        finished = library.wait(ids, timeout=200)
+        log = (cluster.folder / "workers.log").read_text()
+        assert {(d.status, d.error) for d in finished} == {(Status.READY, None)}, log
         said = httpx.get(f"http://127.0.0.1:{port}/health/ready", trust_env=False).json()
         assert said == {"ready": True, "database": "open", "models": "off", "draining": False}
         process.send_signal(signal.SIGTERM)

@@ -36,7 +36,7 @@ from rag_app.observing import traces
 from rag_app.observing.measures import measures
 from rag_app.reading.pdf_page import named
 from rag_app.reading.pdf_tables import grids_of_scan
-from rag_app.reading.sandbox import Cancelled, Sandbox
+from rag_app.reading.sandbox import Cancelled, ReaderKilled, Sandbox
 from rag_app.retrieval.chunking import Placing, chunk_pages, search_text
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER
@@ -233,6 +233,7 @@ class Ingestion(JobQueue):
         self._vectors, self._embedder = vectors, embedder
         self._file_of, self._chunk_tokens = file_of, chunk_tokens
         super().__init__(store)
+        self._failed_once = set[str]()  # documents: of nobody's fault that is known
         self._embedding = Lane((Status.SEARCHABLE,))
         self._recognising = Lane((Status.SCANNED,))
         reading = Status.RECEIVED, Status.READ
@@ -288,8 +289,11 @@ class Ingestion(JobQueue):
                     ):
                         step(document, task)
                     self.is_well()
-                pause = 0.0
-                if attempt.failed:
+                if not attempt.failed:
+                    self._failed_once.discard(document.id)
+                    pause = 0.0
+                elif not self._may_pass(document):
+                    pause = 0.0
                     self._give_up(document, _OUR_FAULT, RagAppError.code)
             except (Cancelled, ClaimLost):
                 pause = 0.0
@@ -308,6 +312,9 @@ class Ingestion(JobQueue):
                 self.leave(Status.SEARCHABLE)
                 return
             except RagAppError as error:
+                if isinstance(error, ReaderKilled) and self._may_pass(document):
+                    log.warning("document %s is read once more: %s", document.id, error)
+                    continue
                 pause = 0.0
                 self._give_up(document, str(error), error.code)
             finally:
@@ -317,6 +324,13 @@ class Ingestion(JobQueue):
     def _tell(self) -> None:
         with surviving(log, "could not finish what was to follow"):  # called again after the next
             self._after_step()
+
+    def _may_pass(self, document: Document) -> bool:
+        """Whether what went wrong is to be tried once more, as memory, processes and handles that a
+        machine lacks for a moment come back; the second time it is the document's."""
+        again = document.id in self._failed_once
+        (self._failed_once.discard if again else self._failed_once.add)(document.id)
+        return not again
 
     def _give_up(self, document: Document, message: str, code: str) -> None:
         """Record a failure; a document that can be searched by words stays so."""

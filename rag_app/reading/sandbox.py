@@ -251,6 +251,10 @@ class OutOfMemory(LimitReached):
     """A file takes more memory than there may be."""
 
 
+class ReaderKilled(DamagedFile):
+    """The system ended the reader, whatever it was reading."""
+
+
 class UsedUp(OutOfMemory):
     """The same in a child whose memory earlier files may have used up."""
 
@@ -275,7 +279,7 @@ def died(status: int, request: Header, limits: Limits, worked: bool) -> RagAppEr
     if status == -signal.SIGABRT:  # how PDFium ends where it is given no memory
         return too_big(limits, worked)
     if status == -getattr(signal, "SIGKILL", 9):
-        return DamagedFile(
+        return ReaderKilled(
             "Reading this file was stopped by the system, most likely because memory ran out. "
             "Close other programs and try it again."
         )
