@@ -70,7 +70,7 @@ class Looking(HybridRetriever):
         named = self._named(question, documents)
         large = sum(document.chunks for document in documents) > 50_000
         meaning, words = self._pools(question, self._scopes(named), large)
-        chunks = self.store.chunks([*{**meaning.scores, **words.scores}])
+        chunks = self.store.chunks([*{**meaning.scores, **words.scores}], WORKER)
         shares = self._figures(question, chunks.values())
         known = not self.embedder.english or is_english(question)
         weight = WORDS if known else WORDS_ABROAD
@@ -83,7 +83,7 @@ class Looking(HybridRetriever):
         for chunk in chunks.values():
             held[chunk.document_id, chunk.page].append(chunk)
         counts = {document.id: document.pages for document in documents}
-        asked = Asking(question, {page: self.store.page(*page).text for page in order})
+        asked = Asking(question, {page: self.store.page(*page, WORKER).text for page in order})
         places = {page: row for row, page in enumerate(order)}
         return Looked(
             order,
@@ -101,7 +101,7 @@ class Looking(HybridRetriever):
         counts: Mapping[str, int],
         asked: Asking,
     ) -> np.ndarray:
-        texts = [self.store.page(*page).text for page in order]
+        texts = [self.store.page(*page, WORKER).text for page in order]
         scores = {page: max(map(evidence.score, chunks)) for page, chunks in held.items()}
         rows = []
         for page, text in zip(order, texts, strict=True):

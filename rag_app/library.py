@@ -400,7 +400,7 @@ class _Documents(_View):
     def page(self, document_id: str, number: int) -> Page:
         """One page's text. Raises UnknownDocument."""
         self._seen(document_id)
-        return self._store.page(document_id, number)
+        return self._store.page(document_id, number, self.scope)
 
     def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
         """What a page is called, see `text.page_names`, or the section of a text without pages that
@@ -410,7 +410,7 @@ class _Documents(_View):
     def headings(self, document_id: str) -> list[Heading]:
         """A document's headings, in order. Raises UnknownDocument."""
         self._seen(document_id)
-        return self._store.headings(document_id)
+        return self._store.headings(document_id, self.scope)
 
     def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
         """The page as it looks, at `scale` pixels a point; None if the format has no looks.
@@ -434,7 +434,7 @@ class _Documents(_View):
     def chunks(self, document_id: str) -> list[Chunk]:
         """The passages that a document is cut into, in order. Raises UnknownDocument."""
         self._seen(document_id)
-        return [indexed.chunk for indexed in self._store.indexed(document_id)]
+        return [indexed.chunk for indexed in self._store.indexed(document_id, self.scope)]
 
     def reindexing(self) -> Progress | None:
         """How far another embedding model is that is to take over; None if there is none, and for

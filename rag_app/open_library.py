@@ -205,15 +205,17 @@ class PageViews:
         section that an offset of it stands in. Raises nothing."""
         known, store = None, self._stock.store
         if store.documents(self._scope, [document_id]):
-            known = store.page_label(document_id, number)
+            known = store.page_label(document_id, number, self._scope)
         suffix, label, total = known or (name, "", 0)
         called = page_name(suffix, number, label, total)
-        return called or (section_name(store.section(document_id, number, start)) if known else "")
+        return called or (
+            section_name(store.section(document_id, number, start, self._scope)) if known else ""
+        )
 
     def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
         """The page as it looks, see `Library.picture`."""
         document = self._document(document_id)
-        if self._stock.store.page(document_id, number).width is None:
+        if self._stock.store.page(document_id, number, self._scope).width is None:
             return None
         with self._stock.reading(document) as path:
             return self._viewer.render(path, number, scale)
@@ -221,9 +223,9 @@ class PageViews:
     def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
         """Where a span of a page stands on its picture, see `Library.boxes`."""
         document = self._document(document_id)
-        if self._stock.store.page(document_id, page).width is None:
+        if self._stock.store.page(document_id, page, self._scope).width is None:
             return ()
-        recognised = self._stock.store.scans.boxes(document_id, page, start, end)
+        recognised = self._stock.store.scans.boxes(document_id, page, start, end, self._scope)
         if recognised is not None:
             return recognised
         with self._stock.reading(document) as path:
@@ -231,11 +233,14 @@ class PageViews:
 
     def lines(self, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
         """The lines of a page and where they stand, see `Library.lines`."""
-        document, page = self._document(document_id), self._stock.store.page(document_id, number)
+        document, page = (
+            self._document(document_id),
+            self._stock.store.page(document_id, number, self._scope),
+        )
         if page.width is None or not page.text.strip():
             return ()
         spans = [line.span() for line in _LINE.finditer(page.text)]
-        words = self._stock.store.scans.words(document_id, number)
+        words = self._stock.store.scans.words(document_id, number, self._scope)
         if words is not None:
             each = [boxes_of(words, *span) for span in spans]
         else:
@@ -264,7 +269,7 @@ class PageViews:
                 vectors = self._stock.vectors.vectors(document.id)
                 found += [
                     (indexed.chunk.text, vectors[indexed.chunk.id])
-                    for indexed in self._stock.store.indexed(document.id)
+                    for indexed in self._stock.store.indexed(document.id, self._scope)
                     if indexed.chunk.id in vectors
                 ]
         return found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rag_app.retrieval.chunking import search_text
 from rag_app.retrieval.retriever import query_words
-from rag_app.scope import OWN
+from rag_app.scope import OWN, WORKER
 from rag_app.storage import Indexed, Store
 from rag_app.storage.words import any_of, exactly, searched
 from rag_app.text.languages import compared, folded, grams, healed, runs, spaced
@@ -228,6 +228,6 @@ def test_exactly_needs_both_words_and_grams():
 def test_indexed_words_stay_as_they_are_for_embedding(stores: Store, tmp_path: Path):
     text = "كِتَابٌ 東京都"
     document = held(stores, text)
-    [indexed] = stores.indexed(document)
+    [indexed] = stores.indexed(document, WORKER)
     assert isinstance(indexed, Indexed) and isinstance(indexed.chunk, Chunk)
     assert indexed.for_embedding == text == indexed.chunk.text

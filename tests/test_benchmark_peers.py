@@ -52,7 +52,7 @@ def test_a_made_library_is_whole(tmp_path):
     try:
         documents = store.documents(WORKER)
         assert [d.status for d in documents] == [Status.READY] * 2
-        for indexed in store.indexed(documents[1].id):
+        for indexed in store.indexed(documents[1].id, WORKER):
             assert indexed.chunk.text == indexed.words
         assert len(store.search_words(["company0"], [], 500, OWN)) == 400
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_app.library import Library
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import RetrieverKind, Status
 from tests.fakes import WordEmbedder
@@ -108,7 +109,7 @@ def check_index(library: Library) -> None:
     store, vectors = library._store, library._vectors
     for document in library.documents():
         assert document.status is Status.READY, document
-        chunks = {indexed.chunk.id for indexed in store.indexed(document.id)}
+        chunks = {indexed.chunk.id for indexed in store.indexed(document.id, WORKER)}
         assert vectors.ids(document.id) == chunks and len(chunks) == document.chunks > 0
     assert vectors.count() == sum(d.chunks for d in library.documents())
     with store.database.write() as db:

@@ -245,7 +245,7 @@ def test_a_kill_in_mid_recognition_costs_no_page(tmp_path, engine):
         assert sorted({*before, *engine.pages}) == list(range(2, 14))
         assert len(set(before) & set(engine.pages)) <= 1  # the one that was not yet written down
         assert found(library, "Lighthouse number 13") == [13]
-        texts = [chunk.text for chunk in library._store.chunks(all_ids(document)).values()]
+        texts = [chunk.text for chunk in library._store.chunks(all_ids(document), WORKER).values()]
         assert sum("Lighthouse" in text for text in texts) == 12
         assert library._vectors.count() == document.chunks
 

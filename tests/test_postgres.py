@@ -81,7 +81,7 @@ def test_a_list_written_as_json_is_an_array(database):
 def test_a_text_with_a_nul_keeps_its_length(database):
     store = Store(database)
     kept = fill(store, 1, ["a\x00b"])
-    assert store.page(kept, 1).text == "a\ufffdb"
+    assert store.page(kept, 1, WORKER).text == "a\ufffdb"
 
 
 def test_what_another_process_writes_is_counted_and_seen(url, database):

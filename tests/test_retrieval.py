@@ -7,7 +7,7 @@ import pytest
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever, query_words
-from rag_app.scope import HOME, OWN
+from rag_app.scope import HOME, OWN, WORKER
 from rag_app.storage import Store
 from rag_app.types import Passage, RetrieverKind
 from tests.fakes import ListVectors, WordEmbedder
@@ -25,7 +25,7 @@ def retriever(tmp_path):
     store, vectors, embedder = Store(tmp_path / "s.sqlite3"), ListVectors(), WordEmbedder()
     for number in (1, 2):
         document = fill(store, number, [f"{page} Copy {number}." for page in PAGES])
-        indexed = store.indexed(document)
+        indexed = store.indexed(document, WORKER)
         vectors.upsert(
             document,
             [i.chunk.id for i in indexed],
@@ -149,7 +149,7 @@ def reports(tmp_path):
     for number, name in enumerate(("Brightwater 2018.pdf", "Brightwater 2019.pdf", "Colne.pdf"), 1):
         store.add_document(replace(document(number), name=name))
         report = fill(store, number, [page.format(number) for page in REPORT])
-        indexed = store.indexed(report)
+        indexed = store.indexed(report, WORKER)
         vectors.upsert(
             report,
             [i.chunk.id for i in indexed],
@@ -204,7 +204,7 @@ def test_a_page_of_figures_comes_first_where_an_amount_is_asked_for(tmp_path):
     told = "The board of the harbour reviews turnover and the inventory every spring."
     table = "Inventory 2019 2018\nBoats 12 14\nRopes 300 280\nTurnover 4.1 3.9"
     report = fill(store, 1, [told, table])
-    indexed = store.indexed(report)
+    indexed = store.indexed(report, WORKER)
     vectors.upsert(
         report,
         [i.chunk.id for i in indexed],

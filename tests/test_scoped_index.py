@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rag_app.scope import Role, Scope
+from rag_app.scope import WORKER, Role, Scope
 from rag_app.storage import Indexed, Store, scoped_index
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
@@ -47,7 +47,7 @@ def found(store: Store, word: str, scope: Scope) -> dict[str, int]:
     """How many chunks of each document hold a word."""
     counts: dict[str, int] = {}
     best = [chunk for chunk, _ in store.search_words([word], [], 500, scope)]
-    for chunk in store.chunks(best).values():  # one that went meanwhile is not there
+    for chunk in store.chunks(best, WORKER).values():  # one that went meanwhile is not there
         document = chunk.document_id
         counts[document] = counts.get(document, 0) + 1
     return counts

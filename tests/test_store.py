@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_app.errors import LibraryDamaged, UnknownDocument
-from rag_app.scope import OWN, WORKER
+from rag_app.scope import OWN, WORKER, Role, Scope
 from rag_app.storage import Indexed, Store
 from rag_app.storage.database import ConstraintBroken
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
@@ -55,8 +55,8 @@ def test_a_document_goes_through_its_states(store):
         "On tea",
         ("w",),
     )
-    assert store.pages(d.id) == list(reading.pages)
-    assert store.headings(d.id) == list(reading.headings)
+    assert store.pages(d.id, WORKER) == list(reading.pages)
+    assert store.headings(d.id, WORKER) == list(reading.headings)
     store.save_chunks(d.id, whole_page_chunks(d.id, ["Tea is green."]))
     assert store.document(d.id, WORKER).status is Status.SEARCHABLE
     assert store.document(d.id, WORKER).chunks == 1
@@ -66,12 +66,26 @@ def test_a_document_goes_through_its_states(store):
     assert store.document(d.id, WORKER).error is None
 
 
+def test_a_scope_is_given_no_text_of_a_document_that_it_does_not_see(store):
+    kept = fill(store, 1, ["Cats purr."])
+    [chunk] = [indexed.chunk for indexed in store.indexed(kept, OWN)]
+    assert store.page_label(kept, 1, OWN) and store.page(kept, 1, OWN).text == "Cats purr."
+    other = Scope.of("bo", {"bo": Role.OWNER})
+    assert store.pages(kept, other) == store.headings(kept, other) == []
+    assert store.indexed(kept, other) == []
+    assert store.chunks([chunk.id], other) == {} != store.chunks([chunk.id], OWN)
+    assert store.page_label(kept, 1, other) is None and store.section(kept, 1, 9, other) == ""
+    assert store.scans.words(kept, 1, other) is None
+    with pytest.raises(UnknownDocument):
+        store.page(kept, 1, other)
+
+
 def test_what_was_kept_is_there_after_opening_again(databases):
     first = Store(databases.open())
     kept = fill(first, 1, ["Cats purr.", "Dogs bark."])
     first.close()
     second = Store(databases.open())
-    assert second.page(kept, 2).text == "Dogs bark."
+    assert second.page(kept, 2, WORKER).text == "Dogs bark."
     assert second.search_words(["purr"], [], 5, OWN)[0][0] == f"{kept[:16]}-0"
 
 
@@ -81,7 +95,7 @@ def test_saving_twice_is_saving_once(store):
     store.add_document(document(1))
     assert len(store.documents(WORKER)) == 1
     assert len(store.search_words(["purr"], [], 5, OWN)) == 1
-    assert len(store.indexed(kept)) == 1
+    assert len(store.indexed(kept, WORKER)) == 1
 
 
 def test_words_are_found_by_their_stem_and_without_accents(store):
@@ -103,7 +117,7 @@ def test_query_syntax_in_a_question_is_only_text(store, hostile):
     kept = fill(store, 1, ["plain text"])
     store.search_words([hostile, "plain"], [], 5, OWN)
     store.search_words([], [hostile], 5, OWN)
-    assert len(store.indexed(kept)) == 1
+    assert len(store.indexed(kept, WORKER)) == 1
 
 
 def test_search_keeps_to_the_chosen_documents(store):
@@ -155,8 +169,8 @@ def test_a_chunk_comes_back_as_the_slice_of_its_page(store, page, data):
     store.save_reading(d.id, Reading((Page(1, page),)))
     chunk = Chunk(d.id, 1, 0, start, end, page[start:end], "H")
     store.save_chunks(d.id, [Indexed(chunk, "c", "w")])
-    assert store.chunks([chunk.id]) == {chunk.id: chunk}
-    assert store.indexed(d.id) == [Indexed(chunk, "c", "w")]
+    assert store.chunks([chunk.id], WORKER) == {chunk.id: chunk}
+    assert store.indexed(d.id, WORKER) == [Indexed(chunk, "c", "w")]
 
 
 def test_a_file_that_is_no_library_is_one_sentence(tmp_path):

@@ -63,7 +63,7 @@ def store(database, file):
 
 
 def passage(store: Store) -> Passage:
-    text = store.page(ID, 1).text
+    text = store.page(ID, 1, WORKER).text
     return Passage(Chunk(ID, 1, 0, 0, len(text), text), "may.csv", 1.0)
 
 
@@ -115,7 +115,7 @@ def test_a_figure_is_the_querys_and_carries_the_cells_that_it_rests_on(store):
         ["Ann Lee", "1.234,50"],
         ["Ann Lee", "-5,25"],
     ]
-    text = store.page(ID, 1).text
+    text = store.page(ID, 1, WORKER).text
     for cell in (cell for row in used.rows for cell in row):
         assert text[cell.start : cell.end] == cell.text
 

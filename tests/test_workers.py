@@ -24,6 +24,7 @@ import pytest
 from rag_app.access.quotas import Quota
 from rag_app.errors import QuotaReached, SettingsError
 from rag_app.library import Library
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.storage import claims
 from rag_app.storage.claims import ClaimLost
@@ -356,7 +357,7 @@ def check(library: Library, there: dict[str, str], gone: dict[str, str]) -> None
     """All of it is there once, and what was removed is not."""
     for document in library.documents():
         assert document.status is Status.READY, document
-        chunks = {indexed.chunk.id for indexed in library._store.indexed(document.id)}
+        chunks = {indexed.chunk.id for indexed in library._store.indexed(document.id, WORKER)}
         assert library._vectors.ids(document.id) == chunks
         assert len(chunks) == document.chunks > 0
     assert library._vectors.count() == sum(d.chunks for d in library.documents())

@@ -360,7 +360,7 @@ class Overviews:
 
     def make(self, document: Document) -> None:
         """Make and keep a document's overview, the parts that are quick to make first."""
-        chunks = [indexed.chunk for indexed in self._store.indexed(document.id)]
+        chunks = [indexed.chunk for indexed in self._store.indexed(document.id, WORKER)]
         headings = outline(self._store, document)
         made = Overview(tuple(headings[:_OUTLINE]), introduction=self._introduction(document))
         if made.introduction:
@@ -376,7 +376,7 @@ class Overviews:
             self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
 
     def _introduction(self, document: Document) -> Introduction | None:
-        text = opening(self._store.pages(document.id))
+        text = opening(self._store.pages(document.id, WORKER))
         return self._makers.introduce(document.name, text, self._stop) if text else None
 
     def _summary(self, document: Document) -> tuple[Sentence, ...]:
@@ -480,8 +480,8 @@ def _is_good(answer: Answer, place: Span | None) -> bool:
 
 def outline(store: Store, document: Document) -> list[Heading]:
     """A document's headings: its own, or those that its pages seem to have."""
-    own = store.headings(document.id)
+    own = store.headings(document.id, WORKER)
     if own:
         return own
-    pages = store.pages(document.id)
+    pages = store.pages(document.id, WORKER)
     return guess_headings(pages, [sentences(page.text) for page in pages])

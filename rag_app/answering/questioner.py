@@ -62,7 +62,7 @@ from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
 from rag_app.retrieval.retriever import HybridRetriever
-from rag_app.scope import OWN, Scope
+from rag_app.scope import OWN, WORKER, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction
@@ -331,7 +331,7 @@ class Questioner:
         task = replace(task, naming=named.words, among=len(asked.readable))
         ids = tuple(document.id for document in documents)
         within = asked.retriever.model_copy(update={"documents": ids, "reranker": None})
-        desk = TaskRunner(self._store, self._vectors, self._embedder, asked.told)
+        desk = TaskRunner(self._store, self._vectors, self._embedder, asked.scope, asked.told)
         context = AskContext(
             asked.said,
             task.kind,
@@ -360,9 +360,10 @@ class Questioner:
         return sorted(held, key=lambda d: -says[d.id])[:ASKED_OF] or list(asked.readable)
 
     def _rows(self, chunk: Chunk) -> list[LabelledRow]:
-        """The rows of tables in a chunk; none once its document was removed."""
+        """The rows of tables in a chunk that was found for who asks; none once its document was
+        removed."""
         with suppress(UnknownDocument):
-            page = self._store.page(chunk.document_id, chunk.page)
+            page = self._store.page(chunk.document_id, chunk.page, WORKER)
             return rows_in(self._store.tables, page.text, chunk)
         return []
 

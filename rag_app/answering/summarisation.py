@@ -16,6 +16,7 @@ import numpy as np
 from rag_app.answering.extraction import Candidate, candidates
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import stems, telling
+from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.text.sentences import one_line, sentences
@@ -237,6 +238,7 @@ class Gist:
     store: Store
     vectors: VectorIndex
     embedder: Embedder
+    scope: Scope
 
     def passages(self, document: Document, k: int) -> list[Passage]:
         """The k passages that stand for a document, in the order of its pages."""
@@ -251,7 +253,7 @@ class Gist:
 
     def _embedded(self, document: Document) -> tuple[list[Chunk], np.ndarray]:
         """Chunks that have a vector, and these; a sample while a document is being embedded."""
-        chunks = [indexed.chunk for indexed in self.store.indexed(document.id)]
+        chunks = [indexed.chunk for indexed in self.store.indexed(document.id, self.scope)]
         known = self.vectors.vectors(document.id)
         if any(chunk.id not in known for chunk in chunks):
             chunks = chunks[:: max(1, len(chunks) // _SAMPLE)]

@@ -247,7 +247,7 @@ class TableAnswers:
         result = tried.result
 
         def text_of(document: str, page: int) -> str:
-            return self._store.page(document, page).text
+            return self._store.page(document, page, self._scope).text
 
         used = rows_used(
             result,

@@ -33,6 +33,7 @@ from rag_app.answering.task_router import TaskRequest, rest, sentences, topic
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.text.sentences import one_line
@@ -63,6 +64,7 @@ class TaskRunner:
     store: Store
     vectors: VectorIndex
     embedder: Embedder
+    scope: Scope
     told: Told = untold  # how many parts are read or written, of how many
 
     def carry_out(
@@ -97,7 +99,7 @@ class TaskRunner:
 
     @property
     def _gist(self) -> Gist:
-        return Gist(self.store, self.vectors, self.embedder)
+        return Gist(self.store, self.vectors, self.embedder, self.scope)
 
     def _central(self, documents: Sequence[Document], cancelled: Cancelled) -> list[Passage]:
         """Passages that stand for each document, in the order of its pages."""
@@ -324,7 +326,7 @@ class TaskRunner:
         return finished(said)
 
     def _whole(self, document: Document) -> list[Chunk]:
-        chunks = [i.chunk for i in self.store.indexed(document.id)]
+        chunks = [i.chunk for i in self.store.indexed(document.id, self.scope)]
         if len(chunks) <= _READ:
             return chunks
         kept = {p.chunk.id for p in self._gist.passages(document, _READ)}

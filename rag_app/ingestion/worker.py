@@ -364,9 +364,9 @@ class Ingestion(JobQueue):
         task.stage = STAGES[Status.READ]
         document = self._store.document(document.id, WORKER)
         reading = Reading(
-            tuple(self._store.pages(document.id)),
+            tuple(self._store.pages(document.id, WORKER)),
             document.title,
-            tuple(self._store.headings(document.id)),
+            tuple(self._store.headings(document.id, WORKER)),
         )
         if task.cancelled.is_set():
             raise Cancelled
@@ -380,11 +380,11 @@ class Ingestion(JobQueue):
         self._store.save_chunks(document.id, chunks, language_of(reading.pages))
 
     def _embed(self, document: Document, task: RunningJob) -> None:
-        indexed = self._store.indexed(document.id)
+        indexed = self._store.indexed(document.id, WORKER)
         there = self._vectors.ids(document.id)
         missing = [i for i in indexed if i.chunk.id not in there]
         task.report(len(indexed) - len(missing), len(indexed))
-        placing = Placing(self._embedder, self._store.pages(document.id), indexed)
+        placing = Placing(self._embedder, self._store.pages(document.id, WORKER), indexed)
         for first in range(0, len(missing), _TEXTS_PER_STEP):
             if task.cancelled.is_set():
                 raise Cancelled

@@ -290,7 +290,7 @@ class Catalogue:
             known = self._listed.pop(whose, None)
             if known is None or known.documents != wanted:
                 before = known.marks if known else {}
-                marks = {one: before.get(one) or self._marked(*one) for one in wanted}
+                marks = {one: before.get(one) or self._marked(*one, scope) for one in wanted}
                 names = Names.made_of({one[0]: mark for one, mark in marks.items()})
                 known = _Listed(wanted, marks, names)
             self._listed[whose] = known
@@ -298,9 +298,9 @@ class Catalogue:
                 self._listed.popitem(last=False)
             return known.names
 
-    def _marked(self, document_id: str, name: str, title: str) -> DocumentMarks:
+    def _marked(self, document_id: str, name: str, title: str, scope: Scope) -> DocumentMarks:
         try:
-            opening = self._store.page(document_id, 1).text[:_CATALOGUE_OPENING]
+            opening = self._store.page(document_id, 1, scope).text[:_CATALOGUE_OPENING]
         except UnknownDocument:  # removed since
             opening = ""
         return DocumentMarks.of(Label(document_id, name, title, opening))

@@ -219,10 +219,10 @@ class CatchingUp:
 
     def _embedded(self, pair: ModelIndex, document: Document) -> bool:
         there = pair.vectors.ids(document.id)
-        indexed = self._store.indexed(document.id)
+        indexed = self._store.indexed(document.id, WORKER)
         missing = [one for one in indexed if one.chunk.id not in there]
         self.done += len(indexed) - len(missing)
-        placing = Placing(pair.embedder, self._store.pages(document.id), indexed)
+        placing = Placing(pair.embedder, self._store.pages(document.id, WORKER), indexed)
         for first in range(0, len(missing), _TEXTS_PER_STEP):
             if self._stopped():
                 return False

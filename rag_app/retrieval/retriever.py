@@ -154,19 +154,21 @@ class HybridRetriever(BaseRetriever):
         that are there."""
         if self.kind is RetrieverKind.DENSE:
             meaning = self._by_meaning(question, choices)
-            return meaning, Pool(), self.store.chunks([*meaning.scores])
+            return meaning, Pool(), self.store.chunks([*meaning.scores], self.scope)
         if self.kind is RetrieverKind.BM25:
             words = self._by_words(question, choices)
-            return Pool(), words, self.store.chunks([*words.scores])
+            return Pool(), words, self.store.chunks([*words.scores], self.scope)
         parts = [choices] if once else [[choice] for choice in choices]
         beside = [_BESIDE.submit(self._by_words, question, part) for part in parts]
         try:
             meaning = self._by_meaning(question, choices)
         except ModelUnavailable:  # words are better than nothing
             meaning = Pool()
-        chunks = self.store.chunks([*meaning.scores])  # while words are still looked for
+        chunks = self.store.chunks(
+            [*meaning.scores], self.scope
+        )  # while words are still looked for
         words = _joined([found.result() for found in beside])
-        chunks |= self.store.chunks([one for one in words.scores if one not in chunks])
+        chunks |= self.store.chunks([one for one in words.scores if one not in chunks], self.scope)
         return meaning, words, chunks
 
     @staticmethod
@@ -205,7 +207,9 @@ class HybridRetriever(BaseRetriever):
         shares = {}
         for document_id, number in {(c.document_id, c.page) for c in chunks}:
             try:
-                shares[document_id, number] = figures(self.store.page(document_id, number).text)
+                shares[document_id, number] = figures(
+                    self.store.page(document_id, number, self.scope).text
+                )
             except UnknownDocument:  # removed since
                 continue
         return shares

@@ -15,7 +15,7 @@ from typing import Any
 
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, Connection, Reach, seen
+from rag_app.storage.database import AnyDatabase, Connection, Reach, document_seen, seen
 from rag_app.storage.words import Choice, WordSearch, searched
 from rag_app.types import (
     Box,
@@ -105,56 +105,63 @@ class Contents:
                 ),
             )
 
-    def page(self, document_id: str, number: int) -> Page:
+    def page(self, document_id: str, number: int, scope: Scope) -> Page:
         """One page. Raises UnknownDocument."""
+        only, given = document_seen(scope, "document_id")
         with self._read() as db:
             row = db.execute(
                 "SELECT number, text, label, width, height FROM pages "
-                "WHERE document_id = ? AND number = ?",
-                (document_id, number),
+                f"WHERE document_id = ? AND number = ? AND {only}",
+                (document_id, number, *given),
             ).fetchone()
         if row is None:
             raise UnknownDocument("That page is not in the library any more.")
         return Page(*row)
 
-    def page_label(self, document_id: str, number: int) -> tuple[str, str, int] | None:
+    def page_label(
+        self, document_id: str, number: int, scope: Scope
+    ) -> tuple[str, str, int] | None:
         """A document's suffix, what it calls a page itself, and how many it has; None if gone."""
+        only, given = seen(scope, "d.collection")
         with self._read() as db:
             row = db.execute(
                 "SELECT d.suffix, p.label, d.pages FROM pages p "
                 "JOIN documents d ON d.id = p.document_id "
-                "WHERE p.document_id = ? AND p.number = ?",
-                (document_id, number),
+                f"WHERE p.document_id = ? AND p.number = ? AND {only}",
+                (document_id, number, *given),
             ).fetchone()
         return (row[0], row[1], row[2]) if row else None
 
-    def pages(self, document_id: str) -> list[Page]:
-        """All pages of a document, in order."""
+    def pages(self, document_id: str, scope: Scope) -> list[Page]:
+        """All pages of a document, in order; none of one that the scope does not see."""
+        only, given = document_seen(scope, "document_id")
         with self._read() as db:
             rows = db.execute(
                 "SELECT number, text, label, width, height FROM pages "
-                "WHERE document_id = ? ORDER BY number",
-                (document_id,),
+                f"WHERE document_id = ? AND {only} ORDER BY number",
+                (document_id, *given),
             ).fetchall()
         return [Page(*row) for row in rows]
 
-    def headings(self, document_id: str) -> list[Heading]:
-        """All headings of a document, in order."""
+    def headings(self, document_id: str, scope: Scope) -> list[Heading]:
+        """All headings of a document, in order; none of one that the scope does not see."""
+        only, given = document_seen(scope, "document_id")
         with self._read() as db:
             rows = db.execute(
                 "SELECT page, start, level, text FROM headings "
-                "WHERE document_id = ? ORDER BY ordinal",
-                (document_id,),
+                f"WHERE document_id = ? AND {only} ORDER BY ordinal",
+                (document_id, *given),
             ).fetchall()
         return [Heading(*row) for row in rows]
 
-    def section(self, document_id: str, page: int, start: int) -> str:
+    def section(self, document_id: str, page: int, start: int, scope: Scope) -> str:
         """The heading that an offset of a page stands under; empty if there is none."""
+        only, given = document_seen(scope, "document_id")
         with self._read() as db:
             row = db.execute(
                 "SELECT text FROM headings WHERE document_id = ? AND (page, start) <= (?, ?) "
-                "ORDER BY ordinal DESC LIMIT 1",
-                (document_id, page, start),
+                f"AND {only} ORDER BY ordinal DESC LIMIT 1",
+                (document_id, page, start, *given),
             ).fetchone()
         return row[0] if row else ""
 
@@ -184,23 +191,26 @@ class Contents:
                 (Status.SEARCHABLE, language, time.time_ns(), document_id, document_id),
             )
 
-    def indexed(self, document_id: str) -> list[Indexed]:
-        """A document's chunks with the words they are found by, in order."""
+    def indexed(self, document_id: str, scope: Scope) -> list[Indexed]:
+        """A document's chunks with the words they are found by, in order; none of one that the
+        scope does not see."""
+        only, given = document_seen(scope, "c.document_id")
         with self._read() as db:
             rows = db.execute(
                 f"SELECT {_CHUNK}, c.context, c.words {_CHUNK_FROM} "
-                "WHERE c.document_id = ? ORDER BY c.ordinal",
-                (document_id,),
+                f"WHERE c.document_id = ? AND {only} ORDER BY c.ordinal",
+                (document_id, *given),
             ).fetchall()
         return [Indexed(Chunk(*row[:7]), *row[7:]) for row in rows]
 
-    def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """The chunks that are there of those asked for, by id."""
+    def chunks(self, ids: Sequence[str], scope: Scope) -> dict[str, Chunk]:
+        """The chunks that are there of those asked for, and that the scope sees, by id."""
+        only, given = document_seen(scope, "c.document_id")
         with self._read() as db:
             rows = db.execute(
                 f"SELECT c.id, {_CHUNK} {_CHUNK_FROM} "
-                "WHERE c.id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(ids)),),
+                f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
+                (json.dumps(list(ids)), *given),
             ).fetchall()
         return {row[0]: Chunk(*row[1:]) for row in rows}
 
@@ -335,18 +345,21 @@ class Scans:
             )
             _carry_out(db, document_id, conclude(_scans(db, document_id)))
 
-    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...] | None:
+    def boxes(
+        self, document_id: str, page: int, start: int, end: int, scope: Scope
+    ) -> tuple[Box, ...] | None:
         """Where a span of a recognised page stands, a box a line; None: it was not recognised."""
-        words = self.words(document_id, page)
+        words = self.words(document_id, page, scope)
         return None if words is None else boxes_of(words, start, end)
 
-    def words(self, document_id: str, page: int) -> list[Word] | None:
+    def words(self, document_id: str, page: int, scope: Scope) -> list[Word] | None:
         """What was recognised on a page, in order; None: nothing was."""
+        only, given = document_seen(scope, "document_id")
         with self._read() as db:
             row = db.execute(
                 "SELECT words FROM scans WHERE document_id = ? AND page = ? "
-                "AND words IS NOT NULL AND words <> '[]'",
-                (document_id, page),
+                f"AND words IS NOT NULL AND words <> '[]' AND {only}",
+                (document_id, page, *given),
             ).fetchone()
         return None if row is None else list(_unpacked(row[0]))
 
