@@ -157,7 +157,8 @@ def eventually(page, holds: Callable[[], object], seconds: float = WAIT) -> None
     """Wait until something holds; on a busy machine what is drawn arrives piece by piece."""
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline, "it never came true"
+        if time.monotonic() > deadline:
+            pytest.fail(f"it never came true; the page says: {page.inner_text('body')[:4000]}")
         page.wait_for_timeout(150)
 
 
