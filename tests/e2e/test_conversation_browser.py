@@ -68,15 +68,20 @@ def answered(page, text: str) -> None:
     page.get_by_test_id("stMarkdownContainer").filter(has_text=text).last.wait_for()
 
 
+_A_HAND = 100  # milliseconds that it takes at least; Streamlit complains of two things at once
+
+
 def test_a_question_right_after_a_tick_is_asked_of_what_was_left(browser):
     page = opened(browser)
     drop(page, "selby tides.txt", HARBOUR + b"\nTides.\n")
     for turn in range(3):
         page.get_by_role("button", name="None", exact=True).click()
+        page.wait_for_timeout(_A_HAND)
         page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
         page.keyboard.press("Enter")
         page.get_by_text(NONE_CHOSEN).nth(turn).wait_for()
         page.get_by_role("button", name="All", exact=True).click()
+        page.wait_for_timeout(_A_HAND)
         ask(page, BERTHS)
     assert page.get_by_text(NONE_CHOSEN).count() == 3
 
