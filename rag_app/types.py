@@ -72,6 +72,7 @@ class NoteKind(StrEnum):
     FOUND_BY_WORDS = "found_by_words"
     NOT_ENGLISH = "not_english"
     COMPUTED = "computed"  # each sum, as "3 × 85 = 255"
+    SEVERAL_UNITS = "several_units"  # a column of figures, and the units that were kept apart
     OTHER_LANGUAGE = "other_language"  # a sentence on what to try
 
 

@@ -26,7 +26,7 @@ from rag_app.tables.computing import said, sentence
 from rag_app.tables.describing import describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
-from rag_app.types import Basis, Chunk, Document, Draft, Passage, Status, Timing
+from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Status, Timing
 from tests.ferries import PASSAGE
 
 ID = "f" * 64
@@ -250,19 +250,90 @@ def test_a_currency_that_nobody_spoke_of_is_left_out(book):
     assert draft.sentences == ("We spent 588.75.",)
 
 
-def test_currencies_are_not_added_together(tmp_path, file):
+IN_CELLS = "Who,Amount\nAnn,5 EUR\nBen,7 USD\nCid,9 EUR\nDee,4 USD\n"
+BESIDE = (
+    "Who,Pieces,Amount,Currency\nAnn,1,5.00,EUR\nBen,1,7.00,USD\nCid,2,9.00,€\nDee,1,4.00,USD\n"
+)
+
+
+@pytest.fixture(params=[IN_CELLS, BESIDE], ids=["in the cells", "in a column beside"])
+def mixed(request, tmp_path, file):
     store = Store(tmp_path / "mixed.sqlite")
-    sheet = "Who,Amount\nAnn,5 EUR\nBen,7 USD\nCid,9 EUR\nDee,4 USD\n"
-    reading = read_delimited(file(sheet.encode()), limits=Limits())
+    reading = read_delimited(file(request.param.encode()), limits=Limits())
     store.add_document(DOCUMENT)
     store.save_reading(ID, reading, typed_tables(ID, reading))
-    mixed = query_said_as("SELECT sum(amount) FROM t1", "{0} in all.")
-    assert answered(store, mixed) is None
-    told = "SELECT amount_unit, sum(amount) FROM t1 GROUP BY amount_unit ORDER BY 1"
-    model = Corrected(mixed, query_said_as(told, "{rows}"))
-    assert corrected(store, model).sentences == ("EUR, 14; USD, 11",)
-    assert "EUR, USD" in model.asked[-1][1]
+    yield store
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "of_eur", "of_usd"),
+    [
+        ("SELECT sum(amount) FROM t1", "14", "11"),
+        ("SELECT who FROM t1 ORDER BY amount DESC LIMIT 1", "Cid", "Ben"),
+        ("SELECT who FROM t1 ORDER BY t1.amount LIMIT 1", "Ann", "Dee"),
+        ("SELECT who, amount AS a FROM t1 ORDER BY a DESC LIMIT 1", "Cid", "Ben"),
+        ("SELECT who, amount FROM t1 ORDER BY 2 LIMIT 1", "Ann", "Dee"),
+        ("SELECT max_by(who, amount) FROM t1", "Cid", "Ben"),
+        ("SELECT who FROM t1 WHERE amount = (SELECT max(amount) FROM t1)", "Cid", "Ben"),
+        ("SELECT who, sum(amount) AS s FROM t1 GROUP BY who ORDER BY s DESC LIMIT 1", "Cid", "Ben"),
+        (
+            "WITH x AS (SELECT * FROM t1) SELECT who FROM x ORDER BY amount DESC LIMIT 1",
+            "Cid",
+            "Ben",
+        ),
+        (
+            "SELECT who FROM (SELECT who, rank() OVER (ORDER BY amount) r FROM t1) WHERE r = 1",
+            "Ann",
+            "Dee",
+        ),
+        ("SELECT who FROM t1 WHERE who <> 'Cid' ORDER BY amount DESC LIMIT 1", "Ann", "Ben"),
+    ],
+)
+def test_what_is_in_several_currencies_is_neither_added_nor_compared(mixed, sql, of_eur, of_usd):
+    draft = answered(mixed, query_said_as(sql, "It is {0} EUR."))
+    first, second = draft.sentences
+    assert first.startswith("Amount: EUR – ") and second.startswith("Amount: USD – ")
+    assert of_eur in first and of_usd in second and "USD" not in first and "EUR" not in second
+    (note,) = draft.notes
+    assert note.kind is NoteKind.SEVERAL_UNITS and note.values == ("Amount", "EUR", "USD")
+    assert [row[0] for row in draft.computation.rows] == ["EUR", "USD"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT who FROM t1 ORDER BY who LIMIT 1",
+        "SELECT count(amount) FROM t1",
+        "SELECT who, count(amount) AS n FROM t1 GROUP BY who ORDER BY n DESC, who LIMIT 1",
+        "SELECT amount FROM t1 WHERE who = 'Ann'",
+        "SELECT sum(amount) FROM t1 WHERE {unit} = 'EUR'",
+        "SELECT {unit}, sum(amount) FROM t1 GROUP BY {unit} ORDER BY 1",
+        "SELECT {unit}, sum(amount) AS s FROM t1 GROUP BY ALL ORDER BY {unit}, s",
+    ],
+)
+def test_a_query_that_keeps_units_apart_is_left_as_it_is(mixed, sql):
+    table = mixed.tables.of(WORKER)[0]
+    names = {column.sql_name for column in table.columns}
+    unit = "currency" if "currency" in names else "amount_unit"
+    draft = answered(mixed, query_said_as(sql.format(unit=unit), "{rows}"))
+    assert draft.notes == () and len(draft.sentences) == 1
+
+
+def test_how_many_pieces_there_are_is_in_no_currency(tmp_path, file):
+    store = Store(tmp_path / "pieces.sqlite")
+    reading = read_delimited(file(BESIDE.encode()), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    assert answered(store, query_said_as("SELECT sum(pieces) FROM t1", "{0}.")).sentences == ("5.",)
+    store.close()
+
+
+def test_that_units_were_kept_apart_is_said(mixed):
+    draft = answered(mixed, query_said_as("SELECT max(amount) FROM t1", "{0}"))
+    answer = finalize(draft, (passage(mixed),), Timing(0.1, 0.2), AskContext("q", generator="w"))
+    assert any("“Amount” is in several units (EUR, USD)" in one for one in remarks(answer))
+    assert from_json(to_json(answer)) == answer
 
 
 def test_a_word_that_many_cells_have_names_none_of_them(book):

@@ -24,6 +24,7 @@ from rag_app.errors import ChatModelError, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.tables.computing import (
+    NOTHING,
     computation,
     mentioned,
     rows_used,
@@ -34,9 +35,10 @@ from rag_app.tables.describing import Described, alike, describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.naming import names_of_rows
 from rag_app.tables.querying import QueryLimits, Result, TableDatabase
+from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
-from rag_app.types import Basis, Document, Draft, Passage, Table
+from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Table
 
 MOST_TABLES = 3
 _NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
@@ -46,7 +48,6 @@ _SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
-_ADDING = frozenset(["sum", "avg"])
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _UNKNOWN = 0.88  # how sure a writer counts as that does not say it: a chance of 0.6
@@ -63,6 +64,15 @@ class OtherReading:
 
 
 @dataclass(frozen=True, slots=True)
+class SaidOfUnit:
+    """What comes of a query over the rows in one unit, and what its rows are called."""
+
+    name: str
+    result: Result
+    called: Mapping[tuple[int, int], str]
+
+
+@dataclass(frozen=True, slots=True)
 class TriedQuery:
     """A query that ran, its sentence, and how sure the writer was that there is one."""
 
@@ -74,6 +84,8 @@ class TriedQuery:
     other: OtherReading | None = None
     sure_of_columns: float = 1.0  # the least that the writer was when it chose what to compute with
     called: Mapping[tuple[int, int], str] = field(default_factory=dict)  # see `names_of_rows`
+    apart: Sequence[SaidOfUnit] = ()  # where its figures are in several units
+    notes: tuple[Note, ...] = ()
 
     @property
     def chance(self) -> float:
@@ -207,6 +219,7 @@ class TableAnswers:
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
                 sql, result = _ran(understood[0], database, described)
+                apart = units_apart(sql, database)
             except _Unknown:
                 return None
             except QueryError as error:
@@ -214,11 +227,14 @@ class TableAnswers:
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
             asked = tuple(opened.table for opened in database.tables)
-            other = _otherwise(question, sql, result, database, described)
-            columns = sure_of_columns(each, asked)
             say = without_unknown_money(understood[1], f"{question} {described.text}")
-            called = names_of_rows(result, database)
-            return TriedQuery(sql, say, result, sure, asked, other, columns, called)
+            tried = TriedQuery(
+                sql, say, result, sure, asked, sure_of_columns=sure_of_columns(each, asked)
+            )
+            if apart is not None:
+                return _of_units(tried, apart, database)
+            other = _otherwise(question, sql, result, database, described)
+            return replace(tried, other=other, called=names_of_rows(result, database))
         return None
 
     def _reply(
@@ -262,6 +278,7 @@ class TableAnswers:
             evidence=((),) * len(sentences),
             confidence=tried.chance,
             basis=Basis.COMPUTED,
+            notes=tried.notes,
             computation=computation(
                 tried.sql, result, result.operations, used, language, tried.tables
             ),
@@ -307,13 +324,6 @@ def _called(table: Table, names: dict[str, str], asked: Sequence[str]) -> float:
     return len(alike(words, asked)) / len(asked) if asked else 0.0
 
 
-def _says_something(result: Result) -> bool:
-    """Whether anything came out: a row without a gap, or several of which some have values."""
-    if len(result.rows) == 1:
-        return all(value is not None for value in result.rows[0])
-    return any(value is not None for row in result.rows for value in row)
-
-
 def _with_known_texts(sql: str, result: Result, described: Described) -> str:
     """A query whose texts, where no row has them, are the nearest that a row has."""
     for condition in result.conditions:
@@ -334,8 +344,36 @@ class _Unknown(QueryError):
     """A query rests on a text that no row has: what is asked for is not there."""
 
 
+def _of_units(tried: TriedQuery, apart: UnitsApart, database: TableDatabase) -> TriedQuery:
+    """A query whose figures are in several units: what comes of each, and a note that says so. The
+    writer's sentence keeps no currency: it is not that of every part."""
+    column = apart.column.column.name
+    said = [
+        SaidOfUnit(
+            f"{column}: {part.unit or NOTHING}", part.result, names_of_rows(part.result, database)
+        )
+        for part in apart.parts
+    ]
+    units = (unit or NOTHING for unit in apart.column.units)
+    return replace(
+        tried,
+        sql=apart.sql,
+        say=without_unknown_money(tried.say, ""),
+        result=apart.result,
+        apart=said,
+        notes=(Note(NoteKind.SEVERAL_UNITS, (column, *units)),),
+    )
+
+
 def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
-    """The sentence around a result; both, where it can be read in two ways."""
+    """The sentence around a result; each, where it can be read in two ways or is in several
+    units."""
+    if tried.apart:
+        each = [
+            f"{one.name} – {sentence(tried.say, _with_names(one.result, one.called), language)}"
+            for one in tried.apart
+        ]
+        return (*(f"{one}\n\n" for one in each[:-1]), each[-1])
     said = sentence(tried.say, _with_names(tried.result, tried.called), language)
     if tried.other is None:
         return (said,)
@@ -389,7 +427,7 @@ def _of_column(sql: str, condition: TextCondition, column: str) -> str:
 
 
 def _counts_something(result: Result) -> bool:
-    return _says_something(result) and any(value for row in result.rows for value in row)
+    return result.says_something and any(value for row in result.rows for value in row)
 
 
 def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, Result]:
@@ -404,23 +442,9 @@ def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, 
     for condition in result.conditions:
         if described.nearest(condition) is None:
             raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
-    if not _says_something(result):
+    if not result.says_something:
         raise QueryError("No row is found by this query.")
-    _check_units(result, database)
     return sql, result
-
-
-def _check_units(result: Result, database: TableDatabase) -> None:
-    """Raises QueryError where a query adds up what has several units, and does not look at them:
-    euros and dollars make no sum."""
-    added = {one.column for one in result.operations if one.function in _ADDING}
-    for column in (column for opened in database.tables for column in opened.table.columns):
-        looked_at = column.unit_name in result.named
-        if column.name in added and len(column.units) > 1 and not looked_at:
-            units = ", ".join(column.units)
-            raise QueryError(
-                f"{column.sql_name} is in {units}, which make no sum: group by {column.unit_name}."
-            )
 
 
 def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:

@@ -82,6 +82,11 @@ def sentence(note: Note) -> str:
             return f"{count(int(first), 'document')} had not been read yet."
         case NoteKind.SCANS_NOT_READ_YET:
             return f"{count(int(first), 'document')} had scanned pages that were not read yet."
+        case NoteKind.SEVERAL_UNITS:
+            return (
+                f"“{first}” is in several units ({', '.join(rest)}), which are neither added up "
+                "nor compared: each is answered by itself."
+            )
         case NoteKind.COMPUTED:
             return f"Worked out: {'; '.join(note.values)}."
         case NoteKind.TASK_NEEDS_MODEL:

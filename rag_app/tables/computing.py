@@ -20,6 +20,7 @@ USED_ROWS = 12  # that are shown of each table
 SAID_ROWS = 12  # of a result, in a sentence
 _SEPARATED = 10_000  # from here on thousands are set apart: 2024 is a year more often than not
 _PLACES = 2  # behind the decimal mark of what is not exact
+NOTHING = "–"  # as it is written where a value or a unit would stand
 _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
 _ROWS = "rows"
@@ -38,7 +39,7 @@ TextOfPage = Callable[[str, int], str]  # document, page
 def said(value: Any, language: str) -> str:
     """A value of a result, as a person writes it."""
     if value is None:
-        return "–"
+        return NOTHING
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dt.datetime):

@@ -97,6 +97,13 @@ class Result:
     operations: tuple[Operation, ...] = ()
     conditions: tuple[TextCondition, ...] = ()
 
+    @property
+    def says_something(self) -> bool:
+        """Whether anything came out: a row without a gap, or several of which some have values."""
+        if len(self.rows) == 1:
+            return all(value is not None for value in self.rows[0])
+        return any(value is not None for row in self.rows for value in row)
+
 
 def named(tables: Sequence[Table]) -> list[OpenTable]:
     """Tables with their names in queries: t1, t2, …; what they are called is said beside them.
@@ -210,6 +217,33 @@ class TableDatabase:
             held = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
             asked = self._tree(f"SELECT count(*) HAVING {held}")
             node["having"] = asked["statements"][0]["node"]["having"]
+            return self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
+
+    def tree(self, sql: str) -> Node:
+        """What a query is made of. Raises QueryError."""
+        with self._errors():
+            node: Node = self._tree(sql)["statements"][0]["node"]
+            return node
+
+    def narrowed(self, sql: str, opened: OpenTable, condition: str) -> str:
+        """The query over those rows of a table for which a condition holds, `{0}` in which is what
+        the query calls the table; unchanged if it does not read it. Raises QueryError."""
+        with self._errors():
+            tree = self._tree(sql)
+            changed = False
+            for select in list(_selects(tree["statements"][0]["node"])):
+                for name, source in self._sources(select).items():
+                    if source is not opened:
+                        continue
+                    quoted = name.replace('"', '""')
+                    held = condition.replace("{0}", f'"{quoted}"')
+                    asked = self._tree(f'SELECT 1 FROM "{quoted}" WHERE (1 = 1) AND ({held})')
+                    bare = asked["statements"][0]["node"]["where_clause"]
+                    if select.get("where_clause"):
+                        bare["children"][0] = select["where_clause"]
+                    select["where_clause"], changed = bare, True
+            if not changed:
+                return sql
             return self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
 
     def _result(self, sql: str, tree: Node, node: Node) -> Result:
