@@ -211,6 +211,7 @@ class Settings(BaseSettings):
     max_characters: int = Field(
         50_000_000, ge=1_000, description="most text read from one document"
     )
+    max_table_characters: int = Field(400_000_000, ge=1_000, description="most text of a CSV")
     read_seconds: float = Field(300, gt=0, description="longest time one document may take to read")
     read_memory_mb: int = Field(
         2_048, ge=256, description="most memory the reading process may take, in MiB"

@@ -10,7 +10,7 @@ from offices import opendocument, xlsx
 from old_offices import compound
 
 from rag_app.errors import DamagedFile, LimitReached, NoText
-from rag_app.reading.limits import Limits
+from rag_app.reading.limits import Limits, pages_searched
 from rag_app.reading.ole import read_ole
 from rag_app.reading.sheets import cell_text, read_delimited, read_sheets, row_pages, sniff
 
@@ -124,6 +124,34 @@ def test_an_empty_workbook_has_no_text(read):
 def test_too_large_a_workbook_names_the_limit(read):
     with pytest.raises(LimitReached, match="RAG_APP_MAX_CHARACTERS"):
         read(xlsx(A=[["word " * 50]] * 60), Limits(max_characters=5_000))
+
+
+LONG = "id,name,remark\n" + "".join(f"{n},name {n},some remark\n" for n in range(2_000))
+
+
+def test_a_long_table_is_read_whole_and_says_up_to_where_it_is_searched(file):
+    reading = read_delimited(file(LONG.encode()), limits=Limits(max_characters=20_000))
+    (grid,) = reading.grids
+    assert len(grid.rows) == 2_001
+    searched = pages_searched(reading.pages, 20_000)
+    assert 1 < searched < len(reading.pages)
+    assert sum(len(page.text) for page in reading.pages[:searched]) <= 20_000
+    (said,) = reading.warnings
+    assert reading.pages[searched - 1].label in said and "RAG_APP_MAX_CHARACTERS" in said
+
+
+def test_a_table_within_the_limit_says_nothing(file):
+    assert read_delimited(file(LONG.encode()), limits=Limits()).warnings == ()
+
+
+def test_too_long_a_table_names_the_limit_of_tables(file):
+    with pytest.raises(LimitReached, match="RAG_APP_MAX_TABLE_CHARACTERS"):
+        read_delimited(file(LONG.encode()), limits=Limits(max_table_characters=20_000))
+
+
+def test_what_is_no_table_has_the_limit_of_texts(file):
+    with pytest.raises(LimitReached, match="RAG_APP_MAX_CHARACTERS"):
+        read_delimited(file(b"word " * 100), limits=Limits(max_characters=100))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -204,6 +204,7 @@ class DocumentService:
             *self._readers,
             stock.reading,
             settings.chunk_tokens,
+            settings.max_characters,
             parts,
             self._recognition,
             self._step_done,

@@ -34,6 +34,7 @@ from rag_app.ingestion.attachments import Parts
 from rag_app.ingestion.job_queue import STAGES, JobQueue, Lane, RunningJob
 from rag_app.observing import traces
 from rag_app.observing.measures import measures
+from rag_app.reading.limits import pages_searched
 from rag_app.reading.pdf_page import named
 from rag_app.reading.pdf_tables import grids_of_scan
 from rag_app.reading.sandbox import Cancelled, ReaderKilled, Sandbox
@@ -224,6 +225,7 @@ class Ingestion(JobQueue):
         small_sandbox: Sandbox,
         file_of: Callable[[Document], AbstractContextManager[Path]],
         chunk_tokens: int,
+        most_searched: int,
         parts: Parts,
         recognition: Recognition,
         after_step: Callable[[], None] = lambda: None,
@@ -232,6 +234,7 @@ class Ingestion(JobQueue):
         self._after_step, self._parts, self._recognition = after_step, parts, recognition
         self._vectors, self._embedder = vectors, embedder
         self._file_of, self._chunk_tokens = file_of, chunk_tokens
+        self._most_searched = most_searched  # characters of a document that make passages
         super().__init__(store)
         self._failed_once = set[str]()  # documents: of nobody's fault that is known
         self._embedding = Lane((Status.SEARCHABLE,))
@@ -363,8 +366,9 @@ class Ingestion(JobQueue):
                 self.wake()
         task.stage = STAGES[Status.READ]
         document = self._store.document(document.id, WORKER)
+        pages = self._store.pages(document.id, WORKER)
         reading = Reading(
-            tuple(self._store.pages(document.id, WORKER)),
+            tuple(pages[: pages_searched(pages, self._most_searched)]),
             document.title,
             tuple(self._store.headings(document.id, WORKER)),
         )

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_app.errors import DamagedFile, DiskFull, LimitReached, UnsupportedFormat
-from rag_app.types import Part
+from rag_app.types import Page, Part
 
 if TYPE_CHECKING:
     from rag_app.settings import Settings
@@ -45,6 +47,7 @@ class Limits:
     parts_left: int = 2_000  # how many of them, and how many bytes in all
     unpacked_left: int = 512 << 20
     ocr_pages: int = 0  # pictures of text whose text will be recognised; 0: they stay pictures
+    max_table_characters: int = 400_000_000  # of delimited text, which is data more than text
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Limits:
@@ -58,6 +61,7 @@ class Limits:
             parts_left=settings.max_parts,
             unpacked_left=settings.max_unpacked_mb << 20,
             ocr_pages=settings.ocr_pages if settings.ocr else 0,
+            max_table_characters=settings.max_table_characters,
         )
 
 
@@ -68,6 +72,27 @@ def over_ocr_pages(count: int, most: int) -> tuple[str, ...]:
     return (
         f"Text is recognised on the first {most:,} of {count:,} scanned pages, the limit set by "
         "RAG_APP_OCR_PAGES.",
+    )
+
+
+def pages_searched(pages: Sequence[Page], most: int) -> int:
+    """How many of the first pages are found by what they say: those within so many characters.
+
+    A table may have more, which is kept and computed with: a million rows make some 300,000
+    passages, and embedding these takes hours."""
+    within = list(accumulate(len(page.text) for page in pages))
+    return max(1, bisect_right(within, most))
+
+
+def not_searched(pages: Sequence[Page], limits: Limits) -> tuple[str, ...]:
+    """What is to be said of a table that is not searched as a whole."""
+    count = pages_searched(pages, limits.max_characters)
+    if count >= len(pages):
+        return ()
+    return (
+        f"This table is searched up to {pages[count - 1].label}, the {limits.max_characters:,} "
+        "characters set by RAG_APP_MAX_CHARACTERS. What stands below is not found by its words; "
+        "counts, sums and other computations take in all rows.",
     )
 
 

@@ -123,16 +123,27 @@ def _utf16(head: bytes) -> str:
 
 def load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
     """A file's text, and warnings. Raises NoText or LimitReached."""
+    text, warnings = load_any(path)
+    check_length(text, limits.max_characters, "RAG_APP_MAX_CHARACTERS")
+    return text, warnings
+
+
+def load_any(path: Path) -> tuple[str, tuple[str, ...]]:
+    """A file's text however long it is, and warnings. Raises NoText."""
     text, warnings = decode(path.read_bytes())
     text = text.replace("\0", "\ufffd")
     if not text.strip():
         raise NoText("There is no text in this file: it holds only spaces and line breaks.")
-    if len(text) > limits.max_characters:
-        raise LimitReached(
-            f"This text has {len(text):,} characters, more than the {limits.max_characters:,} "
-            "set by RAG_APP_MAX_CHARACTERS. Split it, or raise the limit."
-        )
     return text, warnings
+
+
+def check_length(text: str, most: int, setting: str) -> None:
+    """Raises LimitReached where a text is longer than a setting has it."""
+    if len(text) > most:
+        raise LimitReached(
+            f"This text has {len(text):,} characters, more than the {most:,} "
+            f"set by {setting}. Split it, or raise the limit."
+        )
 
 
 def decode(data: bytes) -> tuple[str, tuple[str, ...]]:

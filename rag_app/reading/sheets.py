@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -22,10 +23,10 @@ from python_calamine import (
 
 from rag_app.errors import DamagedFile, PasswordNeeded
 from rag_app.reading.archive import Archive
-from rag_app.reading.limits import Limits
+from rag_app.reading.limits import Limits, not_searched
 from rag_app.reading.markup import finished
 from rag_app.reading.ole import LOCKED
-from rag_app.reading.plain_text import load, with_headings
+from rag_app.reading.plain_text import check_length, load_any, with_headings
 from rag_app.reading.sections import SECTION, OnPage, PageBuilder, placed, row_words
 from rag_app.reading.workbook import SheetFacts, drawn_together, sheet_facts
 from rag_app.types import Grid, Merged, Reading
@@ -273,6 +274,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 65_536  # characters looked at
 _DELIMITED_PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut again
 _LONGEST_CELL = 1_000_000
+_NO_END = sys.maxsize  # characters: they are counted before
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -284,23 +286,33 @@ def read_delimited(
     on_page: OnPage | None = None,
 ) -> Reading:
     """The rows of a table; what is none is read as plain text. Raises NoText or LimitReached."""
-    text, warnings = load(path, limits)
+    text, warnings = load_any(path)
     delimiter = sniff(text[:_SAMPLE])
     try:
         if not delimiter:
-            return with_headings(text, (), warnings, on_page)
-        sections = PageBuilder(limits, _DELIMITED_PAGE)
+            return _as_text(text, warnings, limits, on_page)
+        check_length(text, limits.max_table_characters, "RAG_APP_MAX_TABLE_CHARACTERS")
+        # Signs between cells and names said once more on every page count for nothing here.
+        sections = PageBuilder(replace(limits, max_characters=_NO_END), _DELIMITED_PAGE)
         grid = sections.grid()
         for first, last, rows in row_pages(_delimited_rows(text, delimiter)):
             sections.new_page(rows_label(first, last))
             add_rows(rows, sections, grid)
     except csv.Error as error:
         said = f"The table in this file is broken ({error}); it was read as plain text."
-        return with_headings(text, (), (*warnings, said), on_page)
+        return _as_text(text, (*warnings, said), limits, on_page)
     reading = sections.reading(warnings=warnings)
+    reading = replace(reading, warnings=(*warnings, *not_searched(reading.pages, limits)))
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
     return reading
+
+
+def _as_text(
+    text: str, warnings: tuple[str, ...], limits: Limits, on_page: OnPage | None
+) -> Reading:
+    check_length(text, limits.max_characters, "RAG_APP_MAX_CHARACTERS")
+    return with_headings(text, (), warnings, on_page)
 
 
 def sniff(sample: str) -> str:
