@@ -18,6 +18,7 @@ import pytest
 from rag_app.ingestion.worker import context
 from rag_app.library import Library
 from rag_app.reading.sandbox import ReaderKilled, Sandbox
+from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import Chunk, Document, Reading, RetrieverKind, Status
 from tests.fakes import WordEmbedder
@@ -111,6 +112,20 @@ class BrokenEmbedder(WordEmbedder):
         if any("poison" in text for text in texts):
             raise ZeroDivisionError
         return super().embed_documents(texts)
+
+
+def test_of_a_very_long_table_all_rows_are_data_and_the_first_are_passages(tmp_path):
+    rows = "id,name,remark\n" + "".join(f"{n},name {n},some remark\n" for n in range(2_000))
+    settings = Settings.load(data_dir=tmp_path, max_characters=20_000)
+    with Library(settings, embedder=WordEmbedder()) as library:
+        added = library.add("rows.csv", rows.encode()).document
+        library.wait([added.id])
+        (document,) = library.documents()
+        assert document.status is Status.READY and len(document.warnings) == 1
+        found = library.search("name", 1_000)
+        assert 0 < max(passage.chunk.page for passage in found) < document.pages
+        (table,) = library._store.tables.of(WORKER)
+        assert table.rows == 2_000 and table.last_page == document.pages
 
 
 def test_a_fault_in_one_file_does_not_stop_the_others(tmp_path):

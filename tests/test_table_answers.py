@@ -336,6 +336,66 @@ def test_that_units_were_kept_apart_is_said(mixed):
     assert from_json(to_json(answer)) == answer
 
 
+PAY = b"""Name,Hours,Paid,Paid on
+Maria Lopez,22,yes,03.06.2026
+Tom Reed,31,no,
+Ana Silva,12,yes,04.06.2026
+"""
+
+
+@pytest.fixture
+def pay(tmp_path, file):
+    store = Store(tmp_path / "pay.sqlite")
+    reading = read_delimited(file(PAY), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    yield store
+    store.close()
+
+
+def decided(store: Store, question: str, sql: str, say: str) -> Draft | None:
+    model = Scripted(query_said_as(sql, say))
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    found = (passage(store),)
+    return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
+
+
+OF_TOM = "SELECT paid, paid_on FROM t1 WHERE lower(name) = 'tom reed'"
+MANY = "SELECT name, hours FROM t1 WHERE hours > 50"
+
+
+@pytest.mark.parametrize(
+    ("question", "sql", "say", "said"),
+    [
+        ("Has Tom been paid?", OF_TOM, "Tom Reed was paid {0} on {1}.", "Paid: no, Paid on: –"),
+        ("Did anyone work over 50 hours?", MANY, "Over 50 hours: {rows}.", "Over 50 hours: –."),
+        ("Did anyone work over 50 hours?", MANY, "{0} worked {1} hours.", "Name: –, Hours: –"),
+    ],
+)
+def test_no_to_a_question_of_yes_or_no_is_an_answer(pay, question, sql, say, said):
+    draft = decided(pay, question, sql, say)
+    assert "".join(draft.sentences) == said
+    assert [used.count for used in draft.computation.used] == [1 if sql == OF_TOM else 0]
+    answer = finalize(draft, (passage(pay),), Timing(0.1, 0.2), AskContext("q", generator="w"))
+    assert answer.text.startswith(said) and not answer.abstained
+    assert from_json(to_json(answer)) == answer
+    assert remarks(answer)[-1].startswith("Looked up in ")
+
+
+@pytest.mark.parametrize(
+    ("question", "sql"),
+    [
+        ("Who worked more than 50 hours?", MANY),  # nobody did: it may be the wrong column
+        ("Has Zoe been paid?", OF_TOM.replace("tom reed", "zoe")),  # who is that?
+        ("Was anything paid in July?", "SELECT sum(hours) FROM t1 WHERE paid_on > '2026-07-01'"),
+        ("Was Tom paid?", "SELECT paid_on FROM t1 WHERE lower(name) = 'tom reed'"),
+    ],
+)
+def test_nothing_is_no_answer_to_other_questions_nor_of_what_is_not_there(pay, question, sql):
+    assert decided(pay, question, sql, "{rows}") is None
+
+
 def test_a_word_that_many_cells_have_names_none_of_them(book):
     with TableDatabase(book.tables.of(WORKER), book.tables) as database:
         told = describe(database, {})

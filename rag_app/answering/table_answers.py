@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
+from rag_app.answering.extraction import AnswerType, form
 from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
 from rag_app.answering.prompts import (
     SAY,
@@ -135,7 +136,8 @@ class TableAnswers:
         try:
             with TableDatabase(tables, self._store.tables, QueryLimits()) as database:
                 described = describe(database, names)
-                tried = self._tried(question, database, described, language, cancelled)
+                decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
+                tried = self._tried(question, database, described, language, cancelled, decides)
         except QueryError:  # they take more memory or time than they may
             return None
         if self._watch:
@@ -203,6 +205,7 @@ class TableAnswers:
         described: Described,
         language: str,
         cancelled: Cancelled,
+        yes_or_no: bool = False,
     ) -> TriedQuery | None:
         """What the writer's query gives; one that gives nothing is handed back to it, once."""
         messages: Sequence[Message] = query_messages(
@@ -218,8 +221,8 @@ class TableAnswers:
                 return None
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
-                sql, result = _ran(understood[0], database, described)
-                apart = units_apart(sql, database)
+                sql, result = _ran(understood[0], database, described, yes_or_no)
+                apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
                 return None
             except QueryError as error:
@@ -374,7 +377,8 @@ def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
             for one in tried.apart
         ]
         return (*(f"{one}\n\n" for one in each[:-1]), each[-1])
-    said = sentence(tried.say, _with_names(tried.result, tried.called), language)
+    shown = _as_headed(_with_names(tried.result, tried.called), tried.tables)
+    said = sentence(tried.say, shown, language)
     if tried.other is None:
         return (said,)
     other = sentence(tried.say, tried.other.result, language)
@@ -388,6 +392,12 @@ def _with_names(result: Result, called: Mapping[tuple[int, int], str]) -> Result
         for i, row in enumerate(result.rows)
     )
     return replace(result, rows=rows)
+
+
+def _as_headed(result: Result, tables: Sequence[Table]) -> Result:
+    """A result whose columns are called as the tables call them."""
+    names = {column.sql_name: column.name for table in tables for column in table.columns}
+    return replace(result, columns=tuple(names.get(c.lower(), c) for c in result.columns))
 
 
 def _otherwise(
@@ -430,9 +440,13 @@ def _counts_something(result: Result) -> bool:
     return result.says_something and any(value for row in result.rows for value in row)
 
 
-def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, Result]:
+def _ran(
+    sql: str, database: TableDatabase, described: Described, yes_or_no: bool
+) -> tuple[str, Result]:
     """The query as it was run, and its result. Raises QueryError where it cannot be run or gives
-    nothing, _Unknown where it rests on a text that no row has."""
+    nothing, _Unknown where it rests on a text that no row has.
+
+    That no row is found answers a question of `yes_or_no`."""
     result = database.run(sql)
     mended = _with_known_texts(sql, result, described)
     if any(None in row for row in result.rows):
@@ -442,7 +456,7 @@ def _ran(sql: str, database: TableDatabase, described: Described) -> tuple[str, 
     for condition in result.conditions:
         if described.nearest(condition) is None:
             raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
-    if not result.says_something:
+    if not (result.decides if yes_or_no else result.says_something):
         raise QueryError("No row is found by this query.")
     return sql, result
 

@@ -71,6 +71,8 @@ def sentence(template: str, result: Result, language: str) -> str:
     Of several rows a column is said as a list, and a column that is not there makes the template
     useless: then the values alone are said."""
     holes = _HOLE.findall(template)
+    if not result.says_something and holes != [_ROWS]:
+        return _by_name(result, language)
     known = all(one == _ROWS or (one.isdigit() and int(one) < len(result.columns)) for one in holes)
     if not template or not holes or not known:
         return _listed(result, language)
@@ -85,6 +87,16 @@ def sentence(template: str, result: Result, language: str) -> str:
     if len(result.rows) > 1 and len(numbers) > 1:
         return _listed(result, language)  # which of them belong together must be seen
     return _HOLE.sub(filled, template)
+
+
+def _by_name(result: Result, language: str) -> str:
+    """What no sentence was written for, since something is missing: values beside their columns."""
+    rows = result.rows or ((None,) * len(result.columns),)
+    said_of = [
+        ", ".join(f"{n}: {said(v, language)}" for n, v in zip(result.columns, row, strict=True))
+        for row in rows[:SAID_ROWS]
+    ]
+    return "; ".join(said_of) + _more(result)
 
 
 def without_unknown_money(template: str, told: str) -> str:
@@ -103,7 +115,7 @@ def without_unknown_money(template: str, told: str) -> str:
 def _listed(result: Result, language: str) -> str:
     rows = [", ".join(said(v, language) for v in row) for row in result.rows[:SAID_ROWS]]
     apart = "; " if len(result.columns) > 1 else ", "
-    return apart.join(rows) + _more(result)
+    return (apart.join(rows) or NOTHING) + _more(result)
 
 
 def _more(result: Result) -> str:

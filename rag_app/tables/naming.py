@@ -12,6 +12,7 @@ from rag_app.types import Column, ColumnKind
 
 _MOST_ROWS = 12  # of a result
 _LONGEST = 80  # characters of a name
+_LOOKED_AT = 20_000  # rows of a table
 _FILLED = 0.5  # of the rows that have to have a name
 
 
@@ -55,8 +56,13 @@ def _numbers_rows(opened: OpenTable, column: Column, database: TableDatabase) ->
         follow = f"bool_and(regexp_matches({name}, '[0-9]') AND NOT contains(trim({name}), ' '))"
     else:
         return False
-    asked = f"SELECT count(DISTINCT {name}) = count(*) AND {follow} FROM {table}"
+    asked = f"SELECT count(DISTINCT {name}) = count(*) AND {follow} FROM {_first(table)}"
     return bool(database.fetch(asked).rows[0][0])
+
+
+def _first(table: str) -> str:
+    """The rows of a table that are looked at: what a column is, the first of a million tell."""
+    return f"(SELECT * FROM {table} LIMIT {_LOOKED_AT})"
 
 
 def _describing(opened: OpenTable, database: TableDatabase) -> Column | None:
@@ -67,7 +73,7 @@ def _describing(opened: OpenTable, database: TableDatabase) -> Column | None:
         name = column.sql_name
         asked = (
             f"SELECT count({name}) / count(*), count(DISTINCT {name}) / count(*), "
-            f"coalesce(avg(length({name})), 0) FROM {opened.sql_name}"
+            f"coalesce(avg(length({name})), 0) FROM {_first(opened.sql_name)}"
         )
         filled, different, length = map(float, database.fetch(asked).rows[0])
         if filled < _FILLED or _numbers_rows(opened, column, database):

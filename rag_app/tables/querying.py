@@ -104,6 +104,13 @@ class Result:
             return all(value is not None for value in self.rows[0])
         return any(value is not None for row in self.rows for value in row)
 
+    @property
+    def decides(self) -> bool:
+        """Whether it says yes or no at least: no row is there, of those that were looked for, or
+        one is of which not everything is known."""
+        looked_for = not self.rows and bool(self.named) and not self.operations
+        return looked_for or any(value is not None for row in self.rows for value in row)
+
 
 def named(tables: Sequence[Table]) -> list[OpenTable]:
     """Tables with their names in queries: t1, t2, …; what they are called is said beside them.
@@ -329,12 +336,14 @@ class TableDatabase:
             )
             for row in result.rows
         )
+        nothing = () if used else tuple(UsedRows(t.table, 0, ()) for t in sources.values())
         return replace(
             result,
             columns=result.columns[:width],
             types=result.types[:width],
             rows=tuple(row[:width] for row in result.rows),
             used=used,
+            read=nothing,
         )
 
     def _read_by(self, node: Node) -> tuple[UsedRows, ...]:

@@ -6,7 +6,7 @@ the tables' values and from the query's tree. Knows nothing of questions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from rag_app.errors import QueryError
@@ -17,6 +17,7 @@ from rag_app.types import Column, ColumnKind
 
 MOST_UNITS = 6  # that a query is asked for one by one
 _CURRENCIES = 40  # different texts of a column that may be nothing but currencies
+_FIRST = 1_000  # rows
 _COUNTS = frozenset(["count", "count_star"])
 _TOGETHER = frozenset(
     [
@@ -52,14 +53,17 @@ class MixedColumn:
         return " OR ".join(known + ([f"{of} IS NULL"] if None in written else []))
 
 
-def mixed_columns(database: TableDatabase) -> list[MixedColumn]:
-    """The columns of open tables that are in several units: as their cells say, or a column of
-    currencies beside them."""
+def mixed_columns(named: Set[str], database: TableDatabase) -> list[MixedColumn]:
+    """The columns of open tables, of those that a query names, that are in several units: as their
+    cells say, or a column of currencies beside them."""
     found: list[MixedColumn] = []
     for opened in database.tables:
-        named = {column: column.unit_name for column in opened.table.columns if column.units}
-        for column, unit_name in {**_beside_currencies(opened, database), **named}.items():
-            texts = _units(opened, column, unit_name, database)
+        asked = {c for c in opened.table.columns if c.sql_name in named and c.kind.is_measure}
+        if not asked:
+            continue
+        own = {column: column.unit_name for column in opened.table.columns if column.units}
+        for column, unit_name in {**_beside_currencies(opened, database), **own}.items():
+            texts = _units(opened, column, unit_name, database) if column in asked else {}
             if 1 < len(texts) <= MOST_UNITS:
                 found.append(MixedColumn(opened, column, unit_name, tuple(texts.items())))
     return found
@@ -97,9 +101,13 @@ def _beside_currencies(opened: OpenTable, database: TableDatabase) -> dict[Colum
 
 
 def _are_currencies(opened: OpenTable, column: Column, database: TableDatabase) -> bool:
-    sql = f'SELECT DISTINCT "{column.sql_name}" FROM "{opened.sql_name}" LIMIT {_CURRENCIES}'
-    texts = [str(text).strip() for (text,) in database.fetch(sql).rows if text is not None]
-    return bool(texts) and all(map(currency, texts))
+    """Whether it says nothing else; the first rows of a long table tell most columns at once."""
+    first = f'SELECT "{column.sql_name}" AS said FROM "{opened.sql_name}"'
+    for some in (f"{first} LIMIT {_FIRST}", first):
+        asked = f"SELECT DISTINCT said FROM ({some}) WHERE said IS NOT NULL LIMIT {_CURRENCIES}"
+        if not all(currency(str(text).strip()) for (text,) in database.fetch(asked).rows):
+            return False
+    return True
 
 
 def _figures(beside: Sequence[Column]) -> Iterator[Column]:
@@ -213,7 +221,8 @@ class UnitsApart:
 def units_apart(sql: str, database: TableDatabase) -> UnitsApart | None:
     """A query that takes several units together, asked of one after the other; those of which
     nothing comes are left out. None: it takes none together. Raises QueryError."""
-    mixed = taken_together(database.tree(sql), mixed_columns(database))
+    node = database.tree(sql)
+    mixed = taken_together(node, mixed_columns(columns(node), database))
     if mixed is None:
         return None
     parts: list[OfUnit] = []
