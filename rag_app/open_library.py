@@ -412,6 +412,7 @@ class OpenLibrary:
 
         Answers that are being made in other threads are broken off with LibraryClosed."""
         self.underway.close(_FAREWELL)
+        self.questioner.close()
         self.overviews.stop()
         self.models.close()
         self.warming.wait()

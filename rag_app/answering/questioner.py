@@ -67,6 +67,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction
 from rag_app.storage.vectors import VectorIndex
+from rag_app.tables.opening import TableOpener
 from rag_app.tables.rows import LabelledRow, rows_in
 from rag_app.text.sentences import one_line
 from rag_app.types import (
@@ -127,6 +128,7 @@ class Questioner:
         self._router = Router(embedder)
         self._chitchat = Chitchat(self._router)
         self._ranker = SentenceRanker()
+        self._tables = TableOpener()
         self._workshop = GeneratorFactory(
             *(embedder, SpanModel(), settings.caution, terms, settings.chat_window),
             ranker=self._ranker,
@@ -143,6 +145,10 @@ class Questioner:
         with suppress(ModelUnavailable):  # then the words decide what is shown
             self._ranker.warm()
         self._catalogue.names(self._store.documents(OWN), OWN)
+
+    def close(self) -> None:
+        """Forget the tables that are kept open."""
+        self._tables.close()
 
     def introduce(self, name: str, text: str, stop: threading.Event) -> Introduction | None:
         """What a document is, if the app's own writer answers; nothing is sent anywhere."""
@@ -262,7 +268,10 @@ class Questioner:
         )
         if isinstance(asked.by, ChatGenerator):
             taught = isinstance(asked.by, TaughtGenerator)
-            tables = TableAnswers(self._store, asked.scope, asked.by.writer, asked.caution, taught)
+            tables = TableAnswers(
+                *(self._store, asked.scope, asked.by.writer, asked.caution, taught),
+                opener=self._tables,
+            )
             before = asked.turns[-1].computed_from if leaning else ()
             by = WithTables(by, tables, asked.readable, asked.language, computes, searched, before)
         english = self._embedder.english

@@ -32,10 +32,11 @@ from rag_app.tables.computing import (
     sentence,
     without_unknown_money,
 )
-from rag_app.tables.describing import Described, alike, describe
+from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.naming import names_of_rows
-from rag_app.tables.querying import QueryLimits, Result, TableDatabase
+from rag_app.tables.opening import OpenTables, TableOpener
+from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
@@ -105,12 +106,14 @@ class TableAnswers:
         caution: float,
         taught: bool,
         watch: Callable[[TriedQuery | None], None] | None = None,
+        opener: TableOpener | None = None,
     ) -> None:
         self._store, self._scope = store, scope
         self._writer = writer
         self._caution = caution
         self._taught = taught
         self._watch = watch
+        self._opener = opener or TableOpener()
 
     def answer(
         self,
@@ -134,10 +137,9 @@ class TableAnswers:
             return None
         language = language or language_of(question)
         try:
-            with TableDatabase(tables, self._store.tables, QueryLimits()) as database:
-                described = describe(database, names)
+            with self._opener.opened(tables, names, self._store.tables) as opened:
                 decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
-                tried = self._tried(question, database, described, language, cancelled, decides)
+                tried = self._tried(question, opened, language, cancelled, decides)
         except QueryError:  # they take more memory or time than they may
             return None
         if self._watch:
@@ -201,13 +203,13 @@ class TableAnswers:
     def _tried(
         self,
         question: str,
-        database: TableDatabase,
-        described: Described,
+        opened: OpenTables,
         language: str,
         cancelled: Cancelled,
         yes_or_no: bool = False,
     ) -> TriedQuery | None:
         """What the writer's query gives; one that gives nothing is handed back to it, once."""
+        database, described = opened.database, opened.described
         messages: Sequence[Message] = query_messages(
             question, described.text, described.named(question), language, self._taught
         )
@@ -229,7 +231,7 @@ class TableAnswers:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            asked = tuple(opened.table for opened in database.tables)
+            asked = tuple(each.table for each in database.tables)
             say = without_unknown_money(understood[1], f"{question} {described.text}")
             tried = TriedQuery(
                 sql, say, result, sure, asked, sure_of_columns=sure_of_columns(each, asked)

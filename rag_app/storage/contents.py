@@ -496,6 +496,16 @@ class Tables:
             ).fetchall()
         return [_table(*row) for row in rows]
 
+    def written(self, documents: Sequence[str]) -> dict[str, int]:
+        """By document: a number that grows with every writing of its contents."""
+        with self._read() as db:
+            rows = db.execute(
+                "SELECT id, written FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
+                "ORDER BY id",
+                (json.dumps(list(documents)),),
+            ).fetchall()
+        return {row[0]: row[1] for row in rows}
+
     def values(self, table: Table) -> Iterator[bytes]:
         """The values of a table's blocks, in order."""
         with self._read() as db:
