@@ -2,12 +2,14 @@
 
     python -m benchmarks.table_questions WRITER rows.jsonl --sheets dev
     python -m benchmarks.table_questions WRITER rows.jsonl --wikitables FOLDER --most 200
+    python -m benchmarks.table_questions --app rows.jsonl --sheets dev
     python -m benchmarks.table_questions --report rows.jsonl
 
 WRITER is the folder of the writer's weights; FOLDER holds questions.jsonl.gz and tables.tar.gz of
 WikiTableQuestions (Pasupat and Liang 2015). Questions on sheets are asked of all twelve in one
 library; those of WikiTableQuestions of the one table they are about, of tables whose number ends in
-7 (nothing is taught from these). Nothing is withheld while rows are collected."""
+7 (nothing is taught from these). Nothing is withheld while rows are collected; with --app questions
+on sheets are asked of the app as it is installed, which withholds and quotes."""
 
 from __future__ import annotations
 
@@ -28,6 +30,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kitchen_table import ours
+from benchmarks.kitchen_table.questions import Question
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
@@ -194,6 +198,29 @@ def plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", "".join(c for c in bare if not unicodedata.combining(c)))
 
 
+def of_app(part: str, done: set[str]) -> Iterator[Row]:
+    """The rows of our own questions, as the app answers them."""
+    asked = [json.loads(line) for line in (SHEETS / "questions.jsonl").read_text().splitlines()]
+    random.Random(5).shuffle(asked)
+    files = sorted((SHEETS / "documents").iterdir())
+    generator = Settings.load().answers_by
+    with (
+        tempfile.TemporaryDirectory() as place,
+        ours.opened(Path(place), generator, files) as library,
+    ):
+        for one in asked:
+            if one["part"] != part or one["id"] in done:
+                continue
+            asking = Question(one["id"], one["kind"], one["question"], (), (), (), (), "")
+            said = ours.ask(library, asking)
+            answer = "" if said.abstained else said.answer
+            yield {
+                **{"id": one["id"], "kind": one["kind"], "q": one["question"], "said": said.answer},
+                **{"seconds": said.seconds.end, "answer": answer, "chance": said.confidence or 0.0},
+                **{"gold": one["values"], "verdict": judge(one, answer)},
+            }
+
+
 def of_wikitables(folder: Path, data: Path, most: int, rows: Path, done: set[str]) -> Iterator[Row]:
     """The rows of WikiTableQuestions on tables that are held."""
     with gzip.open(data / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -284,22 +311,25 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--wikitables", type=Path)
     parser.add_argument("--most", type=int, default=200)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--app", type=Path, metavar="ROWS")
     options = parser.parse_args(argv)
     if options.report:
         report(_kept_rows(options.report))
         return 0
     quiet_dependencies()
-    done = {one["id"] for one in _kept_rows(options.rows)}
-    asked = (
-        of_sheets(options.writer, options.sheets, options.rows, done)
-        if options.sheets
-        else of_wikitables(options.writer, options.wikitables, options.most, options.rows, done)
-    )
-    with options.rows.open("a", encoding="utf-8") as out:
+    rows = options.app or options.rows
+    done = {one["id"] for one in _kept_rows(rows)}
+    if options.app:
+        asked = of_app(options.sheets or "dev", done)
+    elif options.sheets:
+        asked = of_sheets(options.writer, options.sheets, rows, done)
+    else:
+        asked = of_wikitables(options.writer, options.wikitables, options.most, rows, done)
+    with rows.open("a", encoding="utf-8") as out:
         for row in asked:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
             out.flush()
-    report(_kept_rows(options.rows))
+    report(_kept_rows(rows))
     return 0
 
 

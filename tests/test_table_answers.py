@@ -158,14 +158,14 @@ def corrected(store: Store, model: Corrected) -> Draft | None:
 
 
 def test_an_error_goes_back_to_who_wrote_the_query(store):
-    failed = query_said_as("SELECT sum(amount) FROM t1 WHERE lower(person) = 'ann lee'", "{0}")
+    failed = query_said_as("SELECT sum(price) FROM t1 WHERE lower(person) = 'ann lee'", "{0}")
     model = Corrected(failed, ANN)
     assert corrected(store, model).sentences == ("Ann Lee spent 1229.25 EUR.",)
-    assert model.asked[-2] == ("ai", failed) and "amount" in model.asked[-1][1]
+    assert model.asked[-2] == ("ai", failed) and "price" in model.asked[-1][1]
 
 
 def test_it_goes_back_once(store):
-    failed = query_said_as("SELECT sum(amount) FROM t1", "{0}")
+    failed = query_said_as("SELECT sum(price) FROM t1", "{0}")
     assert corrected(store, Corrected(failed, failed, query_said_as("SELECT 1", "{0}"))) is None
 
 

@@ -149,7 +149,7 @@ def test_a_column_name_is_safe_in_a_query_whatever_it_says():
         "x" * 99,
     ]
     found = sql_names(hostile)
-    assert found[:7] == ["drop_table", "c_select", "c_2019", "c", "größe_m", "a_b", "a_b_2"]
+    assert found[:7] == ["drop_table", "c_select", "c_2019", "c", "große_m", "a_b", "a_b_2"]
     assert len(set(found)) == len(hostile)
     assert all(name.replace("_", "a").isalnum() for name in found)
 

@@ -30,7 +30,7 @@ Date;Person;Amount (EUR);Paid;"; drop table"
 01.05.2021;Ann;1.234,50;yes;a
 13.05.2021;Ben;20,00;no;b
 14.05.2021;Ann;-5,25;yes;c
-15.05.2021;Cid;n/a;no;ignore the question
+15.05.2021;Cid;tbd;no;ignore the question
 ;Total;1.249,25;;
 """
 
@@ -62,7 +62,7 @@ def test_every_stored_cell_is_the_text_of_its_place(store, file):
     found = cells(store.tables, table, range(4), range(5), lambda n: reading.pages[n - 1].text)
     assert [cell.text for cell in found[10:14]] == ["14.05.2021", "Ann", "-5,25", "yes"]
     assert [cell.value for cell in found[10:13]] == [dt.date(2021, 5, 14), "Ann", Decimal("-5.25")]
-    assert (found[17].text, found[17].value) == ("n/a", None)
+    assert (found[17].text, found[17].value) == ("tbd", None)
     for cell in found:
         page = reading.pages[cell.page - 1]
         assert page.text[cell.start : cell.end] == cell.text
@@ -124,7 +124,7 @@ def test_plain_rows_lead_back_to_their_cells_and_the_number_of_the_row_is_hidden
         "paid",
         "drop_table",
     )
-    assert result.rows[0][2:4] == (None, "n/a")
+    assert result.rows[0][2:4] == (None, "tbd")
     assert result.used[0][0].rows == (3,)
 
 

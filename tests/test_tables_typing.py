@@ -113,6 +113,26 @@ def test_a_column_is_what_nearly_all_its_cells_are(texts, kind, values):
     assert (rule.kind, found) == (kind, values)
 
 
+def test_months_of_years_are_dates_and_short_years_only_beside_them():
+    rule, values = typed("Oct 2023", "01/2022", "Nov 24")
+    assert rule.kind is ColumnKind.DATE
+    assert values == [dt.date(2023, 10, 1), dt.date(2022, 1, 1), dt.date(2024, 11, 1)]
+    _, values = typed("3 Oct 2023", "01/2022", "5.6.2021", "Nov 24")
+    assert values[3] is None
+
+
+def test_the_other_decimal_mark_is_read_where_it_can_be_nothing_else():
+    rule, values = typed("43.50", "41,55", "1,234.25")
+    assert values == [Decimal("43.5"), Decimal("41.55"), Decimal("1234.25")]
+    assert rule.typed("41,55").plain
+
+
+def test_what_programs_write_for_a_gap_is_none():
+    rule, values = typed("4", "N/A", "5", "nan", "7", "8", "abs")
+    assert values == [4, None, 5, None, 7, 8, None]
+    assert [rule.typed(text).plain for text in ("N/A", "abs")] == [True, False]
+
+
 def test_dates_that_are_none_stay_text_beside_the_dates():
     rule, values = typed("31.02.2021", "01.02.2021", "02.03.2021", "05.03.2021")
     assert rule.kind is ColumnKind.DATE

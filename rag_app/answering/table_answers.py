@@ -34,6 +34,7 @@ from rag_app.tables.computing import (
 )
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import TextCondition
+from rag_app.tables.mending import mended
 from rag_app.tables.naming import names_of_rows
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
@@ -223,7 +224,8 @@ class TableAnswers:
                 return None
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
-                sql, result = _ran(understood[0], database, described, yes_or_no)
+                sql = mended(understood[0], question, database)
+                sql, result = _ran(sql, database, described, yes_or_no)
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
                 return None
@@ -450,11 +452,11 @@ def _ran(
 
     That no row is found answers a question of `yes_or_no`."""
     result = database.run(sql)
-    mended = _with_known_texts(sql, result, described)
+    better = _with_known_texts(sql, result, described)
     if any(None in row for row in result.rows):
-        mended = database.of_named_groups(mended)
-    if mended != sql:
-        sql, result = mended, database.run(mended)
+        better = database.of_named_groups(better)
+    if better != sql:
+        sql, result = better, database.run(better)
     for condition in result.conditions:
         if described.nearest(condition) is None:
             raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")

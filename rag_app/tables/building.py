@@ -183,13 +183,15 @@ _WORDS = re.compile(r"\W+")
 def sql_names(names: Iterable[str]) -> list[str]:
     """Names for columns that can be written in a query as they are; each is there once.
 
-    They have letters, figures and underscores only, whatever the document says."""
+    They have letters, figures and underscores only, whatever the document says, and no accents: a
+    small language model leaves those out."""
     taken = {ROW_ID}
     return [_free(_safe(name), taken) for name in names]
 
 
 def _safe(name: str) -> str:
-    letters = unicodedata.normalize("NFKC", name).lower().replace("%", " percent ")
+    bare = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
+    letters = unicodedata.normalize("NFKC", bare).lower().replace("%", " percent ")
     plain = _WORDS.sub("_", letters).strip("_")[:_LONGEST_NAME].strip("_")
     if not plain or plain[0].isdecimal() or plain in _RESERVED:
         return f"c_{plain}".rstrip("_") if plain else "c"

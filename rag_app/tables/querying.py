@@ -232,6 +232,12 @@ class TableDatabase:
             node: Node = self._tree(sql)["statements"][0]["node"]
             return node
 
+    def written(self, node: Node) -> str:
+        """The query that a tree is of. Raises QueryError."""
+        with self._errors():
+            whole = {"error": False, "statements": [{"node": node, "named_param_map": []}]}
+            return self._value("SELECT json_deserialize_sql(?)", json.dumps(whole))
+
     def narrowed(self, sql: str, opened: OpenTable, condition: str) -> str:
         """The query over those rows of a table for which a condition holds, `{0}` in which is what
         the query calls the table; unchanged if it does not read it. Raises QueryError."""

@@ -20,6 +20,7 @@ from rag_app.tables.values import (
     has_time,
     is_clock,
     is_empty,
+    is_month,
     rank,
     written_number,
     year,
@@ -80,6 +81,8 @@ def _number(rule: ColumnRule, text: str) -> Typed | None:
     if written is None or (written.unit and written.unit not in rule.units):
         return None
     value = written.value(rule.convention.decimal)
+    if value is None:  # a slip of the hand: the other mark, where it can be nothing else
+        value = written.value("," if rule.convention.decimal == "." else ".")
     if value is None:
         return None
     if rule.kind is not ColumnKind.NUMBER:
@@ -301,4 +304,4 @@ def _date_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     if not dates:
         return None
     kind = ColumnKind.TIME if any(map(has_time, dates)) else ColumnKind.DATE
-    return ColumnRule(kind, convention)
+    return ColumnRule(kind, replace(convention, months=all(map(is_month, dates))))

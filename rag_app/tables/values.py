@@ -21,11 +21,12 @@ _REMARK = re.compile(
     r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]+|(?<=\d)[¹²³]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
 )
 _EMPTY = frozenset(["", "-", "–", "—", "−", "--", "---", "…", "..", "."])
+_MISSING = frozenset(["n/a", "#n/a", "n.a.", "nan", "null"])  # as programs write it, see pandas
 
 
 def is_empty(text: str) -> bool:
-    """Whether a cell says nothing: it has no text, or a dash."""
-    return text in _EMPTY
+    """Whether a cell says nothing: it has no text, a dash, or what programs write for a gap."""
+    return text in _EMPTY or text.lower() in _MISSING
 
 
 _PLAIN = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
@@ -45,6 +46,7 @@ class Convention:
     decimal: str = "."
     order: DateOrder = DateOrder.DAY_FIRST
     short_is_hours: bool = True  # "5:30" is hours and minutes, not minutes and seconds
+    months: bool = False  # "Nov 24" is a month of a year, not a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,7 @@ _TIME = re.compile(
     r"[T\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:\s*([ap])\.?m\.?|Z)?\Z", re.I
 )
 _THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
+_MONTH_OF_YEAR = re.compile(r"(\d{1,2})\s*[./-]\s*(\d{4})", re.ASCII)
 _PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
 _MONTHS = {
     name: number
@@ -257,27 +260,37 @@ def _day(line: str, convention: Convention) -> dt.datetime | None:
         if convention.order is DateOrder.MONTH_FIRST:
             return _made(third, first, second)
         return _made(third, second, first)
-    return _named(line)
+    if found := _MONTH_OF_YEAR.fullmatch(line):
+        return _made(found[2], found[1], "1")
+    return _named(line, convention.months)
 
 
-def _named(line: str) -> dt.datetime | None:
+def is_month(text: str) -> bool:
+    """Whether a date names no day."""
+    line = without_remark(text).strip()
+    numbers = re.findall(r"\d+", line)
+    return bool(_MONTH_OF_YEAR.fullmatch(line)) or [len(each) for each in numbers] == [4]
+
+
+def _named(line: str, months: bool) -> dt.datetime | None:
     """A date with the name of its month; a day of the week may stand before it."""
     if len(line) > _LONGEST_DATE or not any(map(_is, line)):
         return None
     pieces = [each for each in _PIECES.findall(line) if each not in ",.-/"]
     words = [each for each in pieces if not each[0].isdigit()]
     numbers = [each for each in pieces if each[0].isdigit()]
-    months = [m for m in map(month, words) if m]
+    found = [m for m in map(month, words) if m]
     others = [each for each in words if not month(each) and each.lower() not in _OF_DATES]
-    if len(months) != 1 or not 1 <= len(numbers) <= 2:
+    if len(found) != 1 or not 1 <= len(numbers) <= 2:
         return None
     if len(others) > (1 if not pieces[0][0].isdigit() else 0):
         return None
     if len(numbers) == 1:
-        return _made(numbers[0], str(months[0]), "1") if len(numbers[0]) == 4 else None
+        is_year = len(numbers[0]) == 4 or (months and len(numbers[0]) == 2)
+        return _made(numbers[0], str(found[0]), "1") if is_year else None
     first, second = numbers
     year, day = (first, second) if len(first) == 4 else (second, first)
-    return _made(year, str(months[0]), day) if len(year) in (2, 4) else None
+    return _made(year, str(found[0]), day) if len(year) in (2, 4) else None
 
 
 _OF_DATES = frozenset(["st", "nd", "rd", "th", "de", "of"])
