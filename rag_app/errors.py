@@ -14,6 +14,7 @@
     │   ├── FilesFull        it takes no more
     │   └── FilesDiffer      other bytes lie there under the name of a file
     ├── BackupError          a backup cannot be made, or cannot be restored
+    ├── MoveError            a library cannot be moved to a database server
     ├── ModelUnavailable     weights are missing, torn or not the ones we know
     │   └── ModelAway        its server does not answer for now
     ├── ChatModelError       a chat model cannot be reached, refuses, or breaks off
@@ -147,6 +148,12 @@ class BackupError(RagAppError):
     """A backup cannot be made, or cannot be restored."""
 
     code = "backup"
+
+
+class MoveError(RagAppError):
+    """A library cannot be moved to a database server; what was begun there is gone again."""
+
+    code = "move"
 
 
 class ModelUnavailable(RagAppError):

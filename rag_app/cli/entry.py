@@ -17,6 +17,7 @@ from rag_app.cli import (
     document_commands,
     load_command,
     model_commands,
+    move_command,
     serve,
     worker_command,
 )
@@ -37,6 +38,7 @@ _FAMILIES = (
     document_commands.add_group_parsers,
     ask_commands.add_evaluate_parser,
     access_commands.add_backup_parsers,
+    move_command.add_parser,
     access_commands.add_parsers,
 )
 

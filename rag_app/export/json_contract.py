@@ -36,6 +36,7 @@ from rag_app.types import (
 
 if TYPE_CHECKING:
     from rag_app.storage.backup import Manifest
+    from rag_app.storage.moving import MovedLibrary
 
 _LOWEST = -1_000.0  # a log-probability that JSON can hold
 
@@ -153,6 +154,23 @@ def backup_json(manifest: Manifest, file: Path, folder: Path) -> dict[str, Any]:
         "documents": manifest.documents,
         "conversations": manifest.conversations,
         "lost": list(manifest.lost.values()),
+    }
+
+
+def moved_json(moved: MovedLibrary, folder: Path) -> dict[str, Any]:
+    """A library that was moved from a data directory to a database server."""
+    return {
+        "data_dir": str(folder),
+        "database": moved.database,
+        "documents": moved.rows["documents"],
+        "pages": moved.rows["pages"],
+        "passages": moved.rows["chunks"],
+        "vectors": moved.vectors,
+        "tables": moved.rows["tables"],
+        "conversations": moved.rows["conversations"],
+        "people": moved.rows["people"],
+        "log_entries": moved.rows["audit_log"],
+        "originals_sent": moved.originals,
     }
 
 

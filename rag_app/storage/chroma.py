@@ -9,7 +9,7 @@ import shutil
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,6 +228,14 @@ class ChromaVectors:
             ids, embeddings, _ = vectors_of(collection, {"document": document_id})
         return {i: list(map(float, v)) for i, v in zip(ids, embeddings, strict=True)}
 
+    def of_chunks(self, ids: Sequence[str]) -> dict[str, list[float]]:
+        """The vectors of these chunks, by chunk id, as far as there are any."""
+        with self._using() as collection:
+            found = collection.get(ids=list(ids), include=["embeddings"])
+        embeddings = found["embeddings"]
+        assert embeddings is not None  # they were asked for
+        return {i: list(map(float, v)) for i, v in zip(found["ids"], embeddings, strict=True)}
+
     def delete(self, document_id: str) -> None:
         """Forget a document."""
         with self._writing(document_id) as collection:
@@ -353,3 +361,33 @@ class ChromaFolders:
     def _of(self, fingerprint: str) -> Path:
         same = fingerprint == self._built_in
         return self._folder / (_FOLDER if same else f"{_FOLDER}-{fingerprint}")
+
+
+def kept_in(folder: Path) -> Iterator[tuple[str, ChromaVectors]]:
+    """The indexes of all models under a folder, with the models' fingerprints; each is closed when
+    the next is asked for. One that cannot be opened is left out: it would be begun anew."""
+    for path in sorted(folder.glob(f"{_FOLDER}*")):
+        if "." in path.name or not path.is_dir():  # what a killed process left
+            continue
+        for name in _collections_in(path):
+            fingerprint = name.removeprefix(_PREFIX)
+            with closing(ChromaVectors(path, fingerprint)) as index:
+                yield fingerprint, index
+
+
+def _collections_in(folder: Path) -> list[str]:
+    import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
+    from chromadb.config import Settings
+
+    try:
+        client: Any = chromadb.PersistentClient(
+            path=str(folder.resolve()), settings=Settings(anonymized_telemetry=False)
+        )
+        names = [one.name for one in client.list_collections()]
+    except _torn_errors() as error:
+        log.error("the vectors in %s cannot be read: %s", folder.name, error)
+        SharedSystemClient.clear_system_cache()
+        return []
+    client.close()
+    return [name for name in names if name.startswith(_PREFIX)]

@@ -86,20 +86,37 @@ class PgVectors:
         if not ids:
             return
         with self._database.write() as db:
-            if self._state(db) is None:
-                self._begin(db, len(vectors[0]))
-            db.execute(
-                f"INSERT INTO {self._name} (id, document_id, collection, embedding) "
-                "SELECT v.id, ?, ?, v.embedding::halfvec "
-                "FROM unnest(?::text[], ?::text[]) AS v (id, embedding) "
-                "ON CONFLICT (id) DO UPDATE SET document_id = excluded.document_id, "
-                "collection = excluded.collection, embedding = excluded.embedding",
-                (document_id, collection, list(ids), [_written(one) for one in vectors]),
-            )
+            self.put(db, document_id, ids, vectors, collection)
         self._unseen += len(ids)
         if self._unseen >= _LOOK_AFTER and len(vectors[0]) <= _WIDEST:
             self._unseen = 0
             self._make_graph()
+
+    def put(
+        self,
+        db: Connection,
+        document_id: str,
+        ids: Sequence[str],
+        vectors: Sequence[Sequence[float]],
+        collection: str,
+    ) -> None:
+        """The same inside of somebody else's transaction, who makes the graph (`graph`), too."""
+        if self._state(db) is None:
+            self._begin(db, len(vectors[0]))
+        db.execute(
+            f"INSERT INTO {self._name} (id, document_id, collection, embedding) "
+            "SELECT v.id, ?, ?, v.embedding::halfvec "
+            "FROM unnest(?::text[], ?::text[]) AS v (id, embedding) "
+            "ON CONFLICT (id) DO UPDATE SET document_id = excluded.document_id, "
+            "collection = excluded.collection, embedding = excluded.embedding",
+            (document_id, collection, list(ids), [_written(one) for one in vectors]),
+        )
+
+    def graph(self, db: Connection) -> None:
+        """Make the graph inside of somebody else's transaction if there are vectors enough."""
+        if self._state(db) is False and self._narrow(db) and self._enough(db):
+            self._draw(db)
+            db.execute("RESET maintenance_work_mem")
 
     def search(
         self,
@@ -235,15 +252,24 @@ class PgVectors:
             if not db.execute(alone, (self._name,)).fetchone()[0]:
                 return
             try:
-                db.execute(f"SET maintenance_work_mem = '{_MEMORY}'")
-                db.execute(f"DROP INDEX IF EXISTS {self._name}_graph")
-                db.execute(
-                    f"CREATE INDEX CONCURRENTLY {self._name}_graph ON {self._name} "
-                    f"USING hnsw (embedding halfvec_cosine_ops) WITH ({_GRAPH})"
-                )
+                self._draw(db, "CONCURRENTLY")
             finally:
                 db.execute("RESET maintenance_work_mem")
                 db.execute("SELECT pg_advisory_unlock(hashtext(?))", (self._name,))
+
+    def _draw(self, db: Connection, how: str = "") -> None:
+        db.execute(f"SET maintenance_work_mem = '{_MEMORY}'")
+        db.execute(f"DROP INDEX IF EXISTS {self._name}_graph")
+        db.execute(
+            f"CREATE INDEX {how} {self._name}_graph ON {self._name} "
+            f"USING hnsw (embedding halfvec_cosine_ops) WITH ({_GRAPH})"
+        )
+
+    def _narrow(self, db: Connection) -> bool:
+        row = db.execute(
+            "SELECT dimensions <= ? FROM vector_tables WHERE name = ?", (_WIDEST, self._name)
+        ).fetchone()
+        return bool(row and row[0])
 
     def _enough(self, db: Connection) -> bool:
         some = f"SELECT count(*) FROM (SELECT 1 FROM {self._name} LIMIT ?) f"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import conninfo, errors
+from psycopg import conninfo, errors, sql
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
@@ -178,6 +178,36 @@ class PostgresConnection:
         cursor.executemany(statement.text, map(statement.given, parameters))
         return cursor
 
+    def take_in(self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Write rows of a table as they are, with what was numbered elsewhere as it was there;
+        what is numbered here from now on goes on behind it."""
+        columns = sql.SQL(", ").join(map(sql.Identifier, names))
+        into = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), columns)
+        with self.raw.cursor() as cursor:
+            with cursor.copy(into) as copy:
+                for row in rows:
+                    copy.write_row(row)
+            numbered = cursor.execute(
+                "SELECT column_name FROM information_schema.columns WHERE is_identity = 'YES' "
+                "AND table_schema = current_schema() AND table_name = %s",
+                (table,),
+            ).fetchall()
+            for (name,) in numbered:
+                cursor.execute(
+                    sql.SQL(
+                        "SELECT setval(pg_get_serial_sequence({}, {}), max({})) FROM {}"
+                    ).format(table, name, sql.Identifier(name), sql.Identifier(table))
+                )
+
+    def columns(self, table: str) -> set[str]:
+        """What the columns of a table are called."""
+        found = self.raw.execute(
+            "SELECT column_name FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND table_name = %s",
+            (table,),
+        ).fetchall()
+        return {str(name) for (name,) in found}
+
 
 class PostgresDatabase:
     """The contract of `Database`, kept by a server that several processes may share."""
@@ -185,7 +215,7 @@ class PostgresDatabase:
     shared = True
 
     def __init__(self, url: str) -> None:
-        self._where = described(url)
+        self.where = described(url)  # for people
         self._guarded = threading.local()  # `check`: of what this thread writes
         self._pool = ConnectionPool(
             url,
@@ -290,11 +320,11 @@ class PostgresDatabase:
         with self._in_our_words(), psycopg.connect(url, **_ASKED) as connection:
             self._check_server(connection)
             try:
-                _migrate(connection, self._where)
+                _migrate(connection, self.where)
             except errors.InsufficientPrivilege as error:
                 raise LibraryDamaged(
                     f"The user “{connection.info.user}” may not make the library's tables in "
-                    f"{self._where}. Let an administrator of the server run: GRANT CREATE ON "
+                    f"{self.where}. Let an administrator of the server run: GRANT CREATE ON "
                     f'SCHEMA public TO "{connection.info.user}"; see docs/server.md.'
                 ) from error
 
@@ -302,13 +332,13 @@ class PostgresDatabase:
         server = connection.info.server_version // 10_000
         if server < _OLDEST_SERVER:
             raise LibraryDamaged(
-                f"The server of {self._where} is PostgreSQL {server}, and {_OLDEST_SERVER} is the "
+                f"The server of {self.where} is PostgreSQL {server}, and {_OLDEST_SERVER} is the "
                 "oldest that a library can be in. Update the server, or name another."
             )
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise LibraryDamaged(
-                f"The texts of {self._where} are kept as {encoding}, and documents have letters "
+                f"The texts of {self.where} are kept as {encoding}, and documents have letters "
                 "that it has not. Make a database with ENCODING 'UTF8', and name that."
             )
 
@@ -321,19 +351,19 @@ class PostgresDatabase:
             raise LibraryClosed.now() from error
         except errors.DiskFull as error:
             raise DiskFull(
-                f"The disk of {self._where} is full. Make room on it: what was accepted is kept "
+                f"The disk of {self.where} is full. Make room on it: what was accepted is kept "
                 "and goes on by itself, and what was refused can be added again."
             ) from error
         except psycopg.IntegrityError as error:
             raise ConstraintBroken(str(error)) from error
         except (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege) as error:
             raise DatabaseUnavailable(
-                f"Nothing can be written to {self._where}: {_told(error)} Tell whoever runs it, "
+                f"Nothing can be written to {self.where}: {_told(error)} Tell whoever runs it, "
                 "and try again."
             ) from error
         except psycopg.OperationalError as error:  # away, closing, too busy, or out of patience
             raise DatabaseUnavailable(
-                f"{self._where[0].upper()}{self._where[1:]} cannot be used at the moment: "
+                f"{self.where[0].upper()}{self.where[1:]} cannot be used at the moment: "
                 f"{_told(error)} Try again in a minute."
             ) from error
 

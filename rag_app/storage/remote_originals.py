@@ -323,7 +323,14 @@ class RemoteOriginals(Originals):
 def send_all(bucket: Bucket, folder: Path) -> None:
     """Give an object store all originals of a folder, and those that are set aside in it. Each is
     gone from the folder once it is there. Raises FilesError."""
+    for path in sending(bucket, folder):
+        path.unlink()
+
+
+def sending(bucket: Bucket, folder: Path) -> Iterator[Path]:
+    """Give an object store the same files; each stays in the folder, too, and is named once it is
+    there. Raises FilesError."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and OURS.fullmatch(path.name):
             (bucket.put if UNLOCKED in path.name else bucket.put_same)(path.name, path)
-            path.unlink()
+            yield path
