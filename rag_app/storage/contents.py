@@ -108,7 +108,7 @@ class Contents:
     def page(self, document_id: str, number: int, scope: Scope) -> Page:
         """One page. Raises UnknownDocument."""
         only, given = document_seen(scope, "document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             row = db.execute(
                 "SELECT number, text, label, width, height FROM pages "
                 f"WHERE document_id = ? AND number = ? AND {only}",
@@ -123,7 +123,7 @@ class Contents:
     ) -> tuple[str, str, int] | None:
         """A document's suffix, what it calls a page itself, and how many it has; None if gone."""
         only, given = seen(scope, "d.collection")
-        with self._read() as db:
+        with self._read(scope) as db:
             row = db.execute(
                 "SELECT d.suffix, p.label, d.pages FROM pages p "
                 "JOIN documents d ON d.id = p.document_id "
@@ -135,7 +135,7 @@ class Contents:
     def pages(self, document_id: str, scope: Scope) -> list[Page]:
         """All pages of a document, in order; none of one that the scope does not see."""
         only, given = document_seen(scope, "document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(
                 "SELECT number, text, label, width, height FROM pages "
                 f"WHERE document_id = ? AND {only} ORDER BY number",
@@ -146,7 +146,7 @@ class Contents:
     def headings(self, document_id: str, scope: Scope) -> list[Heading]:
         """All headings of a document, in order; none of one that the scope does not see."""
         only, given = document_seen(scope, "document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(
                 "SELECT page, start, level, text FROM headings "
                 f"WHERE document_id = ? AND {only} ORDER BY ordinal",
@@ -157,7 +157,7 @@ class Contents:
     def section(self, document_id: str, page: int, start: int, scope: Scope) -> str:
         """The heading that an offset of a page stands under; empty if there is none."""
         only, given = document_seen(scope, "document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             row = db.execute(
                 "SELECT text FROM headings WHERE document_id = ? AND (page, start) <= (?, ?) "
                 f"AND {only} ORDER BY ordinal DESC LIMIT 1",
@@ -195,7 +195,7 @@ class Contents:
         """A document's chunks with the words they are found by, in order; none of one that the
         scope does not see."""
         only, given = document_seen(scope, "c.document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(
                 f"SELECT {_CHUNK}, c.context, c.words {_CHUNK_FROM} "
                 f"WHERE c.document_id = ? AND {only} ORDER BY c.ordinal",
@@ -206,7 +206,7 @@ class Contents:
     def chunks(self, ids: Sequence[str], scope: Scope) -> dict[str, Chunk]:
         """The chunks that are there of those asked for, and that the scope sees, by id."""
         only, given = document_seen(scope, "c.document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(
                 f"SELECT c.id, {_CHUNK} {_CHUNK_FROM} "
                 f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
@@ -218,7 +218,7 @@ class Contents:
         """The ids of chunks that a scope sees, of these documents if they are given; `most` of them
         at most."""
         only, given = Choice.of(scope, documents).condition()
-        with self._read() as db:  # from the index alone: a row lies where its text does
+        with self._read(scope) as db:  # from the index alone: a row lies where its text does
             rows = db.execute(
                 "SELECT d.id, c.ordinal FROM documents d JOIN chunks c ON c.document_id = d.id "
                 f"WHERE {only} LIMIT ?",
@@ -355,7 +355,7 @@ class Scans:
     def words(self, document_id: str, page: int, scope: Scope) -> list[Word] | None:
         """What was recognised on a page, in order; None: nothing was."""
         only, given = document_seen(scope, "document_id")
-        with self._read() as db:
+        with self._read(scope) as db:
             row = db.execute(
                 "SELECT words FROM scans WHERE document_id = ? AND page = ? "
                 f"AND words IS NOT NULL AND words <> '[]' AND {only}",
@@ -487,7 +487,7 @@ class Tables:
         if documents is not None:
             only = f"t.document_id IN (SELECT value FROM json_each(?)) AND {only}"
             given = [json.dumps(list(documents)), *given]
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(
                 "SELECT t.document_id, t.ordinal, t.about FROM tables t "
                 f"JOIN documents d ON d.id = t.document_id WHERE {only} "

@@ -78,8 +78,10 @@ class AnyDatabase(Protocol):
     def commits(self) -> int:
         """Grows with every change: the same number, the same data."""
 
-    def read(self) -> AbstractContextManager[Connection]:
-        """A connection; every statement is a transaction of its own. Raises LibraryClosed."""
+    def read(self, scope: Scope = WORKER) -> AbstractContextManager[Connection]:
+        """A connection; every statement is a transaction of its own. Where the database can, it
+        gives nothing of what the scope does not see, whatever a statement asks for: that is a
+        second lock, and no statement relies on it. Raises LibraryClosed."""
 
     def write(self) -> AbstractContextManager[Connection]:
         """A connection in one transaction: all of it happens, or nothing. Raises LibraryClosed,
@@ -154,8 +156,9 @@ class Database:
             self._idle.clear()
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """A connection; every statement is a transaction of its own. Raises LibraryClosed."""
+    def read(self, scope: Scope = WORKER) -> Iterator[sqlite3.Connection]:
+        """A connection; every statement is a transaction of its own. A file has no second lock
+        under scopes: who can read it reads all of it. Raises LibraryClosed."""
         with self._pool:
             if self._closed:
                 raise LibraryClosed.now()

@@ -130,7 +130,7 @@ class Store(Contents):
 
     def _selected(self, scope: Scope, which: str, *arguments: str) -> list[Document]:
         only, given = seen(scope)
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(
                 f"SELECT {_COLUMNS} FROM documents WHERE {which} AND {only} "
                 "ORDER BY added_at, rowid",
@@ -168,7 +168,7 @@ class Store(Contents):
     def added_by(self, scope: Scope) -> dict[str, str]:
         """Who added each of the documents that are seen, by its id; empty: nobody who signed in."""
         only, given = seen(scope)
-        with self._read() as db:
+        with self._read(scope) as db:
             rows = db.execute(f"SELECT id, added_by FROM documents WHERE {only}", given).fetchall()
         return {row[0]: row[1] for row in rows}
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from rag_app.errors import DatabaseUnavailable
 from rag_app.scope import Scope
 from rag_app.storage.database import AnyDatabase, Connection
+from rag_app.storage.row_security import lock, unlocked
 from rag_app.storage.vectors import Found
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,11 @@ class PgTables:
         self._database = database
         with database.read() as db:
             _prepare(db)
+            there = [name for (name,) in db.execute("SELECT name FROM vector_tables").fetchall()]
+            open_to_all = unlocked(db, there)  # made before there was a role for scopes
+        if open_to_all:
+            with database.write() as db:
+                lock(db, open_to_all)
 
     def open(self, fingerprint: str) -> PgVectors:
         """The index of a model; an empty one if there is none."""
@@ -128,12 +134,14 @@ class PgVectors:
         """The k nearest chunk ids with their cosine similarity, best first: of what the scope
         sees, and of these documents if they are given."""
         only, given = _chosen(scope, documents)
-        with self._database.read() as db:
+        with self._database.read() as db:  # how many there are is nobody's secret here
             graph = self._state(db)
             if graph is None:
                 return []
+            walks = graph and (not given or not self._few(db, only, given))
+        with self._database.read(scope) as db:
             asked, found = _written(vector), Found()
-            if graph and (not given or not self._few(db, only, given)):
+            if walks:
                 found = self._nearest(db, asked, k, only, given)
             # A graph that is walked for very little ends before it has found enough.
             return found if len(found) == k else self._compared(db, asked, k, only, given)
@@ -241,6 +249,7 @@ class PgVectors:
             "INSERT INTO vector_tables VALUES (?, ?, ?)",
             (self._fingerprint, self._name, dimensions),
         )
+        lock(db, [self._name])
 
     def _make_graph(self) -> None:
         """Make the graph if there is none and there are vectors enough. Who writes or searches

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import conninfo, errors, sql
@@ -31,7 +32,9 @@ from rag_app.errors import (
     LibraryDamaged,
     SettingsError,
 )
+from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import ConstraintBroken, unfinished
+from rag_app.storage.row_security import TELL, lock
 
 _HERE = Path(__file__).parent
 VERSIONS = tuple(
@@ -40,7 +43,7 @@ VERSIONS = tuple(
 """The steps of the schema: the n-th makes version n of version n - 1."""
 
 _OLDEST_SERVER = 16
-_CONNECTIONS = 20  # of one process, at most
+_CONNECTIONS = 20  # of one process, at most; as many again for scoped reads
 _PATIENCE = 10.0  # seconds to wait for a connection
 # A write waits a minute for the writer before it. A writer whose machine is gone, or who does
 # nothing for long, holds up the others no longer than that takes to be seen.
@@ -217,18 +220,16 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self.where = described(url)  # for people
         self._guarded = threading.local()  # `check`: of what this thread writes
-        self._pool = ConnectionPool(
-            url,
-            kwargs=_ASKED,
-            min_size=1,
-            max_size=_CONNECTIONS,
-            timeout=_PATIENCE,
-            reconnect_timeout=_PATIENCE,  # it waits ever longer between two tries else
-            configure=_configure,
-            open=False,
-        )
+        self.reader = ""  # the role of scoped reads, if there is one
+        self._pool = _pool(url, 1, _configure)
+        # Scoped reads have connections of their own: one that takes on the role and lets go of it
+        # again and again makes the plans of its statements anew each time.
+        self._scoped = _pool(url, 0, self._configure_scoped)
+        self._told: WeakKeyDictionary[psycopg.Connection[Any], str] = WeakKeyDictionary()
         self._prepare(url)
         self._pool.open()
+        if self.reader:
+            self._scoped.open()
 
     @property
     def commits(self) -> int:
@@ -240,12 +241,15 @@ class PostgresDatabase:
     def close(self) -> None:
         """Let go of the server."""
         self._pool.close()
+        self._scoped.close()
 
     @contextmanager
-    def read(self) -> Iterator[PostgresConnection]:
+    def read(self, scope: Scope = WORKER) -> Iterator[PostgresConnection]:
         """A connection; every statement is a transaction of its own, and is tried once more where
-        the server has gone and come back. Raises LibraryClosed, DatabaseUnavailable."""
-        with self._in_our_words(), self._lent() as db:
+        the server has gone and come back. What a scope does not see it does not give, where there
+        is a role for that (row_security.py). Raises LibraryClosed, DatabaseUnavailable."""
+        limited = bool(self.reader) and not scope.everything
+        with self._in_our_words(), self._lent(scope if limited else None) as db:
             yield db
 
     @contextmanager
@@ -300,20 +304,39 @@ class PostgresDatabase:
         """The log is the server's."""
 
     @contextmanager
-    def _lent(self) -> Iterator[PostgresConnection]:
-        held = [self._pool.getconn()]
+    def _lent(self, scope: Scope | None = None) -> Iterator[PostgresConnection]:
+        """A connection of the app's own; with a scope, one that gives what that sees."""
+        pool = self._scoped if scope else self._pool
+        held = [pool.getconn()]
 
         def another() -> psycopg.Connection[Any]:
-            self._pool.putconn(held.pop())
-            self._pool.check()  # the others are likely to be broken, too
-            held.append(self._pool.getconn())
+            pool.putconn(held.pop())
+            pool.check()  # the others are likely to be broken, too
+            held.append(pool.getconn())
+            if scope:
+                self._tell(PostgresConnection(held[0]), scope)
             return held[0]
 
         try:
-            yield PostgresConnection(held[0], another)
+            lent = PostgresConnection(held[0], another)
+            if scope:
+                self._tell(lent, scope)
+            yield lent
         finally:
             for connection in held:
-                self._pool.putconn(connection)
+                pool.putconn(connection)
+
+    def _tell(self, lent: PostgresConnection, scope: Scope) -> None:
+        """Let a connection know its collections; most have just been used for the same ones."""
+        seen = json.dumps(scope.collections)
+        if self._told.get(lent.raw) != seen:
+            self._told.pop(lent.raw, None)  # until it is done
+            lent.execute(TELL, (seen,))
+            self._told[lent.raw] = seen
+
+    def _configure_scoped(self, connection: psycopg.Connection[Any]) -> None:
+        _configure(connection)
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self.reader)))
 
     def _prepare(self, url: str) -> None:
         """Look at the server, and make the tables or bring them up to date."""
@@ -321,6 +344,8 @@ class PostgresDatabase:
             self._check_server(connection)
             try:
                 _migrate(connection, self.where)
+                with connection.transaction():
+                    self.reader = lock(PostgresConnection(connection))
             except errors.InsufficientPrivilege as error:
                 raise LibraryDamaged(
                     f"The user “{connection.info.user}” may not make the library's tables in "
@@ -366,6 +391,21 @@ class PostgresDatabase:
                 f"{self.where[0].upper()}{self.where[1:]} cannot be used at the moment: "
                 f"{_told(error)} Try again in a minute."
             ) from error
+
+
+def _pool(
+    url: str, least: int, configure: Callable[[psycopg.Connection[Any]], None]
+) -> ConnectionPool[psycopg.Connection[Any]]:
+    return ConnectionPool(
+        url,
+        kwargs=_ASKED,
+        min_size=least,
+        max_size=_CONNECTIONS,
+        timeout=_PATIENCE,
+        reconnect_timeout=_PATIENCE,  # it waits ever longer between two tries else
+        configure=configure,
+        open=False,
+    )
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

@@ -102,7 +102,7 @@ class Queue:
     def waiting(self, statuses: Sequence[Status], scope: Scope) -> list[tuple[str, int]]:
         """(id, pages) of the documents in one of `statuses`, first come first."""
         only, given = seen(scope)
-        with self._read() as db:
+        with self._read(scope) as db:
             return db.execute(
                 "SELECT id, pages FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
                 f"AND {only} ORDER BY added_at, rowid",

@@ -48,7 +48,7 @@ class ScopedIndex:
         if commits == self._commits:
             return
         only, given = seen(scope, "d.collection")
-        with database.read() as db:
+        with database.read(scope) as db:
             there = dict(
                 db.execute(
                     f"SELECT d.id, d.written FROM documents d WHERE d.chunks > 0 AND {only}", given
