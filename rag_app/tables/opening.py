@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from rag_app.storage.contents import Tables
@@ -94,9 +94,9 @@ class TableOpener:
 
 
 def _open(tables: Sequence[Table], titles: Mapping[str, str], store: Tables) -> OpenTables:
-    database = TableDatabase(tables, store, QueryLimits())
-    try:
-        return OpenTables(database, describe(database, titles))
-    except BaseException:
-        database.close()
-        raise
+    with ExitStack() as begun:
+        database = TableDatabase(tables, store, QueryLimits())
+        begun.callback(database.close)
+        made = OpenTables(database, describe(database, titles))
+        begun.pop_all()
+    return made
