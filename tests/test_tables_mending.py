@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
@@ -53,6 +54,10 @@ def database_of(database, file):
         ),
         ("WITH each_one AS (SELECT who AS a FROM t1) SELECT count(a) FROM each_one", ((4,),)),
         ("SELECT count(*) FROM t1 WHERE categoria = 'y'", ((3,),)),
+        ("SELECT count(*) FROM t1 WHERE day_text ILIKE '2024-12%'", ((2,),)),
+        ("SELECT count(*) FROM t1 WHERE day = '2024' AND hours > 2", ((2,),)),
+        ("SELECT count(*) FROM t1 AS x WHERE x.day = '2024-12'", ((2,),)),
+        ("SELECT max(day) FROM t1 WHERE day = '2024-11-03'", ((dt.date(2024, 11, 3),),)),
     ],
 )
 def test_a_column_is_known_by_a_name_that_is_nearly_its_own_or_its_kind(database_of, sql, rows):

@@ -117,6 +117,7 @@ def test_months_of_years_are_dates_and_short_years_only_beside_them():
     rule, values = typed("Oct 2023", "01/2022", "Nov 24")
     assert rule.kind is ColumnKind.DATE
     assert values == [dt.date(2023, 10, 1), dt.date(2022, 1, 1), dt.date(2024, 11, 1)]
+    assert typed("2024-02-01", "01/2022", "Nov 24")[1][2] == dt.date(2024, 11, 1)
     _, values = typed("3 Oct 2023", "01/2022", "5.6.2021", "Nov 24")
     assert values[3] is None
 

@@ -15,13 +15,16 @@ from rag_app.types import Column, ColumnKind
 
 _ALIKE = 0.9  # Jaro-Winkler, of names that are taken for the same
 _DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
+# A column that is held against the beginning of a date; as DuckDB writes a query, ~~* is ILIKE.
+_PERIOD = r"""((?:"?\w+"?\.)?"?\bNAME\b"?)\s*(?:=|I?LIKE|~~\*?)\s*'(\d{4}(?:-\d\d)?)%?'"""
 _NO_TABLE = "dual"  # as Oracle calls it
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
-    return _of_known_years(_of_known_columns(sql, database), question, database)
+    known = _within_periods(_of_known_columns(sql, database), database)
+    return _of_known_years(known, question, database)
 
 
 def _of_known_columns(sql: str, database: TableDatabase) -> str:
@@ -77,12 +80,21 @@ def _meant(name: str, columns: Mapping[str, Column]) -> str:
     near = extractOne(name, list(columns), scorer=JaroWinkler.similarity, score_cutoff=_ALIKE)
     if near:
         return str(near[0])
-    kinds = {c: column.kind for c, column in columns.items()}
+    kinds = {column.sql_name: column.kind for column in columns.values()}
     return _only([c for c, kind in kinds.items() if kind.value == name and not kind.is_measure])
 
 
 def _only(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ""
+
+
+def _within_periods(sql: str, database: TableDatabase) -> str:
+    """A query that holds days against a year, or a month of one, finds those that lie in it."""
+    for name, column in _read(database.tree(sql), database).items():
+        if column.kind in _OF_TIME and name == column.sql_name:
+            of_column = _PERIOD.replace("NAME", re.escape(name))
+            sql = re.sub(of_column, r"CAST(\1 AS VARCHAR) LIKE '\2%'", sql, flags=re.IGNORECASE)
+    return sql
 
 
 def _of_known_years(sql: str, question: str, database: TableDatabase) -> str:

@@ -5,6 +5,7 @@ that fits the most. Knows nothing of rows, documents or SQL."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -304,4 +305,9 @@ def _date_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     if not dates:
         return None
     kind = ColumnKind.TIME if any(map(has_time, dates)) else ColumnKind.DATE
-    return ColumnRule(kind, replace(convention, months=all(map(is_month, dates))))
+    months = all(is_month(text) or _is_first(date(text, convention)) for text in dates)
+    return ColumnRule(kind, replace(convention, months=months))
+
+
+def _is_first(day: dt.datetime | None) -> bool:
+    return day is not None and day.day == 1
