@@ -33,6 +33,7 @@ class Described:
 
     text: str
     values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
+    titles: str = ""
 
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
@@ -75,11 +76,12 @@ def _condition(table: OpenTable, column: Column, value: str) -> str:
 def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
     """The open tables of a database; `titles`: names of documents by their ids."""
     values: dict[tuple[OpenTable, Column], tuple[str, ...]] = {}
-    parts = []
+    parts, named = [], []
     for opened in database.tables:
         table = opened.table
         names = [titles.get(table.document_id, ""), table.name, table.title]
         about = " / ".join(dict.fromkeys(one_line(name) for name in names if name.strip()))
+        named.append(about)
         lines = [f"{opened.sql_name}: {about} ({table.rows:,} rows)"]
         hidden = frozenset(table.hidden_columns)
         shown = [c for at, c in enumerate(table.columns) if at not in hidden][:MOST_COLUMNS]
@@ -89,7 +91,7 @@ def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
                 values[opened, column] = tuple(known)
             lines.append(_line(database, opened, column, known))
         parts.append("\n".join(lines))
-    return Described("\n".join(parts), values)
+    return Described("\n".join(parts), values, "\n".join(named))
 
 
 def _line(database: TableDatabase, opened: OpenTable, column: Column, values: Sequence[str]) -> str:

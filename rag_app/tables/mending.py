@@ -1,5 +1,6 @@
 """Queries that name what is not there, mended where only one thing can be meant. A small language
-model calls a column of dates "date" though it is called "day", and guesses a year that nobody said.
+model calls a column of dates "date" though it is called "day", guesses a year that nobody said, and forgets one that somebody
+did.
 
 Structure decides: names, kinds and values of the columns that are read. Knows nothing of models."""
 
@@ -17,6 +18,7 @@ _ALIKE = 0.9  # Jaro-Winkler, of names that are taken for the same
 _DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
 # A column that is held against the beginning of a date; as DuckDB writes a query, ~~* is ILIKE.
 _PERIOD = r"""((?:"?\w+"?\.)?"?\bNAME\b"?)\s*(?:=|I?LIKE|~~\*?)\s*'(\d{4}(?:-\d\d)?)%?'"""
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _NO_TABLE = "dual"  # as Oracle calls it
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
@@ -25,6 +27,20 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
     known = _within_periods(_of_known_columns(sql, database), database)
     return _of_known_years(known, question, database)
+
+
+def figure_left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
+    """A figure of a question that is not in its query, nor goes without saying: in the titles of
+    the tables, or as the only year of their dates. Empty: there is none. Raises QueryError."""
+    years = _years(sql, database)
+    held = f"{sql} {titles} {' '.join(years) if len(years) == 1 else ''}"
+    for written in _FIGURE.findall(question):
+        plain = (
+            written.lstrip("0") if written.isdigit() else re.sub(r"[.,](?=\d{3}\b)", "", written)
+        )
+        if plain.replace(",", ".") not in held:
+            return str(written)
+    return ""
 
 
 def _of_known_columns(sql: str, database: TableDatabase) -> str:
