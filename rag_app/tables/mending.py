@@ -1,6 +1,6 @@
 """Queries that name what is not there, mended where only one thing can be meant. A small language
-model calls a column of dates "date" though it is called "day", guesses a year that nobody said, and forgets one that somebody
-did.
+model calls a column of dates "date" though it is called "day", guesses a year that nobody said, and
+forgets one that somebody did.
 
 Structure decides: names, kinds and values of the columns that are read. Knows nothing of models."""
 
