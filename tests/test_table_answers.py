@@ -42,7 +42,7 @@ DOCUMENT = Document(ID, "may.csv", ".csv", 1, Status.READY, "2021")
 class Scripted:
     """A writer that says one thing, and is as sure of it as it is told to be."""
 
-    def __init__(self, reply: str, sure: float = 0.9) -> None:
+    def __init__(self, reply: str, sure: float = 0.97) -> None:
         self._reply, self._sure = reply, sure
         self.asked = ""
 
@@ -67,7 +67,7 @@ def passage(store: Store) -> Passage:
     return Passage(Chunk(ID, 1, 0, 0, len(text), text), "may.csv", 1.0)
 
 
-def answered(store: Store, reply: str, sure: float = 0.9, caution: float = 0.5) -> Draft | None:
+def answered(store: Store, reply: str, sure: float = 0.97, caution: float = 0.5) -> Draft | None:
     model = Scripted(reply, sure)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     answers = TableAnswers(store, OWN, writer, caution, taught=True)
@@ -146,7 +146,7 @@ class Corrected:
 
     def stream(self, messages, begun="", logs=False):
         self.asked = messages
-        yield AIMessageChunk(self._replies.pop(0), response_metadata={FIRST: 0.9})
+        yield AIMessageChunk(self._replies.pop(0), response_metadata={FIRST: 0.97})
 
 
 def corrected(store: Store, model: Corrected) -> Draft | None:

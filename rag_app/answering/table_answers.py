@@ -53,7 +53,7 @@ _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
-_UNKNOWN = 0.88  # how sure a writer counts as that does not say it: a chance of 0.6
+_UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class TriedQuery:
     @property
     def chance(self) -> float:
         """Of being what was asked for."""
-        return min(abstention.of_query(self.says_yes), self.sure_of_columns)
+        return abstention.of_query(self.says_yes, self.sure_of_columns)
 
 
 class TableAnswers:
