@@ -34,7 +34,7 @@ from rag_app.tables.computing import (
 )
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import TextCondition
-from rag_app.tables.mending import figure_left_out, mended
+from rag_app.tables.mending import left_out, mended
 from rag_app.tables.naming import names_of_rows
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
@@ -225,8 +225,8 @@ class TableAnswers:
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
                 sql = mended(understood[0], question, database)
-                if left_out := figure_left_out(sql, question, described.titles, database):
-                    raise QueryError(f"The query leaves out {left_out}.")
+                if missing := left_out(sql, question, described.titles, database):
+                    raise QueryError(f"The query leaves out {missing}.")
                 sql, result = _ran(sql, database, described, yes_or_no)
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:

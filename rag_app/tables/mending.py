@@ -6,6 +6,7 @@ Structure decides: names, kinds and values of the columns that are read. Knows n
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ _ALIKE = 0.9  # Jaro-Winkler, of names that are taken for the same
 _DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
 # A column that is held against the beginning of a date; as DuckDB writes a query, ~~* is ILIKE.
 _PERIOD = r"""((?:"?\w+"?\.)?"?\bNAME\b"?)\s*(?:=|I?LIKE|~~\*?)\s*'(\d{4}(?:-\d\d)?)%?'"""
+_VERBS = ("March", "May")  # which are months where they begin with a capital
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _NO_TABLE = "dual"  # as Oracle calls it
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
@@ -29,11 +31,17 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
     return _of_known_years(known, question, database)
 
 
-def figure_left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
-    """A figure of a question that is not in its query, nor goes without saying: in the titles of
-    the tables, or as the only year of their dates. Empty: there is none. Raises QueryError."""
+def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
+    """A figure or an English month of a question that is not in its query, nor goes without saying:
+    in the titles of the tables, or as the only year of their dates. Empty: there is none. Raises
+    QueryError."""
     years = _years(sql, database)
     held = f"{sql} {titles} {' '.join(years) if len(years) == 1 else ''}"
+    for number, month in enumerate(calendar.month_name[1:], start=1):
+        named = month if month in _VERBS else f"(?i:{month})"
+        in_query = rf"(?i)\b{month[:3]}|-{number:02}\b|\b0?{number}\b"
+        if re.search(rf"\b{named}\b", question) and not re.search(in_query, held):
+            return month
     for written in _FIGURE.findall(question):
         plain = (
             written.lstrip("0") if written.isdigit() else re.sub(r"[.,](?=\d{3}\b)", "", written)
