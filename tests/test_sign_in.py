@@ -99,9 +99,10 @@ def test_the_sign_in_says_why_it_is_asked_for(said, opened, why, sentence):
 
 
 def test_who_signs_out_ends_the_sign_in_itself(said, opened):
-    ada = open_as(said, replace(ADA, issued=time.time() - 1), opened)
+    before = time.time() - 1
+    ada = open_as(said, replace(ADA, issued=before), opened)
     ada.click("sign_out")
-    assert not opened[-1].access.is_in(replace(ADA, issued=time.time() - 1.5))
+    assert not opened[-1].access.is_in(replace(ADA, issued=before - 0.5))
     assert ada.buttons() == {"sign_in_now"}  # by the same cookie
 
 

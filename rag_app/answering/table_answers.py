@@ -224,9 +224,7 @@ class TableAnswers:
                 return None
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
-                sql = mended(understood[0], question, database)
-                if missing := left_out(sql, question, described.titles, database):
-                    raise QueryError(f"The query leaves out {missing}.")
+                sql = _whole(understood[0], question, opened)
                 sql, result = _ran(sql, database, described, yes_or_no)
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
@@ -235,15 +233,11 @@ class TableAnswers:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            asked = tuple(each.table for each in database.tables)
+            asked = tuple(one.table for one in database.tables)
             say = without_unknown_money(understood[1], f"{question} {described.text}")
-            tried = TriedQuery(
-                sql, say, result, sure, asked, sure_of_columns=sure_of_columns(each, asked)
-            )
-            if apart is not None:
-                return _of_units(tried, apart, database)
-            other = _otherwise(question, sql, result, database, described)
-            return replace(tried, other=other, called=names_of_rows(result, database))
+            of_columns = sure_of_columns(each, asked)
+            tried = TriedQuery(sql, say, result, sure, asked, sure_of_columns=of_columns)
+            return _read_otherwise(tried, apart, question, opened)
         return None
 
     def _reply(
@@ -440,6 +434,27 @@ def _of_column(sql: str, condition: TextCondition, column: str) -> str:
     text = re.escape(condition.text.replace("'", "''"))
     held = rf"\b{re.escape(condition.column)}\b(?=\s*\)?\s*(?:=|(?:I?LIKE)|IN)\s*\(?\s*'{text}')"
     return re.sub(held, column, sql, flags=re.IGNORECASE)
+
+
+def _whole(sql: str, question: str, opened: OpenTables) -> str:
+    """The query as it is to be run. Raises QueryError for one that leaves out what was asked."""
+    better = mended(sql, question, opened.database)
+    missing = left_out(better, question, opened.described.titles, opened.database)
+    if missing:
+        raise QueryError(f"The query leaves out {missing}.")
+    return better
+
+
+def _read_otherwise(
+    tried: TriedQuery, apart: UnitsApart | None, question: str, opened: OpenTables
+) -> TriedQuery:
+    """A query with what else is to be said: of each unit, of another reading, what rows are
+    called."""
+    database = opened.database
+    if apart is not None:
+        return _of_units(tried, apart, database)
+    other = _otherwise(question, tried.sql, tried.result, database, opened.described)
+    return replace(tried, other=other, called=names_of_rows(tried.result, database))
 
 
 def _counts_something(result: Result) -> bool:

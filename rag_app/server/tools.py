@@ -113,7 +113,9 @@ def server(desk: Desk) -> MCPServer[Any]:
     """The server of the protocol, with its tools and resources."""
     with _logging_as_it_was():
         made = MCPServer[Any]("rag-app", instructions=_INSTRUCTIONS, subscriptions=False)
-    _add_tools(made, desk)
+    _add_search(made, desk)
+    _add_reading(made, desk)
+    _add_asking(made, desk)
     _add_resources(made, desk)
     return made
 
@@ -130,7 +132,7 @@ def _logging_as_it_was() -> Iterator[None]:
         root.setLevel(level)
 
 
-def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
+def _add_search(made: MCPServer[Any], desk: Desk) -> None:
     @made.tool(title="Search the documents", annotations=_READS)
     async def search(
         query: str,
@@ -150,6 +152,8 @@ def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
 
         return await _called(desk, ctx, found)
 
+
+def _add_reading(made: MCPServer[Any], desk: Desk) -> None:
     @made.tool(title="Fetch a page", annotations=_READS)
     async def fetch(id: str, ctx: Context[Any, Any]) -> PageText:
         """The text of a page, by the id that a search gave."""
@@ -164,6 +168,8 @@ def _add_tools(made: MCPServer[Any], desk: Desk) -> None:
         at = _pages_at(ctx)
         return await _called(desk, ctx, lambda library: _page(library, at, document, str(page)))
 
+
+def _add_asking(made: MCPServer[Any], desk: Desk) -> None:
     @made.tool(title="Ask the documents", annotations=_READS)
     async def ask(
         question: str,

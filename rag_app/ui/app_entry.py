@@ -98,11 +98,7 @@ def draw(library: Library) -> None:
     session.redraw = False
     for exchange in session.exchanges:
         exchange.drawn = exchange.drawn or not exchange.running  # what this run is about to do
-    with st.sidebar, st.container(key="tools", horizontal=True, vertical_alignment="center"):
-        conversation_list.draw(library)
-        search_panel.button(library)
-        settings_panel.button()
-        st.html(f"<button data-key='?' aria-label='{texts_answers.SHORTCUTS_TITLE}'>?</button>")
+    _tools(library)
     _head_of_a_phone()
     visitor = who.visitor(library)
     if visitor:
@@ -123,6 +119,15 @@ def draw(library: Library) -> None:
     _talk(library, session)
     if session.talking and (not session.exchanges or not library.documents()):
         welcome.draw(library)
+
+
+def _tools(library: Library) -> None:
+    """What is there for everybody, below the app's name."""
+    with st.sidebar, st.container(key="tools", horizontal=True, vertical_alignment="center"):
+        conversation_list.draw(library)
+        search_panel.button(library)
+        settings_panel.button()
+        st.html(f"<button data-key='?' aria-label='{texts_answers.SHORTCUTS_TITLE}'>?</button>")
 
 
 def _head_of_a_phone() -> None:

@@ -51,51 +51,71 @@ _LOCKED = ("password_needed", "wrong_password")
 def draw_row(library: Library, document: Document, work: Progress | None, session: Session) -> None:
     """Everything about one document. `work`: what is being done with it right now."""
     failed = document.status is Status.FAILED
-    outer, _, own = document.name.rpartition(INSIDE)
-    key = f"tick-{session.ticks}-{failed:d}-{document.id}"
-    # Only once: what a browser ticks meanwhile stays.
-    if key not in st.session_state or key not in session.at_first:
-        session.at_first[key] = not failed and document.id not in session.unticked
     with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
-        st.checkbox(
-            escape_markdown(own),
-            label_visibility="collapsed",
-            # Not set by way of the session state: that is told to the browser once, and a run that
-            # is broken off may never tell it; the browser would then say "not ticked".
-            value=session.at_first[key],
-            key=key,
-            disabled=failed,
-            on_change=_tick,
-            args=(document.id, key, session.ticks),
-        )
-        st.button(
-            escape_markdown(own),
-            key=f"name-{document.id}",
-            type="tertiary",
-            disabled=not document.pages,
-            on_click=_open,
-            args=(document,),
-            width="stretch",
-        )
+        _tick_box(document, session)
+        _name(document)
         _menu(library, document, work)
-    about = f"{texts.status(document)} · {texts.facts(document)}"
-    waits = work is not None and work.stage == "waiting" and askable(document)
-    said = about if work is None or waits else texts.progress(work, document.suffix)
-    if outer:
-        st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
-    if failed and document.error:
-        st.html(f"<p class='failed'>{escape(document.error)}</p>")
-    else:
-        st.html(f"<p class='facts'>{escape(said)}</p>")
-    if work and work.total and work.stage != "waiting":
-        with st.container(key=f"share-{document.id[:16]}"):
-            st.progress(texts.share(work.done, work.total))
+    _state(document, work)
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
     if failed and document.error_code in _LOCKED and queue_panel.may_change(library, document):
         _password(library, document, session)
     if session.removing == document.id:
         _confirm(library, document)
+
+
+def _tick_box(document: Document, session: Session) -> None:
+    """Whether the document is asked."""
+    failed = document.status is Status.FAILED
+    key = f"tick-{session.ticks}-{failed:d}-{document.id}"
+    # Only once: what a browser ticks meanwhile stays.
+    if key not in st.session_state or key not in session.at_first:
+        session.at_first[key] = not failed and document.id not in session.unticked
+    st.checkbox(
+        escape_markdown(_own_name(document)),
+        label_visibility="collapsed",
+        # Not set by way of the session state: that is told to the browser once, and a run that
+        # is broken off may never tell it; the browser would then say "not ticked".
+        value=session.at_first[key],
+        key=key,
+        disabled=failed,
+        on_change=_tick,
+        args=(document.id, key, session.ticks),
+    )
+
+
+def _name(document: Document) -> None:
+    st.button(
+        escape_markdown(_own_name(document)),
+        key=f"name-{document.id}",
+        type="tertiary",
+        disabled=not document.pages,
+        on_click=_open,
+        args=(document,),
+        width="stretch",
+    )
+
+
+def _own_name(document: Document) -> str:
+    """Without that of the file that it came in."""
+    return document.name.rpartition(INSIDE)[2]
+
+
+def _state(document: Document, work: Progress | None) -> None:
+    """What it came in, how far it is, or why it cannot be read."""
+    about = f"{texts.status(document)} · {texts.facts(document)}"
+    waits = work is not None and work.stage == "waiting" and askable(document)
+    said = about if work is None or waits else texts.progress(work, document.suffix)
+    outer = document.name.rpartition(INSIDE)[0]
+    if outer:
+        st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
+    if document.status is Status.FAILED and document.error:
+        st.html(f"<p class='failed'>{escape(document.error)}</p>")
+    else:
+        st.html(f"<p class='facts'>{escape(said)}</p>")
+    if work and work.total and work.stage != "waiting":
+        with st.container(key=f"share-{document.id[:16]}"):
+            st.progress(texts.share(work.done, work.total))
 
 
 def _menu(library: Library, document: Document, work: Progress | None) -> None:
