@@ -55,7 +55,7 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
         _tick_box(document, session)
         _name(document)
         _menu(library, document, work)
-    _state(document, work)
+    _how_far(document, work)
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
     if failed and document.error_code in _LOCKED and queue_panel.may_change(library, document):
@@ -101,7 +101,7 @@ def _own_name(document: Document) -> str:
     return document.name.rpartition(INSIDE)[2]
 
 
-def _state(document: Document, work: Progress | None) -> None:
+def _how_far(document: Document, work: Progress | None) -> None:
     """What it came in, how far it is, or why it cannot be read."""
     about = f"{texts.status(document)} · {texts.facts(document)}"
     waits = work is not None and work.stage == "waiting" and askable(document)
