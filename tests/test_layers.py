@@ -251,6 +251,16 @@ def test_no_module_is_too_long_to_read():
     )
 
 
+def test_no_function_is_longer_than_forty_lines():
+    _breaches(
+        f"{module.where}:{node.lineno}: {node.name}"
+        for module in modules()
+        for node in ast.walk(ast.parse(module.path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= 40
+    )
+
+
 def _catches_anything(node: ast.AST) -> bool:
     """Whether it is a bare `except:`, or one of Exception; so, too, in `suppress`."""
     if isinstance(node, ast.ExceptHandler):

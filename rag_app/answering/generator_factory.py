@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -106,34 +106,9 @@ class RagAnswers:
         cancelled: Cancelled,
     ) -> Iterator[str | RagAnswer | Exception]:
         """Texts as they are decoded, then the answer or what went wrong."""
-        from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
-
-        scores = [math.log(max(passage.score, 1e-9)) for passage in read]
-        texts = [passage.chunk.text for passage in read]
         told: queue.SimpleQueue[str | RagAnswer | Exception] = queue.SimpleQueue()
-
-        def decode() -> None:
-            with held() as attempt:
-                inputs = generator.inputs(question, texts, scores, _LONGEST)
-                given = {"tokenizer": generator.tokenizer, "cancelled": cancelled}
-                if self._by_token:
-                    plan = Decoding(self._most_tokens)
-                    told.put(
-                        decode_token(
-                            generator.model,
-                            inputs,
-                            plan,
-                            on_token=lambda _, text: told.put(text),
-                            **given,
-                        )
-                    )
-                else:
-                    plan = Decoding(self._most_tokens, _BEAMS, self._thorough)
-                    told.put(decode_sequence(generator.model, inputs, plan, **given))
-            if attempt.error is not None:  # whatever it is, another generator answers
-                told.put(attempt.error)
-
-        threading.Thread(target=decode, name="rag-app-rag", daemon=True).start()
+        given = generator, question, read, cancelled, told.put
+        threading.Thread(target=self._decode, args=given, name="rag-app-rag", daemon=True).start()
         while not cancelled():
             try:
                 item = told.get(timeout=_LOOK)
@@ -142,6 +117,30 @@ class RagAnswers:
             yield item
             if not isinstance(item, str):
                 return
+
+    def _decode(
+        self,
+        generator: RagGenerator,
+        question: str,
+        read: Sequence[Passage],
+        cancelled: Cancelled,
+        tell: Callable[[str | RagAnswer | Exception], None],
+    ) -> None:
+        from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
+
+        scores = [math.log(max(passage.score, 1e-9)) for passage in read]
+        texts = [passage.chunk.text for passage in read]
+        with held() as attempt:
+            asked = generator.model, generator.inputs(question, texts, scores, _LONGEST)
+            given = {"tokenizer": generator.tokenizer, "cancelled": cancelled}
+            if self._by_token:
+                plan = Decoding(self._most_tokens)
+                tell(decode_token(*asked, plan, on_token=lambda _, text: tell(text), **given))
+            else:
+                plan = Decoding(self._most_tokens, _BEAMS, self._thorough)
+                tell(decode_sequence(*asked, plan, **given))
+        if attempt.error is not None:  # whatever it is, another generator answers
+            tell(attempt.error)
 
     def _draft(self, question: str, answer: RagAnswer, read: Sequence[Passage]) -> Draft:
         judged = support(answer.text, read, self._embedder)

@@ -188,27 +188,13 @@ class DocumentService:
             stock.store.scans, Sandbox(limits, workspaces), stock.reading, settings
         )
         parts = Parts(
-            stock.store,
-            stock.originals,
-            self._intake,
-            self._adding,
-            limits,
-            settings.folder / "unpacking",
-            settings.max_nesting,
-            quotas,
+            *(stock.store, stock.originals, self._intake, self._adding, limits),
+            *(settings.folder / "unpacking", settings.max_nesting, quotas),
         )
         self.ingestion = Ingestion(
-            stock.store,
-            stock.vectors,
-            stock.embedder,
-            *self._readers,
-            stock.reading,
-            settings.chunk_tokens,
-            settings.max_characters,
-            parts,
-            self._recognition,
-            self._step_done,
-            settings.works_on,
+            *(stock.store, stock.vectors, stock.embedder, *self._readers, stock.reading),
+            *(settings.chunk_tokens, settings.max_characters, parts, self._recognition),
+            *(self._step_done, settings.works_on),
         )
         self.cleaner = Cleaner(stock.store, stock.vectors, self._finish_removals)
         asked = WatchRequest(self._take_watched, self._replace, self._withdraw)

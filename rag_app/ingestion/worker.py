@@ -247,18 +247,12 @@ class Ingestion(JobQueue):
             ("recognise", "", self._recognising, self._recognise),
         )
         self._threads = [
-            threading.Thread(
-                target=self._run, args=(lane, step), name=f"rag-app-{queue}{which}", daemon=True
-            )
+            _thread(f"{queue}{which}", self._run, lane, step)
             for queue, which, lane, step in lanes
             if queue in queues
         ]
         if store.claims.shared:
-            self._threads.append(
-                threading.Thread(
-                    target=self.keep_in_touch, args=(self._tell,), name="rag-app-beat", daemon=True
-                )
-            )
+            self._threads.append(_thread("beat", self.keep_in_touch, self._tell))
 
     def start(self, before_embedding: Callable[[], None] = lambda: None) -> None:
         """Begin, or go on with, what the store says is to be done.
@@ -275,6 +269,26 @@ class Ingestion(JobQueue):
             if thread.is_alive():
                 thread.join()
 
+    def _stepped(
+        self, document: Document, task: RunningJob, step: Callable[[Document, RunningJob], None]
+    ) -> bool:
+        """Take a step; whether the next need not wait: it was taken, or the document given up."""
+        about = log, "could not work on document %s", document.id
+        with surviving(*about, but=(Cancelled, ClaimLost, RagAppError)) as attempt:
+            with (
+                traces.span("document", id=document.id, stage=task.stage),
+                self._store.claims.working(document.id),
+            ):
+                step(document, task)
+            self.is_well()
+        if not attempt.failed:
+            self._failed_once.discard(document.id)
+        elif self._may_pass(document):
+            return False
+        else:
+            self._give_up(document, _OUR_FAULT, RagAppError.code)
+        return True
+
     def _run(self, lane: Lane, step: Callable[[Document, RunningJob], None]) -> None:
         if lane is self._embedding:
             give_way()
@@ -283,21 +297,9 @@ class Ingestion(JobQueue):
         while (picked := self.pick(lane, pause)) is not None:
             document, task = picked
             pause = min(2 * pause or _PAUSE, _LONGEST_PAUSE)
-            about = log, "could not work on document %s", document.id
             try:
-                with surviving(*about, but=(Cancelled, ClaimLost, RagAppError)) as attempt:
-                    with (
-                        traces.span("document", id=document.id, stage=task.stage),
-                        self._store.claims.working(document.id),
-                    ):
-                        step(document, task)
-                    self.is_well()
-                if not attempt.failed:
-                    self._failed_once.discard(document.id)
+                if self._stepped(document, task, step):
                     pause = 0.0
-                elif not self._may_pass(document):
-                    pause = 0.0
-                    self._give_up(document, _OUR_FAULT, RagAppError.code)
             except (Cancelled, ClaimLost):
                 pause = 0.0
             except (DatabaseUnavailable, DiskFull, FilesError) as error:
@@ -435,3 +437,7 @@ def _tables(document: Document, read: Callable[[], Reading]) -> list[StoredTable
     with surviving(log, "could not type the tables of document %s", document.id):
         tables += typed_tables(document.id, read())
     return tables
+
+
+def _thread(name: str, work: Callable[..., object], *given: object) -> threading.Thread:
+    return threading.Thread(target=work, args=given, name=f"rag-app-{name}", daemon=True)

@@ -13,6 +13,7 @@ from rag_app.errors import SettingsError
 from rag_app.observing.measures import LibraryFigures, Measures
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Histogram
     from prometheus_client.core import Metric
 
 _MISSING = "RAG_APP_METRICS needs a package that is not installed: pip install 'rag-app[cluster]'"
@@ -32,7 +33,6 @@ class PrometheusMeasures(Measures):
             CollectorRegistry,
             Counter,
             GCCollector,
-            Histogram,
             PlatformCollector,
             ProcessCollector,
         )
@@ -43,17 +43,7 @@ class PrometheusMeasures(Measures):
         self._questions = Counter(
             "rag_app_questions", "Questions by how they ended", ["outcome"], registry=registry
         )
-        self._waits = {
-            until: Histogram(
-                f"rag_app_{until}_seconds", f"Seconds from a question to {said}",
-                buckets=_ANSWERS, registry=registry,
-            )
-            for until, said in (
-                ("sources", "its sources"),
-                ("first_word", "the first word of its answer"),
-                ("end", "the end of its answer"),
-            )
-        }  # fmt: skip
+        self._waits = self._until(registry)
         self._texts = Counter(
             "rag_app_embedded_texts", "Passages that got their vectors", registry=registry
         )
@@ -67,6 +57,23 @@ class PrometheusMeasures(Measures):
             "rag_app_uploads_refused", "Files not taken, by code", ["why"], registry=registry
         )
         registry.register(_Standing(library))
+
+    @staticmethod
+    def _until(registry: CollectorRegistry) -> dict[str, Histogram]:
+        """By what a question waits for: how long."""
+        from prometheus_client import Histogram
+
+        return {
+            until: Histogram(
+                f"rag_app_{until}_seconds", f"Seconds from a question to {said}",
+                buckets=_ANSWERS, registry=registry,
+            )
+            for until, said in (
+                ("sources", "its sources"),
+                ("first_word", "the first word of its answer"),
+                ("end", "the end of its answer"),
+            )
+        }  # fmt: skip
 
     def question(self, outcome: str) -> None:
         """One more."""

@@ -145,8 +145,12 @@ def application(desk: Desk, settings: Settings) -> FastAPI:
     app.add_exception_handler(RagAppError, _told)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _unfit)
-    _add_documents(app, desk, settings)
+    _add_list(app, desk)
+    _add_upload(app, desk, settings)
+    _add_document(app, desk)
+    _add_original(app, desk)
     _add_pages(app, desk)
+    _add_places(app, desk)
     _add_questions(app, desk)
     _add_surroundings(app, desk)
     return app
@@ -226,7 +230,7 @@ async def _unfit(_request: Request, error: Exception) -> Response:
 # Documents
 
 
-def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
+def _add_list(app: FastAPI, desk: Desk) -> None:
     @app.get("/documents", response_model=schemas.DocumentsJson, responses=_problems("422"))
     async def list_documents(
         request: Request,
@@ -242,6 +246,8 @@ def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
 
         return await desk.call(view_of(request.scope), part)
 
+
+def _add_upload(app: FastAPI, desk: Desk, settings: Settings) -> None:
     @app.post(
         "/documents",
         status_code=HTTPStatus.CREATED,
@@ -265,6 +271,8 @@ def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
         response.status_code = HTTPStatus.OK if said["duplicate"] else HTTPStatus.CREATED
         return said
 
+
+def _add_document(app: FastAPI, desk: Desk) -> None:
     @app.get(
         "/documents/{document_id}", response_model=schemas.DocumentJson, responses=_problems("404")
     )
@@ -300,6 +308,8 @@ def _add_documents(app: FastAPI, desk: Desk, settings: Settings) -> None:
             view_of(request.scope), lambda library: _progress(library, document_id)
         )
 
+
+def _add_original(app: FastAPI, desk: Desk) -> None:
     @app.get(
         "/documents/{document_id}/original",
         response_class=FileResponse,
@@ -410,6 +420,8 @@ def _add_pages(app: FastAPI, desk: Desk) -> None:
         png = await desk.call(view_of(request.scope), draw)
         return Response(png, media_type="image/png")
 
+
+def _add_places(app: FastAPI, desk: Desk) -> None:
     @app.get(
         "/documents/{document_id}/pages/{page}/boxes",
         response_model=schemas.Boxes,
