@@ -18,11 +18,11 @@ from rag_app.tables.querying import TableDatabase
 from rag_app.types import Document, Status
 
 DOCUMENT = Document("one", "one.csv", ".csv", 1, "2021", Status.READY)
-SHEET = b"""day;who;hours;final mark;Categor\xc3\xada
-2024-10-01;Ann;2.5;12;x
-2024-11-03;Ben;4;abs;y
-2024-12-20;Ann;1;14;y
-2024-12-21;Ann;1;15;y
+SHEET = b"""day;who;hours;final mark;Categor\xc3\xada;price in sale;price in purchase;quiz 1;quiz 2
+2024-10-01;Ann;2.5;12;x;1;2;3;4
+2024-11-03;Ben;4;abs;y;1;2;3;4
+2024-12-20;Ann;1;14;y;1;2;3;4
+2024-12-21;Ann;1;15;y;1;2;3;4
 """
 
 
@@ -66,7 +66,15 @@ def test_a_column_is_known_by_a_name_that_is_nearly_its_own_or_its_kind(database
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT paid FROM t1", "SELECT sum(number) FROM t1", "SELECT max(rank) FROM t1"]
+    "sql",
+    [
+        "SELECT paid FROM t1",
+        "SELECT sum(number) FROM t1",
+        "SELECT max(rank) FROM t1",
+        "SELECT sum(price_in_store) FROM t1",
+        "SELECT max(quiz_3) FROM t1",
+        "SELECT sum(price) FROM t1",
+    ],
 )
 def test_what_could_be_none_or_several_is_left_as_it_is(database_of, sql):
     with database_of() as database:

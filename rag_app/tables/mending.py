@@ -11,11 +11,11 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 
+from rag_app.tables.describing import alike
 from rag_app.tables.explaining import Node, nodes
 from rag_app.tables.querying import TableDatabase
 from rag_app.types import Column, ColumnKind
 
-_ALIKE = 0.9  # Jaro-Winkler, of names that are taken for the same
 _DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
 # A column that is held against the beginning of a date; as DuckDB writes a query, ~~* is ILIKE.
 _PERIOD = r"""((?:"?\w+"?\.)?"?\bNAME\b"?)\s*(?:=|I?LIKE|~~\*?)\s*'(\d{4}(?:-\d\d)?)%?'"""
@@ -92,20 +92,27 @@ def _read(node: Node, database: TableDatabase) -> dict[str, Column]:
 
 
 def _meant(name: str, columns: Mapping[str, Column]) -> str:
-    """The column that a name is nearly, is a part of, or is the kind of; empty if that is none."""
-    from rapidfuzz.distance import JaroWinkler
-    from rapidfuzz.process import extractOne
-
+    """The column that a name is nearly, is a part of, or is the kind of; empty if that is none, or
+    more than one."""
     of_value = next(
         (c for c in columns if name in (columns[c].text_name, columns[c].unit_name)), ""
     )
     if of_value:
         return of_value
-    near = extractOne(name, list(columns), scorer=JaroWinkler.similarity, score_cutoff=_ALIKE)
+    near = {column.sql_name for column in columns.values() if _nearly(name, column.sql_name)}
     if near:
-        return str(near[0])
+        return _only([*near])
     kinds = {column.sql_name: column.kind for column in columns.values()}
     return _only([c for c, kind in kinds.items() if kind.value == name and not kind.is_measure])
+
+
+def _nearly(one: str, other: str) -> bool:
+    """Whether the words of one name are all among those of the other, or nearly those. Letters
+    alone do not tell: the price of storing is no price of sale."""
+    words, others = set(one.split("_")), set(other.split("_"))
+    return len(alike([*others], [*words])) == len(words) or (
+        len(alike([*words], [*others])) == len(others)
+    )
 
 
 def _only(names: Sequence[str]) -> str:
