@@ -244,7 +244,8 @@ def test_words_are_found_before_meaning_is_there_and_the_answer_says_so(tmp_path
             library.wait([added.document.id], timeout=0.01)
         found = library.search("ferry island", retriever=RetrieverKind.BM25)
         assert found[0].chunk.document_id == added.document.id
-        assert library.progress()[added.document.id].stage == "embedding"
+        while library.progress()[added.document.id].stage != "embedding":
+            library.wait([added.document.id], timeout=0.01)
         embedder.gate.set()
         library.wait([added.document.id], timeout=30)
         assert library.progress() == {}

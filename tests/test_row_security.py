@@ -177,6 +177,21 @@ def test_without_the_role_there_is_one_lock_and_it_can_come_later(owner):
         each.close()
 
 
+def test_a_user_whom_the_lock_would_hold_up_is_told_so_and_sees_no_empty_library(store, url):
+    from rag_app.storage.postgres import PostgresDatabase
+
+    on_server("DROP ROLE IF EXISTS other", "CREATE ROLE other LOGIN")
+    with store.database.write() as db:
+        db.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO other")
+    database = PostgresDatabase(url.replace("app@", "other@", 1))
+    with pytest.raises(DatabaseUnavailable, match="row-level security"), database.read() as db:
+        db.execute("SELECT count(*) FROM documents")
+    database.close()
+    with store.database.write() as db:
+        db.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM other")
+    on_server("DROP ROLE other")
+
+
 def test_a_role_that_could_see_everything_is_none(owner):
     from rag_app.storage.postgres import PostgresDatabase
 

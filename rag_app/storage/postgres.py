@@ -49,7 +49,8 @@ _PATIENCE = 10.0  # seconds to wait for a connection
 # nothing for long, holds up the others no longer than that takes to be seen.
 _SESSION = (
     b"SET lock_timeout = '60s'; SET idle_in_transaction_session_timeout = '5min'; "
-    b"SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4"
+    b"SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; "
+    b"SET row_security = off"  # whom it would hold up, as no owner is, is told so and sees no less
 )
 _MIGRATING = 0x7261675F617070  # whoever makes the tables holds the lock of this number
 
@@ -306,20 +307,20 @@ class PostgresDatabase:
     @contextmanager
     def _lent(self, scope: Scope | None = None) -> Iterator[PostgresConnection]:
         """A connection of the app's own; with a scope, one that gives what that sees."""
-        pool = self._scoped if scope else self._pool
+        pool = self._pool if scope is None else self._scoped
         held = [pool.getconn()]
 
         def another() -> psycopg.Connection[Any]:
             pool.putconn(held.pop())
             pool.check()  # the others are likely to be broken, too
             held.append(pool.getconn())
-            if scope:
+            if scope is not None:
                 self._tell(PostgresConnection(held[0]), scope)
             return held[0]
 
         try:
             lent = PostgresConnection(held[0], another)
-            if scope:
+            if scope is not None:
                 self._tell(lent, scope)
             yield lent
         finally:
@@ -336,7 +337,8 @@ class PostgresDatabase:
 
     def _configure_scoped(self, connection: psycopg.Connection[Any]) -> None:
         _configure(connection)
-        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self.reader)))
+        limited = sql.SQL("SET ROLE {}; SET row_security = on")
+        connection.execute(limited.format(sql.Identifier(self.reader)))
 
     def _prepare(self, url: str) -> None:
         """Look at the server, and make the tables or bring them up to date."""
@@ -381,7 +383,12 @@ class PostgresDatabase:
             ) from error
         except psycopg.IntegrityError as error:
             raise ConstraintBroken(str(error)) from error
-        except (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege) as error:
+        except errors.InsufficientPrivilege as error:
+            raise DatabaseUnavailable(
+                f"The app's user may not do what is needed in {self.where}: {_told(error)} Tell "
+                "whoever runs it; see docs/server.md."
+            ) from error
+        except errors.ReadOnlySqlTransaction as error:
             raise DatabaseUnavailable(
                 f"Nothing can be written to {self.where}: {_told(error)} Tell whoever runs it, "
                 "and try again."

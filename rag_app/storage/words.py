@@ -302,7 +302,7 @@ class WordSearch:
             return []
         with self._index(scope, documents) as index:
             found = index.best(match, limit)
-        with self._read() as db:
+        with self._read(self._reach.widest(scope)) as db:
             rows = db.execute(
                 "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
                 "JOIN chunks c ON c.id = j.value ORDER BY j.key",
@@ -319,8 +319,9 @@ class WordSearch:
         match = _match(terms, any_of_them=True)
         if not match or not ids:
             return {}
-        only, given = document_seen(self._reach.widest(scope), "c.document_id")
-        with self._read() as db:
+        seen_by = self._reach.widest(scope)
+        only, given = document_seen(seen_by, "c.document_id")
+        with self._read(seen_by) as db:
             rows = db.execute(
                 'SELECT c.id, c.document_id, c.page, c.ordinal, c.start, c."end", '
                 'substr(p.text, c.start + 1, c."end" - c.start), c.heading '
