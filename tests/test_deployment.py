@@ -61,7 +61,7 @@ def test_every_setting_that_is_given_is_one():
         text = path.read_text("utf-8")
         assert set(re.findall(r"RAG_APP_[A-Z_]+", text)) <= KNOWN, path
         files = {one.upper() for one in re.findall(r"\brag_app_[a-z_]+", text)}
-        assert files - {"RAG_APP_REPLICA"} <= KNOWN, path
+        assert files - {"RAG_APP_REPLICA", "RAG_APP_READER"} <= KNOWN, path
 
 
 def test_the_values_are_ones_that_the_app_takes():

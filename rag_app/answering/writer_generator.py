@@ -148,6 +148,8 @@ class TaughtGenerator(ChatGenerator):
             return nothing(asked, asked.chance, notes)
         told = " ".join([asked.question, *done.figures])
         draft = self._supported(asked, kept, notes, told)
+        if done.steps and not any(draft.evidence):  # a sum of figures that nobody can look up
+            return nothing(asked, asked.chance, notes)
         backed = _backed(asked, draft)
         asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
         if asked.evidence is not None and asked.signals.score is not None:
