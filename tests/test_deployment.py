@@ -202,7 +202,7 @@ def test_work_is_left_to_workers_which_nobody_is_sent_to():
     for command in commands:
         assert command[0] == ".venv/bin/rag-app"
         asked = parser().parse_args(command[1:])
-        assert asked.run.__module__ == "rag_app.cli.worker_command"
+        assert asked.run.__module__ == "rag_app.cli.server_commands"
         assert str(asked.port) == PORT and asked.queues == ",".join(QUEUES)
     pod = worker["template"]["spec"]
     assert pod["volumes"][-1] == app["template"]["spec"]["volumes"][-1]

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import rag_app.open_library
-from rag_app.cli import entry, load_command
+from rag_app.cli import entry, server_commands
 from rag_app.ingestion import loading
 from rag_app.library import Library
 from rag_app.settings import Settings
@@ -161,8 +161,8 @@ def test_a_collection_is_loaded_into_and_remembered_apart(run, source):
 
 
 def test_thousands_of_tiny_files_are_never_all_under_way(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(load_command, "_AHEAD", 10)
-    monkeypatch.setattr(load_command, "_TOLD_EVERY", (0.0, 0.0))
+    monkeypatch.setattr(server_commands, "_AHEAD", 10)
+    monkeypatch.setattr(server_commands, "_TOLD_EVERY", (0.0, 0.0))
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(60):
@@ -194,7 +194,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_ended(run, tmp_path, monkeypatc
         taken.append(found.path)
         return real(self, source, found, *given)
 
-    monkeypatch.setattr(load_command, "_AT_ONCE", 1)
+    monkeypatch.setattr(server_commands, "_AT_ONCE", 1)
     monkeypatch.setattr(loading.Loading, "add", stopped)
     status, _, err = run("load", str(folder))
     assert status == 130 and "goes on at the next start" in err
@@ -233,7 +233,7 @@ def test_a_bucket_that_does_not_list_is_said_and_status_is_1(run, way, monkeypat
 
 def test_a_bucket_that_goes_in_the_middle_loses_nothing(run, way, monkeypatch):
     monkeypatch.setenv("RAG_APP_FILES_SECONDS", "2")
-    monkeypatch.setattr(load_command, "_AT_ONCE", 1)
+    monkeypatch.setattr(server_commands, "_AT_ONCE", 1)
     for number in range(6):
         straight_to(way.behind, BUCKET).put(f"in/{number}.txt", f"{number} {FERRY}".encode())
     real, taken = loading.Loading.add, []
@@ -291,7 +291,7 @@ def test_our_own_data_is_never_loaded(run, tmp_path):
 def test_how_far_it_is_says_how_long_it_will_take(monkeypatch, tmp_path):
     (tmp_path / "a.txt").write_text("a")
     source = loading.FolderSource(tmp_path, Path("/nowhere"))
-    told = load_command._Told(source)
+    told = server_commands._Told(source)
     until = time.monotonic() + 10
     while not told._total and time.monotonic() < until:
         time.sleep(0.01)

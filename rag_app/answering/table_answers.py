@@ -28,6 +28,7 @@ from rag_app.tables.computing import (
     NOTHING,
     computation,
     mentioned,
+    names_of_rows,
     rows_used,
     sentence,
     without_unknown_money,
@@ -35,7 +36,6 @@ from rag_app.tables.computing import (
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.mending import left_out, mended
-from rag_app.tables.naming import names_of_rows
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart

@@ -15,11 +15,9 @@ from rag_app.cli import (
     access_commands,
     ask_commands,
     document_commands,
-    load_command,
     model_commands,
-    move_command,
     serve,
-    worker_command,
+    server_commands,
 )
 from rag_app.errors import RagAppError
 from rag_app.export.json_contract import BadUse
@@ -28,8 +26,8 @@ from rag_app.text.jsonl import UnfitFile
 _FAMILIES = (
     serve.add_parsers,
     document_commands.add_parsers,
-    load_command.add_parser,
-    worker_command.add_parser,
+    server_commands.add_load_parser,
+    server_commands.add_worker_parser,
     ask_commands.add_parsers,
     ask_commands.add_conversation_parsers,
     model_commands.add_parsers,
@@ -38,7 +36,7 @@ _FAMILIES = (
     document_commands.add_group_parsers,
     ask_commands.add_evaluate_parser,
     access_commands.add_backup_parsers,
-    move_command.add_parser,
+    server_commands.add_move_parser,
     access_commands.add_parsers,
 )
 

@@ -1,14 +1,17 @@
-"""rag-app load: a bucket or a large folder, a part of it at a time, again and again if need be."""
+"""rag-app load, worker and move: a library on a server, filled, worked on and brought there."""
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.cli.document_commands import (
@@ -19,14 +22,17 @@ from rag_app.cli.document_commands import (
     settled,
     with_parts,
 )
-from rag_app.cli.serve import opened
-from rag_app.errors import DiskFull, DocumentError, FilesError
-from rag_app.export.json_contract import BadUse, refused_json
+from rag_app.cli.serve import opened, settings_of
+from rag_app.errors import DiskFull, DocumentError, FilesError, SettingsError
+from rag_app.export.json_contract import BadUse, moved_json, print_json, refused_json
+from rag_app.observing import logs, traces
+from rag_app.settings import QUEUES, Settings
 from rag_app.text.page_names import count
 
 if TYPE_CHECKING:
     from rag_app.ingestion.loading import FileSource, FoundFile
     from rag_app.library import Library
+    from rag_app.storage.moving import Heard, MovedLibrary
     from rag_app.types import Added
 
 _AT_ONCE = 4  # files that are fetched at the same time: a bucket answers slowly, not seldom
@@ -34,10 +40,14 @@ _AHEAD = 64  # files that are fetched or worked on: what is read is not far behi
 _LOOK_EVERY = 0.2  # seconds between looks at what is done
 _TOLD_EVERY = 0.5, 30.0  # seconds between words on how far it is: to a person, to a log
 _MOST_TOLD = 1_000  # failures that are listed at the end
+_STAYS = (
+    "{folder} still has library.sqlite3 and its folders of vectors, as they were. Look at the "
+    "library, and then delete these: they keep the text of what is removed from now on, too."
+)
 
 
-def add_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """What the command is called and takes."""
+def add_load_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """rag-app load: a bucket or a large folder, a part of it at a time, again and again."""
     load = commands.add_parser(
         "load",
         parents=[shared],
@@ -211,3 +221,138 @@ class _Told:
                 if self._ended.is_set():
                     return
             self._total = found
+
+
+def add_worker_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """rag-app worker: works on documents, and shows no page."""
+    worker = commands.add_parser(
+        "worker",
+        parents=[shared],
+        help="works on the documents of a library in PostgreSQL, without a page; any number may",
+    )
+    worker.add_argument(
+        "--queues",
+        default=",".join(QUEUES),
+        help=f"what this machine is for, of {', '.join(QUEUES)}; separated by commas",
+    )
+    worker.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    worker.add_argument(
+        "--port", type=int, help="port that answers /health/live, /health/ready and /metrics"
+    )
+    worker.set_defaults(run=_work)
+
+
+def _work(arguments: argparse.Namespace) -> int:
+    """Work until told to stop. Raises SettingsError."""
+    # No writer: what models say of documents is made where people look at them.
+    settings = Settings.load(
+        data_dir=getattr(arguments, "data_dir", None),
+        queues=arguments.queues,
+        writer="off",
+        generator="quotes",
+    )
+    if not settings.database_address:
+        raise SettingsError(
+            "A worker shares its library with others, and a file can have one process only: set "
+            "RAG_APP_DATABASE_URL to the library's PostgreSQL database."
+        )
+    _check_model(settings)
+    logs.set_up(settings)
+    traces.set_up(settings)
+    from rag_app.library import Library
+    from rag_app.storage.originals import made_for_me
+    from rag_app.ui.health import Standing, serving
+
+    host, port = arguments.host, arguments.port
+    asked = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.set())
+    with made_for_me(), Library(settings) as library:
+        standing = Standing(lambda: library, answers=False)
+        with nullcontext() if port is None else serving(settings, standing, host, port):
+            print(f"Works on: {', '.join(sorted(settings.works_on))}.", file=sys.stderr, flush=True)
+            asked.wait()
+            standing.draining = True
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)  # a second one does not wait
+            library.wind_down(settings.drain_seconds)
+    return 0
+
+
+def _check_model(settings: Settings) -> None:
+    """A worker with another model would have all embedded anew, and then the others again. Raises
+    SettingsError."""
+    from rag_app.storage.database import AnsweringModel
+    from rag_app.storage.engines import open_database
+
+    database = open_database(settings)
+    try:
+        answering = AnsweringModel(database).get()
+    finally:
+        database.close()
+    if answering and answering[0] != settings.embedding:
+        raise SettingsError(
+            f"The vectors of this library are made by the model “{answering[0] or 'built-in'}”, "
+            f"and this worker is set to “{settings.embedding or 'built-in'}”. Set "
+            "RAG_APP_EMBEDDING to the same in all processes."
+        )
+
+
+def add_move_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """rag-app move: the library of a data directory goes to a PostgreSQL database."""
+    move = commands.add_parser(
+        "move",
+        parents=[shared],
+        help="the library of the data directory goes to an empty PostgreSQL database",
+    )
+    move.add_argument("--json", action="store_true", help="a JSON object")
+    move.set_defaults(run=_move)
+
+
+def _move(arguments: argparse.Namespace) -> int:
+    from rag_app.storage.moving import move
+
+    settings = settings_of(arguments)
+    try:
+        with _percent() as heard:
+            moved = move(settings, heard)
+    except KeyboardInterrupt:
+        print("rag-app: Stopped. Nothing was moved, and nothing has changed.", file=sys.stderr)
+        return 130
+    _say_moved(arguments, moved, settings.folder)
+    return 0
+
+
+def _say_moved(arguments: argparse.Namespace, moved: MovedLibrary, folder: Path) -> None:
+    if arguments.json:
+        print_json(moved_json(moved, folder))
+    else:
+        rows = moved.rows
+        told = [
+            count(rows["documents"], "document"),
+            count(rows["pages"], "page"),
+            f"{count(rows['chunks'], 'passage')} ({count(moved.vectors, 'vector')})",
+            count(rows["tables"], "table"),
+            count(rows["conversations"], "conversation"),
+            f"{rows['people']:,} people",
+        ]
+        print(f"moved  {', '.join(told)} to {moved.database}")
+        if moved.originals:
+            print(f"moved  {count(moved.originals, 'original')} to the object store")
+    print(_STAYS.format(folder=folder), file=sys.stderr)
+
+
+@contextmanager
+def _percent() -> Iterator[Heard]:
+    """How far it is, on standard error where somebody looks at it."""
+    seen = sys.stderr.isatty()
+
+    def heard(done: int, total: int) -> None:
+        if seen:
+            print(f"\r{100 * done // max(1, total):3} %", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield heard
+    finally:
+        if seen:
+            print(file=sys.stderr)
