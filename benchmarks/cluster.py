@@ -1,6 +1,7 @@
 """A library on several processes of one machine, some of which are killed all the time.
 
     python -m benchmarks.cluster [--files 3000] [--every 20] [--people 20] [--seconds 120]
+    python -m benchmarks.cluster --load [--files 3000]
 
 PostgreSQL with pgvector, an object store (moto's, which forgets), workers, two apps behind a
 balancer that sends every connection to either: all of it is started here and thrown away. First
@@ -215,6 +216,30 @@ def state_of(library: Library, ids: list[str]) -> dict[str, int]:
     }
 
 
+def loaded(files: int, on: str) -> dict[str, object]:
+    """So many files of a folder by `rag-app load`, worked on by Ray's workers, or by one here."""
+    with cluster() as made, watching(made) as library:
+        folder = made.folder / "in"
+        folder.mkdir()
+        for number in range(files):
+            (folder / f"{number}.txt").write_bytes(content(number))
+        began = time.monotonic()
+        running = made.start("load", str(folder), "--on", on)
+        while running.poll() is None:
+            made.count(running)
+            time.sleep(0.5)
+        documents = [document.id for document in library.documents()]
+        return {
+            "load": on,
+            "files": files,
+            "seconds": round(time.monotonic() - began, 1),
+            "processor": round(sum(made.seconds.values()), 1),
+            "missing": files - len(documents),
+            "status": running.returncode,
+            **state_of(library, documents),
+        }
+
+
 # People and replicas
 
 
@@ -369,7 +394,12 @@ def main() -> None:
     parser.add_argument("--workers", default="0,1,2,3", help="0: one process, never killed")
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=120, help="that people ask; 0: nobody")
+    parser.add_argument("--load", action="store_true", help="only `rag-app load`, here and on Ray")
     given = parser.parse_args()
+    if given.load:
+        for on in ("here", "ray", "here", "ray"):
+            print(json.dumps(loaded(given.files, on)), flush=True)
+        return
     for workers in filter(None, given.workers.split(",")):
         print(json.dumps(through_workers(given.files, int(workers), given.every)), flush=True)
     if given.seconds:

@@ -22,10 +22,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from rag_app.answering.extraction import QuoteGenerator
+from rag_app.environment import quiet_dependencies
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.scope import HOME, OWN
-from rag_app.settings import quiet_dependencies
 from rag_app.storage import Indexed, Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.types import Chunk, Document, Page, Reading, Status

@@ -22,9 +22,9 @@ from sklearn.metrics import roc_auc_score
 
 from rag_app.answering import attribution
 from rag_app.answering.extraction import candidates
+from rag_app.environment import quiet_dependencies
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.ranking import rarity, stems, telling
-from rag_app.settings import quiet_dependencies
 from rag_app.types import Chunk, Passage
 
 QUESTIONS = 700

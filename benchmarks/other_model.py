@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+from rag_app.environment import quiet_dependencies
 from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.sentence_models import FolderEmbedder
-from rag_app.settings import quiet_dependencies
 
 _TEXTS, _ROUNDS, _CHARACTERS = 48, 3, 800
 _TEXT = "The ferry to the island costs four euros and dogs travel free of charge. "

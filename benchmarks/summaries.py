@@ -22,10 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
+from rag_app.environment import quiet_dependencies
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.ranking import TOKEN, stem
-from rag_app.settings import Settings, quiet_dependencies
+from rag_app.settings import Settings
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Finished
 

@@ -35,12 +35,13 @@ from benchmarks.kitchen_table.questions import Question
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
+from rag_app.environment import quiet_dependencies
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
 from rag_app.scope import OWN, WORKER
-from rag_app.settings import Settings, quiet_dependencies
+from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.types import Document, Draft, Passage, Status

@@ -42,11 +42,12 @@ from rag_app.answering.query_rewriting import Turn, follow_up, standalone
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer_generator import TaughtGenerator
+from rag_app.environment import quiet_dependencies
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.ranking import fused
 from rag_app.retrieval.retriever import HybridRetriever
-from rag_app.settings import Settings, quiet_dependencies
+from rag_app.settings import Settings
 from rag_app.types import Chunk, Passage
 from training import metrics
 

@@ -27,6 +27,7 @@ from rag_app.answering.generation import Generator
 from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
 from rag_app.answering.overview import Makers, Overviews
 from rag_app.answering.questioner import Questioner
+from rag_app.environment import quiet_dependencies
 from rag_app.errors import LibraryClosed, ModelAway, RagAppError
 from rag_app.ingestion.service import Dependencies, DocumentService
 from rag_app.reading.confinement import available
@@ -36,7 +37,7 @@ from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.embedding_choice import EmbeddingChoice
 from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
-from rag_app.settings import Settings, quiet_dependencies
+from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
 from rag_app.storage.engines import open_database

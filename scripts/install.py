@@ -39,7 +39,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PROBE_SECONDS = 3.0
 # Text recognition, the API and sign-in are extras for those who use pip; here they are part
 # of the app, which promises them with nothing left to download.
-APP, EVERYTHING = ".[ocr,server]", ".[cluster,dev,ocr,server]"
+APP, EVERYTHING = ".[ocr,server]", ".[bulk,cluster,dev,ocr,server]"
 
 
 class CannotInstall(Exception):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from rag_app.answering.span_model import FOLDER
-from rag_app.settings import quiet_dependencies
+from rag_app.environment import quiet_dependencies
 from tests.databases import database, databases, either_database, postgres_library
 from tests.postgres import postgres_url
 

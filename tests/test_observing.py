@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import anyio
 import pytest
 
+from rag_app.environment import child_environment
 from rag_app.errors import LimitReached, QuestionError, SettingsError
 from rag_app.library import Library
 from rag_app.observing import logs, measures, traces
@@ -21,7 +22,7 @@ from rag_app.observing.prometheus import PrometheusMeasures
 from rag_app.observing.questions import observed
 from rag_app.scope import OWN
 from rag_app.server.desk import Desk
-from rag_app.settings import Settings, child_environment
+from rag_app.settings import Settings
 from rag_app.types import Answer, Basis, Delta, Finished, Sources, Status, Timing
 from tests.fakes import WordEmbedder
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.errors import SettingsError
-from rag_app.settings import (
-    Settings,
+from rag_app.environment import (
     child_environment,
     online_environment,
     pip_environment,
     quiet_dependencies,
 )
+from rag_app.errors import SettingsError
+from rag_app.settings import Settings
 
 
 def test_the_environment_is_read_and_arguments_go_before_it(monkeypatch):

@@ -18,9 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+from rag_app.environment import child_environment
 from rag_app.errors import ChatModelError
 from rag_app.reading.frames import Header, read_frame, write_frame
-from rag_app.settings import child_environment
 from rag_app.supervision import python
 
 _GOODBYE = 2.0  # seconds that the process may take to end by itself

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.cli.serve import opened, settings_of
+from rag_app.environment import quiet_dependencies
 from rag_app.errors import ModelUnavailable
 from rag_app.export.json_contract import print_json, read_contexts, span_json
-from rag_app.settings import quiet_dependencies
 
 if TYPE_CHECKING:
     from rag_app.library import Library

@@ -20,11 +20,12 @@ import psutil
 
 from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.addresses import is_loopback
+from rag_app.environment import server_environment
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
 from rag_app.server.key_holders import KeyFile
-from rag_app.settings import Settings, server_environment
+from rag_app.settings import Settings
 
 if TYPE_CHECKING:
     from rag_app.library import Library
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings, with what the command line says before the environment."""
-    given = {name: getattr(arguments, name, None) for name in ("data_dir", "api")}
+    given = {name: getattr(arguments, name, None) for name in ("data_dir", "api", "queues")}
     return Settings.load(**given)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4  # files that are fetched at the same time: a bucket answers slowly, not seldom
 _AHEAD = 64  # files that are fetched or worked on: what is read is not far behind what is listed
+_EACH = 16  # the same for each of many workers
 _LOOK_EVERY = 0.2  # seconds between looks at what is done
 _TOLD_EVERY = 0.5, 30.0  # seconds between words on how far it is: to a person, to a log
 _MOST_TOLD = 1_000  # failures that are listed at the end
@@ -58,6 +59,9 @@ def add_load_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     load.add_argument("--collection", help="where several people share: its id or name; none: Home")
     load.add_argument("--json", action="store_true", help="one JSON object per file taken in")
+    load.add_argument(
+        "--on", choices=["here", "ray"], default="here", help="who works on them; ray: its cluster"
+    )
     load.set_defaults(run=_load)
 
 
@@ -65,14 +69,20 @@ def _load(arguments: argparse.Namespace) -> int:
     """The status is 1 if something failed, or if not all could be listed."""
     from rag_app.ingestion.loading import source_of
 
-    with opened(arguments) as whole:
-        library = seen_in(whole, arguments.collection)
+    with ExitStack() as held:
+        ahead = _AHEAD
+        if arguments.on == "ray":
+            from rag_app.cli.ray_workers import ray_workers
+
+            ahead = max(_AHEAD, _EACH * held.enter_context(ray_workers(settings_of(arguments))))
+            arguments.queues = "none"
+        library = seen_in(held.enter_context(opened(arguments)), arguments.collection)
         try:
             source = source_of(arguments.source, library.settings)
         except DocumentError as error:
             raise BadUse(str(error)) from None
         with ThreadPoolExecutor(_AT_ONCE, "rag-app-load") as pool:
-            load = _Load(library, source, arguments, pool)
+            load = _Load(library, source, arguments, pool, ahead)
             try:
                 load.all()
             finally:
@@ -90,9 +100,10 @@ class _Load:
         source: FileSource,
         arguments: argparse.Namespace,
         pool: ThreadPoolExecutor,
+        ahead: int,
     ) -> None:
         self._library, self._source, self._arguments = library, source, arguments
-        self._pool = pool
+        self._pool, self._ahead = pool, ahead
         self._fetching: dict[Future[Added | None], tuple[FoundFile, float]] = {}
         self._working: list[Accepted] = []
         self._told = _Told(source)
@@ -105,7 +116,7 @@ class _Load:
         disk. What was accepted is still worked on."""
         try:
             for found in self._source.files():
-                while len(self._fetching) + len(self._working) >= _AHEAD and not self.trouble:
+                while len(self._fetching) + len(self._working) >= self._ahead and not self.trouble:
                     self._look()
                 if self.trouble:
                     break

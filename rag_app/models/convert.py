@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from rag_app.environment import quiet_dependencies
 from rag_app.models.catalogue import TRAITS
-from rag_app.settings import quiet_dependencies
 
 # Kinds of tensors that the engine's own reader takes; the others are made Q8_0, which loses least.
 _READABLE = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q4_K", "Q6_K", "Q8_0")

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_app.environment import online_environment
 from rag_app.errors import ChatModelError, RagAppError
-from rag_app.settings import online_environment
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _LOOK = 0.3  # seconds between two looks at how much has arrived

@@ -29,6 +29,7 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
+from rag_app.environment import child_environment, pip_environment
 from rag_app.errors import ModelUnavailable, RagAppError
 from rag_app.models.catalogue import (
     ADAPTERS,
@@ -40,7 +41,7 @@ from rag_app.models.catalogue import (
     fitting,
     lacks,
 )
-from rag_app.settings import Settings, child_environment, pip_environment
+from rag_app.settings import Settings
 from rag_app.supervision import python
 
 _NOTE = "ready.json"

@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from rag_app.environment import child_environment
 from rag_app.errors import DamagedFile, LimitReached
 from rag_app.reading.confinement import Allowed, Confinement, apart_from, available
-from rag_app.settings import child_environment
 from rag_app.supervision import python
 
 SUFFIX = ".docx"  # of the copy

@@ -31,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from rag_app.environment import child_environment
 from rag_app.errors import (
     DamagedFile,
     DiskFull,
@@ -54,7 +55,6 @@ from rag_app.reading.frames import (
     write_frame,
 )
 from rag_app.reading.limits import Limits
-from rag_app.settings import child_environment
 from rag_app.supervision import python, search_path
 from rag_app.types import Box, PagePicture, Reading, Recognised
 

@@ -37,8 +37,9 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from rag_app.access import proof
 from rag_app.access.identity import Identity, IsActive, everybody
 from rag_app.access.proof import IDENTITY_HEADER
+from rag_app.environment import knows_its_callers
 from rag_app.errors import SettingsError
-from rag_app.settings import Settings, knows_its_callers
+from rag_app.settings import Settings
 from rag_app.storage.originals import made_for_me
 from rag_app.ui import texts
 
