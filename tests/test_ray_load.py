@@ -6,9 +6,10 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -22,7 +23,7 @@ from tests import postgres
 
 pytest.importorskip("ray", reason="of the extra “bulk”")
 pytestmark = postgres.needs_postgres
-FILES = 30
+FILES = 100
 _WORKER = "ray::Worker"
 
 
@@ -54,25 +55,29 @@ def loading(tmp_path: Path, told: dict[str, str]) -> subprocess.Popen[str]:
     )
 
 
+def kill_one(running: subprocess.Popen[str], url: str) -> bool:
+    """Whether one of its workers was killed, as soon as the first document was ready."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as db:
+        while running.poll() is None:
+            [(ready,)] = db.execute("SELECT count(*) FROM documents WHERE status = 'ready'")
+            for one in psutil.Process(running.pid).children(recursive=True) if ready else ():
+                with suppress(psutil.NoSuchProcess):
+                    if " ".join(one.cmdline()).startswith(_WORKER):
+                        one.kill()
+                        return True
+            time.sleep(0.05)
+    return False
+
+
 def test_everything_is_loaded_although_a_worker_dies(tmp_path, told):
     running = loading(tmp_path, told)
-    killed = threading.Event()
-
-    def kill_one() -> None:
-        while running.poll() is None and not killed.is_set():
-            for one in psutil.Process(running.pid).children(recursive=True):
-                if " ".join(one.cmdline()).startswith(_WORKER):
-                    time.sleep(3)
-                    one.kill()
-                    killed.set()
-                    return
-            time.sleep(0.2)
-
-    killing = threading.Thread(target=kill_one)
-    killing.start()
-    out, err = running.communicate(timeout=240)
-    killing.join()
-    assert running.returncode == 0 and killed.is_set(), err
+    with ThreadPoolExecutor(1) as pool:
+        killed = pool.submit(kill_one, running, told["RAG_APP_DATABASE_URL"])
+        out, err = running.communicate(timeout=240)
+    assert killed.result(), out + err
+    assert running.returncode == 0, err
     said = [int(n) for n in re.findall(r"\d+", out.splitlines()[-1])]
     assert said == [FILES, FILES, 0, 0], out
     assert "Traceback" not in err
