@@ -29,7 +29,7 @@ _WIDEST = 4_000  # dimensions that a graph takes
 _GRAPH = "m = 16, ef_construction = 100"  # as ChromaVectors has it
 _LOOKED_AT = 100  # of the graph, for one search, at least; 1,000 are the most
 _COMPARED = 20_000  # vectors of what may be found; fewer are compared one by one
-_MEMORY = "512MB"  # in which a graph is made: one that does not fit takes many times as long
+_MEMORY = "512MB"  # in which a graph is made, at least: one that does not fit takes far longer
 
 
 def _table(fingerprint: str) -> str:
@@ -267,7 +267,9 @@ class PgVectors:
                 db.execute("SELECT pg_advisory_unlock(hashtext(?))", (self._name,))
 
     def _draw(self, db: Connection, how: str = "") -> None:
-        db.execute(f"SET maintenance_work_mem = '{_MEMORY}'")
+        less = "pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes(?)"
+        raised = f"SELECT set_config('maintenance_work_mem', ?, false) WHERE {less}"
+        db.execute(raised, (_MEMORY, _MEMORY))
         db.execute(f"DROP INDEX IF EXISTS {self._name}_graph")
         db.execute(
             f"CREATE INDEX {how} {self._name}_graph ON {self._name} "
