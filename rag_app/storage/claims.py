@@ -224,7 +224,7 @@ class SharedClaims(Claims):
             self._steady = now  # whoever was cut off like us is to come back before it is judged
         self._beaten = now
         with self._database.aside() as db:
-            _introduce(db, self.me)
+            self._database.clock_is(_introduce(db, self.me))
             db.execute("UPDATE workers SET trouble = ? WHERE id = ?", (trouble, self.me))
             _tell(db, self.me, told)
             if now - self._steady > LEASE / 2:
@@ -245,12 +245,15 @@ class SharedClaims(Claims):
             db.execute("DELETE FROM workers WHERE id = ?", (self.me,))
 
 
-def _introduce(db: Connection, me: str) -> None:
-    db.execute(
+def _introduce(db: Connection, me: str) -> float:
+    """Say that a process is there. What the server's clock says."""
+    [[now]] = db.execute(
         "INSERT INTO workers (id, seen) VALUES (?, clock_timestamp()) "
-        "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen",
+        "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen "
+        "RETURNING extract(epoch FROM seen)::float8",
         (me,),
-    )
+    ).fetchall()
+    return float(now)
 
 
 def _tell(db: Connection, me: str, told: Mapping[str, Progress]) -> None:

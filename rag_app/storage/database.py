@@ -11,6 +11,7 @@ import json
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -77,6 +78,9 @@ class AnyDatabase(Protocol):
     @property
     def commits(self) -> int:
         """Grows with every change: the same number, the same data."""
+
+    def now(self) -> float:
+        """Seconds since 1970, by one clock for all who share the library."""
 
     def read(self, scope: Scope = WORKER) -> AbstractContextManager[Connection]:
         """A connection; every statement is a transaction of its own. Where the database can, it
@@ -146,6 +150,10 @@ class Database:
                 )
             for number, script in unfinished(VERSIONS, version, str(self._path.parent)):
                 db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
 
     def close(self) -> None:
         """Let go of the file."""

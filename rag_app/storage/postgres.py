@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ _SESSION = (
     b"SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4; "
     b"SET row_security = off"  # whom it would hold up, as no owner is, is told so and sees no less
 )
+_CLOCK = b"SELECT extract(epoch FROM clock_timestamp())::float8"
 _MIGRATING = 0x7261675F617070  # whoever makes the tables holds the lock of this number
 
 _ASKED: dict[str, Any] = {  # of every connection
@@ -221,6 +223,7 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self.where = described(url)  # for people
         self._guarded = threading.local()  # `check`: of what this thread writes
+        self._ahead = 0.0  # seconds that the server's clock is ahead of this machine's
         self.reader = ""  # the role of scoped reads, if there is one
         self._pool = _pool(url, 1, _configure)
         # Scoped reads have connections of their own: one that takes on the role and lets go of it
@@ -238,6 +241,14 @@ class PostgresDatabase:
         with self.read() as db:
             (number,) = db.execute("SELECT number FROM commits").fetchall()[0]
             return int(number)
+
+    def now(self) -> float:
+        """Seconds since 1970 by the server's clock: those of machines may be wrong."""
+        return time.time() + self._ahead
+
+    def clock_is(self, seconds: float) -> None:
+        """Note what the server's clock says at this moment."""
+        self._ahead = seconds - time.time()
 
     def close(self) -> None:
         """Let go of the server."""
@@ -344,6 +355,7 @@ class PostgresDatabase:
         """Look at the server, and make the tables or bring them up to date."""
         with self._in_our_words(), psycopg.connect(url, **_ASKED) as connection:
             self._check_server(connection)
+            self.clock_is(connection.execute(_CLOCK).fetchall()[0][0])
             try:
                 _migrate(connection, self.where)
                 with connection.transaction():

@@ -73,7 +73,7 @@ def superseded(db: Connection, newer: str, older: str) -> list[str]:
             rival[0]
             for rival in db.execute(
                 "SELECT r.id FROM documents r JOIN documents n ON n.id = ? "
-                "WHERE r.replaces = ? AND r.added_at < n.added_at",
+                "WHERE r.replaces = ? AND r.rowid < n.rowid",  # clocks of machines may be wrong
                 (newer, each),
             )
         ]
@@ -84,7 +84,7 @@ def name_after(db: Connection, going: Sequence[str]) -> str:
     """The name that is free when these documents go: of the one that replaces no other."""
     row = db.execute(
         "SELECT name FROM documents WHERE id IN (SELECT value FROM json_each(:going)) "
-        "ORDER BY coalesce(replaces, '') IN (SELECT id FROM documents), added_at LIMIT 1",
+        "ORDER BY coalesce(replaces, '') IN (SELECT id FROM documents), rowid LIMIT 1",
         {"going": json.dumps(list(going))},
     ).fetchone()
     return str(row[0])
@@ -259,8 +259,7 @@ class Fetched:
                 "AND (o.asked IN (n.asked, n.address) OR o.address IN (n.asked, n.address)) "
                 "JOIN documents m ON m.id = n.document_id "
                 "JOIN documents d ON d.id = o.document_id AND d.collection = m.collection "
-                "WHERE n.document_id = ? AND d.added_at < m.added_at "
-                "ORDER BY d.added_at DESC LIMIT 1",
+                "WHERE n.document_id = ? AND d.rowid < m.rowid ORDER BY d.rowid DESC LIMIT 1",
                 (document_id,),
             ).fetchone()
         return str(row[0]) if row else None
