@@ -217,16 +217,22 @@ def state_of(library: Library, ids: list[str]) -> dict[str, int]:
 
 
 def loaded(files: int, on: str) -> dict[str, object]:
-    """So many files of a folder by `rag-app load`, worked on by Ray's workers, or by one here."""
-    with cluster() as made, watching(made) as library:
+    """So many files of a folder by `rag-app load`, worked on by itself, by workers of the queue, as
+    many as Ray has here, or by those of Ray."""
+    with cluster() as made, watching(made) as library, ExitStack() as held:
         folder = made.folder / "in"
         folder.mkdir()
         for number in range(files):
             (folder / f"{number}.txt").write_bytes(content(number))
         began = time.monotonic()
-        running = made.start("load", str(folder), "--on", on)
+        number = (os.cpu_count() or 1) if on == "queue" else 0
+        workers = [made.start("worker") for _ in range(number)]
+        held.callback(lambda: [made.kill(process) for process in workers])
+        told = {"RAG_APP_QUEUES": "none"} if workers else {}
+        running = made.start("load", str(folder), "--on", "ray" if on == "ray" else "here", **told)
         while running.poll() is None:
-            made.count(running)
+            for process in (running, *workers):
+                made.count(process)
             time.sleep(0.5)
         documents = [document.id for document in library.documents()]
         return {
@@ -394,11 +400,12 @@ def main() -> None:
     parser.add_argument("--workers", default="0,1,2,3", help="0: one process, never killed")
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=120, help="that people ask; 0: nobody")
-    parser.add_argument("--load", action="store_true", help="only `rag-app load`, here and on Ray")
+    parser.add_argument("--load", action="store_true", help="only `rag-app load`, in three ways")
     given = parser.parse_args()
     if given.load:
-        for on in ("here", "ray", "here", "ray"):
-            print(json.dumps(loaded(given.files, on)), flush=True)
+        for files in (10, given.files):  # with ten, what all of it costs to start
+            for on in ("here", "queue", "ray"):
+                print(json.dumps(loaded(files, on)), flush=True)
         return
     for workers in filter(None, given.workers.split(",")):
         print(json.dumps(through_workers(given.files, int(workers), given.every)), flush=True)

@@ -1,15 +1,19 @@
 """Does search find the same in both databases, and for how much?
 
     .venv/bin/python -m benchmarks.databases CRANFIELD [--questions 225] [--abstracts 1400]
+    .venv/bin/python -m benchmarks.databases FOLDER --made 300000 [--pdfs FOLDER_OR_TAR]
+    .venv/bin/python -m benchmarks.databases DATA_DIRECTORY --asked FILE
 
 The same chunks and vectors are written to SQLite and Chroma, and to PostgreSQL with pgvector (of
-the tests, or RAG_APP_DATABASE_URL); the same questions are asked of both, one after the other, the
-first now here, now there. Time is CPU time, of this process and of the server's connections."""
+the tests, or POSTGRES_SERVER); the same questions are asked of both, one after the other, the first
+now here, now there. Time is CPU time, of this process and of the server's connections. A made
+library (`made_library.py`) is kept in the folder, and moved as `rag-app move` does it; so is any
+other, of which a file of questions with their pages is asked, as `rag-app evaluate` takes them."""
 
 from __future__ import annotations
 
 import argparse
-import os
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,16 +21,30 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks import corpus
+from benchmarks.bench import DEFAULT_PDFS
 from benchmarks.cranfield import abstracts, judgements, queries
-from rag_app.evaluation.metrics import mean, ndcg, quantile, recall
+from benchmarks.made_library import Base, MadeEmbedder, fill
+from benchmarks.scale import ASKED, question
+from rag_app.evaluation.metrics import (
+    EvaluationQuestion,
+    mean,
+    ndcg,
+    quantile,
+    read_asked,
+    recall,
+)
 from rag_app.ingestion.worker import index
-from rag_app.retrieval.embedding import MiniLmEmbedder
+from rag_app.library import Library
+from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.ranking import query_words
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.scope import HOME, OWN
+from rag_app.settings import QUEUES, Settings
 from rag_app.storage import Store
 from rag_app.storage.chroma import ChromaVectors
 from rag_app.storage.database import AnyDatabase, Database
+from rag_app.storage.moving import move
 from rag_app.storage.pgvector import PgTables
 from rag_app.storage.postgres import PostgresDatabase
 from rag_app.storage.postgres_words import query_of
@@ -113,6 +131,7 @@ class Compared:
 
     found: tuple[list[list[str]], list[list[str]]] = field(default_factory=lambda: ([], []))
     cpu: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+    clock: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
 
     def row(self, name: str, wanted: Sequence[Wanted]) -> str:
         """A row of the table."""
@@ -130,6 +149,17 @@ class Compared:
         ours = f"{1_000 * (quantile(self.cpu[0], 0.5) or 0):.1f}"
         return "| " + " | ".join([name, *figures, f"{overlap:.3f}", ours, *times]) + " |"
 
+    def times(self, name: str) -> str:
+        """A row of the table of a made library."""
+        overlap = _mean(_overlap(*both) for both in zip(*self.found, strict=True))
+        told = [
+            f"{1_000 * (quantile(side, share) or 0):.0f}"
+            for both in (self.clock, self.cpu)
+            for share in (0.5, 0.95)
+            for side in both
+        ]
+        return "| " + " | ".join([name, *told, f"{overlap:.3f}"]) + " |"
+
 
 def main() -> None:
     """Fill both, ask both, and print a table."""
@@ -137,7 +167,19 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--questions", type=int, default=225)
     parser.add_argument("--abstracts", type=int, default=1400)
+    parser.add_argument("--made", type=int, help="a made library of so many passages")
+    parser.add_argument("--pdfs", type=Path, default=DEFAULT_PDFS, help="that it is made of")
+    parser.add_argument("--asked", type=Path, help="questions of a library that is there")
     given = parser.parse_args()
+    if given.asked:
+        _moved(given.folder, RememberedEmbedder(), read_asked(given.asked))
+        return
+    if given.made:
+        folder = given.folder / str(given.made)
+        with tempfile.TemporaryDirectory() as pdfs:
+            fill(folder, Base.of(corpus.unpack(given.pdfs, Path(pdfs) / "pdfs")), given.made)
+        _moved(folder, MadeEmbedder())
+        return
     every = abstracts((given.folder / "cran.all.1400").read_text("utf-8"))
     texts = {number: text for number, text in every.items() if number <= given.abstracts}
     judged = judgements((given.folder / "QRelsCorrectedforTRECeval").read_text("utf-8"))
@@ -159,9 +201,60 @@ def main() -> None:
             print(_compared(asked, sides, finders).row(name, wanted), flush=True)
 
 
+def _moved(folder: Path, embedder: Embedder, told: Sequence[EvaluationQuestion] = ()) -> None:
+    """A library, brought to PostgreSQL, and whole searches in both."""
+    with ExitStack() as held:
+        temporary = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        url, began = held.enter_context(fresh_database()), time.perf_counter()
+        made = move(Settings.load(data_dir=folder, database_url=url))
+        took = time.perf_counter() - began
+        print(f"{made.rows['chunks']:,} passages, {made.vectors:,} vectors in {took:.0f} s\n")
+        here = Settings.load(data_dir=folder, queues=",".join(QUEUES))
+        there = Settings.load(data_dir=temporary, database_url=url, queues="none")
+        both = [held.enter_context(Library(one, embedder=embedder)) for one in (here, there)]
+        both[0].pause()
+        held.callback(both[0].resume)
+        asked = [one.question for one in told] or _questions(both[0])
+        columns = [f"{one} | PostgreSQL" for one in ("clock ms p50", "p95", "CPU ms p50", "p95")]
+        columns += ["overlap@20", "page recall@5 | PostgreSQL"]
+        print(f"| | {' | '.join(columns)} |\n{'|---' * 12}|", flush=True)
+        sides = [Side(one._store.database, one._store, one._vectors) for one in both]
+        for kind in RetrieverKind:
+            places: dict[str, tuple[str, int]] = {}
+            finders = [_whole(library, kind, places) for library in both]
+            found = _compared(asked, (sides[0], sides[1]), (finders[0], finders[1]))
+            told_of = [_page_recall(told, side, places) for side in found.found]
+            print(found.times(kind.value), " | ".join(told_of), "|", flush=True)
+
+
+def _questions(library: Library) -> list[str]:
+    documents, chance = library.documents(), random.Random(5)
+    pages = [library.page(chance.choice(documents).id, 1).text.split() for _ in range(ASKED)]
+    return [question(words, chance) for words in pages]
+
+
+def _whole(library: Library, kind: RetrieverKind, places: dict[str, tuple[str, int]]) -> Find:
+    def find(asked: str) -> list[str]:
+        found = library.search(asked, _DEPTH, retriever=kind)
+        places.update({one.chunk.id: (one.name, one.chunk.page) for one in found})
+        return [one.chunk.id for one in found]
+
+    return find
+
+
+def _page_recall(
+    told: Sequence[EvaluationQuestion],
+    found: Sequence[Sequence[str]],
+    places: Mapping[str, tuple[str, int]],
+) -> str:
+    pages = [list(dict.fromkeys(places[one] for one in ids)) for ids in found]
+    each = [recall(p, t.pages, 5) for p, t in zip(pages, told, strict=False) if t.pages]
+    return f"{mean(each):.3f}" if each else ""
+
+
 def _opened(held: ExitStack, fingerprint: str) -> tuple[Side, Side]:
     folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
-    url = os.environ.get("RAG_APP_DATABASE_URL") or held.enter_context(fresh_database())
+    url = held.enter_context(fresh_database())
     sqlite, postgres = Database(folder / "library.sqlite3"), PostgresDatabase(url)
     chroma = ChromaVectors(folder / "vectors", fingerprint)
     for one in (sqlite, postgres, chroma):
@@ -207,12 +300,13 @@ def _compared(
 ) -> Compared:
     result = Compared()
     for find in finders:  # opened, and the questions embedded
-        for question in asked:
-            find(question)
-    for number, question in enumerate(asked):
+        for asking in asked:
+            find(asking)
+    for number, asking in enumerate(asked):
         for which in (0, 1) if number % 2 else (1, 0):
-            before = sides[which].cpu()
-            result.found[which].append(finders[which](question))
+            before, began = sides[which].cpu(), time.perf_counter()
+            result.found[which].append(finders[which](asking))
+            result.clock[which].append(time.perf_counter() - began)
             result.cpu[which].append(sides[which].cpu() - before)
     return result
 

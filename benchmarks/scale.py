@@ -92,7 +92,7 @@ def measure(folder: Path, clean: bool) -> dict[str, Any]:
     documents = library.documents()
     chance = random.Random(5)
     pages = [library.page(chance.choice(documents).id, 1).text.split() for _ in range(ASKED)]
-    asked = [_question(words, chance) for words in pages]
+    asked = [question(words, chance) for words in pages]
     languages.warm()  # as the app does in the background
     found["first_seconds"] = _timed(library.search, asked[0])
     for kind in (RetrieverKind.HYBRID, RetrieverKind.DENSE, RetrieverKind.BM25):
@@ -152,7 +152,7 @@ def _scoped(
     return found
 
 
-def _question(words: list[str], chance: random.Random) -> str:
+def question(words: list[str], chance: random.Random) -> str:
     """A dozen words that stand together, as people ask: with small words, and the company."""
     first = chance.randrange(max(1, len(words) - 12))
     company = next((word for word in words if word.startswith("Company")), "")
