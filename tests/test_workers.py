@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +23,7 @@ import httpx
 import pytest
 
 from rag_app.access.quotas import Quota
+from rag_app.cli import server_commands
 from rag_app.errors import QuotaReached, SettingsError
 from rag_app.library import Library
 from rag_app.scope import WORKER
@@ -103,6 +105,43 @@ def test_machines_may_be_for_some_of_the_work_only(cluster):
     assert reads.document(one).status is Status.SEARCHABLE
     cluster.process("embeds", queues="embed")
     assert reads.wait([one], timeout=60)[0].status is Status.READY
+
+
+def test_work_that_is_given_to_two_at_once_is_done_once(cluster, monkeypatch):
+    monkeypatch.setattr(claims, "_OTHERS", "TRUE")  # what somebody works on is everybody's
+    monkeypatch.setattr(claims.SharedClaims, "free", "TRUE")
+    app = cluster.process("app", queues="none")
+    with app._store.database.write() as db:
+        db.execute("DROP INDEX claimed_once")  # which alone would refuse it
+    app.pause()  # until all are there
+    ids = {n: app.add(f"{n}.txt", text(n)).document.id for n in range(20)}
+    for name in ("one", "two", "three"):
+        cluster.process(name)
+        cluster.embedders[name].gate.clear()
+    app.resume()
+
+    def at_once() -> list[object]:
+        twice = "SELECT document_id FROM claims GROUP BY document_id HAVING count(*) > 1"
+        with app._store.database.read() as db:
+            return list(db.execute(twice).fetchall())
+
+    until(at_once)
+    for embedder in cluster.embedders.values():
+        embedder.gate.set()
+    assert {d.status for d in app.wait([*ids.values()], timeout=120)} == {Status.READY}
+    until(lambda: not app.progress())
+    embedded = [text for e in cluster.embedders.values() for text in e.embedded]
+    assert len(set(embedded)) == 20 < len(embedded)
+    assert app._vectors.count() == sum(d.chunks for d in app.documents()) == 20
+    assert all(found(app, f"beacon{n}x") == [id_] for n, id_ in ids.items())
+
+
+def test_a_worker_with_another_model_than_the_library_s_does_not_begin(cluster, monkeypatch):
+    cluster.process("app", queues="none")
+    given = cluster.settings("worker", embedding="another@http://127.0.0.1:1/v1")
+    monkeypatch.setattr(Settings, "load", classmethod(lambda *_, **__: given))
+    with pytest.raises(SettingsError, match="RAG_APP_EMBEDDING to the same in all processes"):
+        server_commands._work(Namespace(queues="embed", host="127.0.0.1", port=None))
 
 
 def test_how_far_others_are_is_seen_everywhere(cluster):
@@ -299,11 +338,12 @@ def model(tmp_path) -> Path:
 
 @pytest.mark.timeout(300)
 def test_a_worker_says_that_it_is_ready_and_ends_what_it_has_begun_when_it_is_told_to_stop(
-    cluster, model
+    cluster, model, monkeypatch
 ):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     library = Library(cluster.settings("app", queues="none", embedding=str(model)))
+    monkeypatch.setenv("RAG_APP_METRICS", "t" * 40)
     with library, worker(cluster, model, "w", "--port", str(port)) as process:
         ids = [library.add(f"{n}.txt", text(n)).document.id for n in range(5)]
         finished = library.wait(ids, timeout=200)
@@ -311,6 +351,10 @@ def test_a_worker_says_that_it_is_ready_and_ends_what_it_has_begun_when_it_is_to
         assert {(d.status, d.error) for d in finished} == {(Status.READY, None)}, log
         said = httpx.get(f"http://127.0.0.1:{port}/health/ready", trust_env=False).json()
         assert said == {"ready": True, "database": "open", "models": "off", "draining": False}
+        figures = f"http://127.0.0.1:{port}/metrics"
+        assert httpx.get(figures, trust_env=False).status_code == 401
+        known = {"Authorization": f"Bearer {'t' * 40}"}
+        assert "rag_app_documents" in httpx.get(figures, headers=known, trust_env=False).text
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         with library._store.database.read() as db:

@@ -10,6 +10,7 @@ let finish; then the server stops as it always does."""
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import signal
 import threading
@@ -19,7 +20,7 @@ from functools import cache, partial
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -28,7 +29,7 @@ from rag_app.observing.measures import LibraryFigures, count_by
 from rag_app.observing.prometheus import CONTENT_TYPE, PrometheusMeasures
 from rag_app.settings import Settings
 from rag_app.supervision import surviving
-from rag_app.ui import live_answer
+from rag_app.ui import live_answer, texts
 
 log = logging.getLogger(__name__)
 
@@ -135,10 +136,10 @@ def routes(settings: Settings, of: Standing | None = None) -> list[BaseRoute]:
         lambda record: not (record.threadName or "").startswith("AnyIO")
     )
     made: list[BaseRoute] = [Route(LIVE, _live), Route(READY, partial(_ready, asked))]
-    if settings.metrics and settings.metrics.get_secret_value():
+    if settings.metrics and (token := settings.metrics.get_secret_value()):
         counting = PrometheusMeasures(asked.figures)
         count_by(counting)
-        made.append(Route(METRICS, partial(_metrics, counting)))
+        made.append(Route(METRICS, partial(_metrics, counting, token.encode())))
     return made
 
 
@@ -168,5 +169,17 @@ def _ready(asked: Standing, _request: Request) -> Response:
     return JSONResponse(said, 200 if said["ready"] else 503, {"Cache-Control": "no-store"})
 
 
-def _metrics(counting: PrometheusMeasures, _request: Request) -> Response:
-    return Response(counting.written(), headers={"Content-Type": CONTENT_TYPE})
+def figures_refused(request: HTTPConnection, token: bytes) -> Response | None:
+    """Why figures are not shown: nobody may see them, or not who asks."""
+    if not token:
+        return PlainTextResponse(texts.NO_METRICS, 404)
+    given = request.headers.get("authorization", "").encode()
+    if hmac.compare_digest(given, b"Bearer " + token):
+        return None
+    return PlainTextResponse(texts.METRICS_TOKEN, 401, {"WWW-Authenticate": "Bearer"})
+
+
+def _metrics(counting: PrometheusMeasures, token: bytes, request: Request) -> Response:
+    return figures_refused(request, token) or Response(
+        counting.written(), headers={"Content-Type": CONTENT_TYPE}
+    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-import hmac
 import logging
 import re
 import sys
@@ -195,7 +194,7 @@ class Guard:
     def _refused(self, request: HTTPConnection) -> Response | None:
         path = request.scope["path"].rstrip("/")
         if path.endswith(_METRICS) or path == health.METRICS:
-            return self._metrics(request)
+            return health.figures_refused(request, self._token)
         # Who looks after servers calls them by their addresses.
         if path.endswith(_HEALTH) or path in (health.LIVE, health.READY):
             return None
@@ -206,15 +205,6 @@ class Guard:
         if request.scope["type"] == "websocket" and not _is_own_page(origin, host):
             return PlainTextResponse(texts.OTHER_SITE, 403)
         return None
-
-    def _metrics(self, request: HTTPConnection) -> Response | None:
-        """Why figures are not shown: nobody may see them, or not who asks."""
-        if not self._token:
-            return PlainTextResponse(texts.NO_METRICS, 404)
-        given = request.headers.get("authorization", "").encode()
-        if hmac.compare_digest(given, b"Bearer " + self._token):
-            return None
-        return PlainTextResponse(texts.METRICS_TOKEN, 401, {"WWW-Authenticate": "Bearer"})
 
 
 class RequestIds:
