@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.calculations import Calculations, understood, worked_out
-from rag_app.answering.generation import EACH, Writer
+from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
 from rag_app.scope import OWN, WORKER
@@ -49,8 +49,18 @@ class Scripted:
 
     def stream(self, messages, begun="", logs=False):
         self.asked = messages[-1][1]
-        yield AIMessageChunk(self._reply)
+        yield AIMessageChunk(self._reply.removeprefix(begun), response_metadata={FIRST: self._sure})
         yield AIMessageChunk("", response_metadata={EACH: [(self._reply, self._sure)]})
+
+
+class Hesitant(Scripted):
+    """A writer that first says that there is nothing, and is not sure of it."""
+
+    def stream(self, messages, begun="", logs=False):
+        if begun:
+            yield from super().stream(messages, begun, logs)
+        else:
+            yield AIMessageChunk("None", response_metadata={FIRST: self.sure_of_nothing})
 
 
 @pytest.fixture
@@ -165,6 +175,16 @@ def test_what_makes_no_sense_is_not_said(store, reply):
 def test_an_unsure_writer_is_not_believed(store):
     assert answered(store, ASKED, TURNOVER, sure=0.95) is not None
     assert answered(store, ASKED, TURNOVER, sure=0.1) is None
+
+
+@pytest.mark.parametrize(("sure", "answers"), [(0.7, True), (0.99, False)])
+def test_a_writer_that_is_not_sure_that_there_is_nothing_is_made_to_go_on(store, sure, answers):
+    model = Hesitant(TURNOVER, 0.95)
+    model.sure_of_nothing = sure
+    writer = Writer("w", lambda: model, lambda e: e, window=8_000, most_tokens=99)
+    asked = Calculations(store, OWN, writer, WordEmbedder(), 0.45)
+    draft = asked.answer(ASKED, passages(store), "English", lambda: False)
+    assert (draft is not None) is answers
 
 
 def test_only_pages_with_statements_are_worth_a_question(store):

@@ -36,7 +36,8 @@ from rag_app.types import Basis, Draft, Note, NoteKind, Passage
 
 _LINE = re.compile(r'([a-z]) = line\("([^"]{1,120})", "([^"]{0,80})", (\d{4})\)')
 _RESULT, _SAY = re.compile(r"result = (.+)"), re.compile(r'say = "(.*)"')
-_NOTHING = "None"
+_NOTHING, _NOTHING_IS_SURE = "None", 0.95  # benchmarks/LOG.md
+_BEGUN = 'a = line("'
 _PERCENT = "percent"
 _MOST_LINES, _LONGEST = 12, 200  # of a calculation; characters of what is worked out
 _FIRST = 4  # passages of which one has to lie on a page with a statement
@@ -240,20 +241,20 @@ class Calculations:
         return _draft(calculation, found, question, language or language_of(question), chance)
 
     def _reply(self, question: str, cancelled: Cancelled, hear: Callable[[Tokens], None]) -> str:
+        """What the writer says. Where it is not quite sure that there is nothing to be worked out,
+        it is made to go on as if there were: how sure it is then is weighed afterwards."""
         messages = calculation_messages(question)
-        replies = (
-            self.writer.write_on("", lambda _: messages, lambda _: None, cancelled, hear)
-            if self.taught
-            else self.writer.write(lambda _: messages, cancelled)
+        if not self.taught:
+            return _said_by(self.writer.write(lambda _: messages, cancelled))
+        first: list[float] = []
+        reply = _said_by(
+            self.writer.write_on("", lambda _: messages, first.append, cancelled, hear)
         )
-        reply = ""
-        try:
-            for reply in replies:
-                if reply.startswith(_NOTHING):
-                    break
-        except ChatModelError:  # then the passages answer, or say why not
-            return ""
-        return reply
+        if not reply.startswith(_NOTHING) or not first or first[0] >= _NOTHING_IS_SURE:
+            return reply
+        return _BEGUN + _said_by(
+            self.writer.write_on(_BEGUN, lambda _: messages, lambda _: None, cancelled, hear)
+        )
 
     def _found(
         self, calculation: Calculation, passages: Sequence[Passage]
@@ -342,6 +343,19 @@ class Calculations:
         page = self.store.page(item.span.document_id, item.span.page, self.scope).text
         above = [match[1] for match in _IN_SCALE.finditer(page[: item.span.start])]
         return _SCALES[above[-1].lower()] if above else 0
+
+
+def _said_by(replies: Iterator[str]) -> str:
+    """A whole reply; no more than its first word if that is that there is nothing. Empty where the
+    writer fails: then the passages answer, or say why not."""
+    reply = ""
+    try:
+        for reply in replies:
+            if reply.startswith(_NOTHING):
+                break
+    except ChatModelError:
+        return ""
+    return reply
 
 
 def _likeliest(passages: Sequence[Passage]) -> str:
