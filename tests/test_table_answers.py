@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 from langchain_core.messages import AIMessageChunk
 
+from rag_app.answering.calculations import Calculations
 from rag_app.answering.chain import AskContext, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
@@ -27,6 +28,7 @@ from rag_app.tables.describing import describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Status, Timing
+from tests.fakes import WordEmbedder
 from tests.ferries import PASSAGE
 
 ID = "f" * 64
@@ -488,7 +490,8 @@ def test_tables_are_asked_first_where_sheets_were_found_and_passages_where_they_
     model = Scripted(ANN)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     tables = TableAnswers(store, OWN, writer, 0.5, taught=True)
-    both = WithTables(Other(), tables, (DOCUMENT,), "", computes=False)
+    lines = Calculations(store, OWN, writer, WordEmbedder(), 0.5)
+    both = WithTables(Other(), lines, tables, (DOCUMENT,), "", computes=False)
     *_, last = both.generate("How much did Ann spend?", (passage(store),), lambda: False)
     assert last.draft.computation and last.draft.generator == "other"
     with pytest.raises(ChatModelError, match="asked"):
@@ -499,7 +502,8 @@ def test_what_leans_on_a_computed_answer_is_asked_of_the_same_tables(store):
     model = Scripted(ANN)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     tables = TableAnswers(store, OWN, writer, 0.5, taught=True)
-    both = WithTables(Other(), tables, (DOCUMENT,), "", computes=False, before=(ID,))
+    lines = Calculations(store, OWN, writer, WordEmbedder(), 0.5)
+    both = WithTables(Other(), lines, tables, (DOCUMENT,), "", computes=False, before=(ID,))
     *_, last = both.generate("And who the least?", (PASSAGE,), lambda: False)
     assert last.draft.computation and last.draft.basis is Basis.COMPUTED
 

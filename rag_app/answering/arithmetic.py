@@ -23,7 +23,7 @@ _SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-_SHOWN_AS = {"*": "×", "/": "÷", "-": "−"}
+_SHOWN_AS = {"**": "^", "*": "×", "/": "÷", "-": "−"}
 _MOST = 200  # characters of a sum
 _COUNTED = 12  # a writer may count so many things
 _CONSTANTS = frozenset({"24", "30", "31", "52", "60", "100", "365", "366", "1000"})
@@ -61,7 +61,7 @@ def computed(
             wrong.append(found[1].strip())
             return ""
         said = _said(value, comma)
-        steps.append(f"{_as_shown(written)} = {said}")
+        steps.append(f"{as_shown(written)} = {said}")
         values.update(option for one in numbers(said) for option in one)
         return said
 
@@ -102,13 +102,14 @@ def _worked_out(node: ast.expr, known: Set[str]) -> Decimal:
             return -_worked_out(operand, known)
         case ast.Constant(int() | float() as number) if not isinstance(number, bool):
             value = Decimal(str(number))
-            if not _may_be_used(value, known):
+            if not may_be_used(value, known):
                 raise ValueError(f"{number} stands nowhere")
             return value
     raise ValueError("not a sum")
 
 
-def _may_be_used(value: Decimal, known: Set[str]) -> bool:
+def may_be_used(value: Decimal, known: Set[str]) -> bool:
+    """Whether a sum may have a figure: it is known, or counts few things, or is one of the year."""
     plain = _plain(value)
     counted = value == value.to_integral_value() and 0 <= value <= _COUNTED
     return counted or plain in _CONSTANTS or plain in known
@@ -121,6 +122,7 @@ def _said(value: Decimal, comma: bool) -> str:
     return grouped.translate(str.maketrans(",.", ".,")) if comma else grouped
 
 
-def _as_shown(written: str) -> str:
-    spaced = re.sub(r"\s*([-+*/])\s*", r" \1 ", written.strip())
-    return "".join(_SHOWN_AS.get(sign, sign) for sign in " ".join(spaced.split()))
+def as_shown(written: str) -> str:
+    """A sum with the signs that people write."""
+    spaced = re.sub(r"\s*(\*\*|[-+*/])\s*", r" \1 ", written.strip())
+    return " ".join(_SHOWN_AS.get(part, part) for part in spaced.split())

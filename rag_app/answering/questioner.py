@@ -27,6 +27,7 @@ from rag_app.answering.ask_options import (
     taken,
 )
 from rag_app.answering.attribution import invented, known_figures
+from rag_app.answering.calculations import Calculations
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
@@ -272,8 +273,13 @@ class Questioner:
                 *(self._store, asked.scope, asked.by.writer, asked.caution, taught),
                 opener=self._tables,
             )
+            lines = Calculations(
+                *(self._store, asked.scope, asked.by.writer, self._embedder, asked.caution, taught)
+            )
             before = asked.turns[-1].computed_from if leaning else ()
-            by = WithTables(by, tables, asked.readable, asked.language, computes, searched, before)
+            by = WithTables(
+                by, lines, tables, asked.readable, asked.language, computes, searched, before
+            )
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
         context = AskContext(

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rag_app.answering import abstention
+from rag_app.answering.calculations import Calculations
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.extraction import AnswerType, form
 from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
@@ -494,11 +495,12 @@ def _sheets(documents: Sequence[Document]) -> set[str]:
 
 
 class WithTables:
-    """A generator that first looks whether tables answer."""
+    """A generator that first looks whether statements or tables answer."""
 
     def __init__(
         self,
         by: Generator,
+        calculations: Calculations,
         tables: TableAnswers,
         documents: Sequence[Document],
         language: str,
@@ -506,7 +508,7 @@ class WithTables:
         searched: str = "",
         before: Sequence[str] = (),
     ) -> None:
-        self._by, self._tables = by, tables
+        self._by, self._calculations, self._tables = by, calculations, tables
         self._before = before
         self._documents, self._language = documents, language
         self._computes, self._searched = computes, searched
@@ -524,7 +526,19 @@ class WithTables:
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Iterator[Piece]:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
-        if self._computes or self._before or wants(passages, self._documents):
+        draft = self._computed(question, passages, cancelled)
+        if draft is not None:
+            yield from pieces(replace(draft, generator=self.name))
+            return
+        yield from self._by.generate(question, passages, cancelled)
+
+    def _computed(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Draft | None:
+        draft = None
+        if self._calculations.wants(passages):
+            draft = self._calculations.answer(question, passages, self._language, cancelled)
+        if draft is None and (self._computes or self._before or wants(passages, self._documents)):
             draft = self._tables.answer(
                 question,
                 passages,
@@ -534,7 +548,4 @@ class WithTables:
                 self._searched,
                 self._before,
             )
-            if draft is not None:
-                yield from pieces(replace(draft, generator=self.name))
-                return
-        yield from self._by.generate(question, passages, cancelled)
+        return draft
