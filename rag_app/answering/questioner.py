@@ -130,7 +130,8 @@ class Questioner:
         self._ranker = SentenceRanker(threads=settings.threads)
         self._tables = TableOpener()
         self._workshop = GeneratorFactory(
-            *(embedder, SpanModel(threads=settings.threads)),
+            embedder,
+            SpanModel(threads=settings.threads),
             *(settings.caution, terms, settings.chat_window),
             ranker=self._ranker,
             rows=self._rows,
