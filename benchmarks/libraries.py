@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 
