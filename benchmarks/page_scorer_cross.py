@@ -26,8 +26,8 @@ from torch import Tensor, nn
 
 from benchmarks.page_scorer_data import Group, groups
 from rag_app.answering.span_model import FOLDER as READER
+from rag_app.retrieval.bert import Bert
 from rag_app.retrieval.embedding import batches
-from rag_app.retrieval.fast_bert import FastBert, has_fast_bf16
 from training.model import encoder_folder
 
 _LONGEST, _LONGEST_QUESTION = 232, 48  # tokens
@@ -105,14 +105,14 @@ class Pairs:
 
 
 class Scorer:
-    """The trained network as the app would run it: bf16, FastBert, batches of like lengths."""
+    """The trained network as the app would run it, in batches of like lengths."""
 
     def __init__(self, file: Path) -> None:
         model = CrossEncoder(READER)
         model.load_state_dict({k: v.float() for k, v in load_file(file).items()}, strict=False)
         self._head = model.head.eval()
-        kind = torch.bfloat16 if has_fast_bf16() else torch.float32
-        self._bert = FastBert(model.bert.to(kind).eval())
+        weights = {name: one.numpy() for name, one in model.bert.state_dict().items()}
+        self._bert = Bert(weights, model.bert.config)
         self._pairs = Pairs()
 
     def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -122,7 +122,8 @@ class Scorer:
         with torch.inference_mode():
             for rows, width in batches([len(ids) for ids, _ in pairs]):
                 ids, mask, kinds = tensors([pairs[i] for i in rows], width)
-                found = pooled(self._head, self._bert(ids, mask, kinds).float(), mask)
+                hidden = self._bert(ids.numpy(), mask.numpy(), kinds.numpy())
+                found = pooled(self._head, torch.from_numpy(hidden), mask)
                 for row, score in zip(rows, found.tolist(), strict=True):
                     scores[row] = score
         return scores

@@ -21,13 +21,14 @@ def embedding_rate(paths: Sequence[Path], threads: int) -> dict[str, Any]:
 
     from benchmarks.made_library import Base
     from rag_app.retrieval.embedding import MiniLmEmbedder
-    from rag_app.retrieval.fast_bert import has_fast_bf16
 
     embedder = MiniLmEmbedder(threads)
     embedder.warm()
     texts = list(Base.of(paths).passages[:TEXTS])
     lengths = [min(n + 2, 256) for n in embedder.count_tokens(texts)]
-    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
+    told = torch.cpu.get_capabilities()
+    fast = any(told.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+    dtype = torch.bfloat16 if fast else torch.float32
     torch.set_num_threads(threads)
     square = torch.randn(_SIDE, _SIDE).to(dtype)
     rates, seconds = [], []

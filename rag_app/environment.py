@@ -35,6 +35,14 @@ def quiet_dependencies() -> None:
     modules.setdefault("openvino_telemetry", None)
 
 
+def limit_torch(threads: int) -> None:
+    """Let what torch computes from now on take so many threads; 0: as many as there are cores."""
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
 # What a child process is given of the environment, by name: never a key, whatever it is called.
 _EVERY_CHILD = (
     # where programs, libraries and folders are

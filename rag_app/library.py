@@ -18,8 +18,7 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
 from rag_app.ingestion.loading import Loading
 from rag_app.ingestion.service import WebDocuments
-from rag_app.observing.measures import LibraryFigures, measures
-from rag_app.observing.questions import observed
+from rag_app.observing.measures import LibraryFigures, measures, observed
 from rag_app.open_library import OpenLibrary, PageViews
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever, PlainSearch

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from rag_app.scope import OWN
-from rag_app.storage import Indexed, Store, sqlite_words
+from rag_app.storage import Indexed, Store
 from rag_app.storage import words as words_module
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
@@ -126,7 +126,6 @@ def test_in_a_very_large_library_rare_words_alone_come_after_rare_words_with_oth
     large(monkeypatch, 60)
     for name, value in (("LARGE", 20), ("COMMON", 5), ("_EVERYWHERE", 1), ("_LEAST", 1)):
         monkeypatch.setattr(words_module, name, value)
-        monkeypatch.setattr(sqlite_words, name, value, raising=False)
     asked, both = [WORDS[2], WORDS[30]], rare & common
     assert both and rare - both
     few = {i for i, _ in store.search_words(asked, [], len(both), OWN)}
@@ -137,9 +136,9 @@ def test_in_a_very_large_library_rare_words_alone_come_after_rare_words_with_oth
 def test_common_words_are_estimated_close_to_their_count(store, databases, monkeypatch):
     if databases.kind == "postgres":
         pytest.skip("estimated by the server's own statistics: test_postgres_words.py")
-    monkeypatch.setattr(sqlite_words, "_SAMPLES", 6)
-    monkeypatch.setattr(sqlite_words, "_SAMPLED", 2)
+    monkeypatch.setattr(words_module, "_SAMPLES", 6)
+    monkeypatch.setattr(words_module, "_SAMPLED", 2)
     with store.database.read() as db:
-        exact = sqlite_words._counted(db, '"end"', 0, DOCUMENTS * EACH)
+        exact = words_module._counted(db, '"end"', 0, DOCUMENTS * EACH)
         assert exact == DOCUMENTS * EACH
-        assert sqlite_words._estimated(db, '"end"', DOCUMENTS * EACH) == exact
+        assert words_module._estimated(db, '"end"', DOCUMENTS * EACH) == exact

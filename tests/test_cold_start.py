@@ -44,12 +44,12 @@ WARMED = textwrap.dedent("""
 
 @pytest.mark.timeout(200)
 def test_opening_loads_no_model_and_the_first_sheet_only_what_embeds_it(tmp_path):
-    assert _said(FIRST_ADD, str(tmp_path / "data"), SHEET) == ["opened", "ready torch"]
+    assert _said(FIRST_ADD, str(tmp_path / "data"), SHEET) == ["opened", "ready"]
 
 
 @pytest.mark.timeout(200)
-def test_what_answers_without_a_writer_is_loaded_without_transformers(tmp_path):
-    assert _said(WARMED, str(tmp_path / "data")) == ["ready torch"]
+def test_what_answers_without_a_writer_is_loaded_without_torch(tmp_path):
+    assert _said(WARMED, str(tmp_path / "data")) == ["ready"]
 
 
 def _said(program: str, *arguments: str) -> list[str]:

@@ -67,7 +67,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "py3langid": ("text",),
     "duckdb": ("tables",),
     "pyarrow": ("tables",),
-    "openvino": ("answering", "models"),
+    "openvino": ("answering", "models", "retrieval"),
     "openvino_genai": ("models",),
     "gguf": ("models",),
     "jinja2": ("export",),

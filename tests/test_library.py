@@ -308,7 +308,7 @@ class TornEmbedder(WordEmbedder):
 
 def test_without_the_readers_weights_it_still_finds_and_shows_passages(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "rag_app.answering.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere")
+        "rag_app.answering.questioner.SpanModel", lambda threads: SpanModel(tmp_path / "nowhere")
     )
     with open_library(tmp_path / "data", generator="reader") as library:
         add(library, "ferry.txt", FERRY)
@@ -431,7 +431,8 @@ def test_a_model_that_is_down_leaves_the_question_to_what_needs_nothing(
 ):
     if by == "quotes":  # where even the reader's files are torn
         monkeypatch.setattr(
-            "rag_app.answering.questioner.SpanModel", lambda: SpanModel(tmp_path / "nowhere")
+            "rag_app.answering.questioner.SpanModel",
+            lambda threads: SpanModel(tmp_path / "nowhere"),
         )
     with open_library(tmp_path / "data") as library:
         add(library, "ferry.txt", FERRY)

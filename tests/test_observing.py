@@ -18,8 +18,8 @@ from rag_app.environment import child_environment
 from rag_app.errors import LimitReached, QuestionError, SettingsError
 from rag_app.library import Library
 from rag_app.observing import logs, measures, traces
+from rag_app.observing.measures import observed
 from rag_app.observing.prometheus import PrometheusMeasures
-from rag_app.observing.questions import observed
 from rag_app.scope import OWN
 from rag_app.server.desk import Desk
 from rag_app.settings import Settings
@@ -292,7 +292,7 @@ def test_spans_are_sent_where_opentelemetrys_environment_says():
 def test_nothing_of_them_is_imported_where_they_are_off():
     code = (
         "import sys; from rag_app.settings import Settings; "
-        "from rag_app.observing import logs, measures, prometheus, questions, traces; "
+        "from rag_app.observing import logs, measures, prometheus, traces; "
         "chosen = Settings.load(); logs.set_up(chosen); traces.set_up(chosen); "
         "list(traces.over('x', iter([1]))); "
         "print([n for n in sys.modules if n.startswith(('opentelemetry', 'prometheus_client'))])"

@@ -31,8 +31,7 @@ from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage.originals import begun_for
 from rag_app.storage.queue import EditableDocument, Queue, SeenDocument
-from rag_app.storage.sqlite_words import matching
-from rag_app.storage.words import Choice
+from rag_app.storage.words import Choice, matching
 from rag_app.types import Finished, RetrieverKind
 from tests.fakes import WordEmbedder
 from tests.web_sites import web_site
@@ -627,7 +626,7 @@ def matching_of(library: Library, scope: Scope):
 
 @pytest.mark.parametrize("apart", [2_000, 1])
 def test_a_scope_is_searched_in_full_however_it_is_done(library, monkeypatch, apart):
-    monkeypatch.setattr("rag_app.storage.sqlite_words._APART", apart)
+    monkeypatch.setattr("rag_app.storage.words._APART", apart)
     monkeypatch.setattr("rag_app.storage.words._SMALL", 0)
     mine = [add(library.scoped(ANNA), f"{n}.txt", b"common words " * 3 + str(n).encode())
             for n in range(4)]  # fmt: skip

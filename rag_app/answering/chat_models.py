@@ -66,7 +66,7 @@ def open_model(choice: ModelSpec, terms: ChatSettings) -> BaseChatModel:
                 f"{choice.model} is not on this computer yet. Fetch it with: "
                 f"rag-app download {choice.model}"
             )
-        return open_local(str(folder), terms.most_tokens)
+        return open_local(str(folder), terms.most_tokens, terms.threads)
     key = _checked_key(terms) if terms.key_for == choice.destination else ""
     if choice.kind in ("openai", "ollama"):
         return _openai_compatible(choice, terms, key)

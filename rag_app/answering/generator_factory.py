@@ -27,6 +27,7 @@ from rag_app.answering.prompts import Message
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer_generator import TaughtGenerator, UntaughtGenerator
+from rag_app.environment import limit_torch
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import is_taught
 from rag_app.models.download import local_folder
@@ -55,6 +56,7 @@ class RagAnswers:
         embedder: Embedder,
         safety: Generator,
         most_tokens: int,
+        threads: int = 0,
     ) -> None:
         self.name = choice.name
         self._by_token = choice.kind == "rag-token"
@@ -62,7 +64,7 @@ class RagAnswers:
         self._folder = folder
         self._embedder = embedder
         self._safety = safety
-        self._most_tokens = most_tokens
+        self._most_tokens, self._threads = most_tokens, threads
 
     def warm(self) -> None:
         """Load what answers if the model cannot. Raises ModelUnavailable."""
@@ -74,7 +76,7 @@ class RagAnswers:
         """Yield pieces (of RAG-Token as they are decoded), then the draft with shares."""
         read = list(passages)[:_DOCUMENTS]
         try:
-            generator = _loaded(str(self._folder))
+            generator = _loaded(str(self._folder), self._threads)
         except ModelUnavailable as error:
             said = self._safety.generate(question, passages, cancelled)
             yield from instead(said, self._safety.name, str(error))
@@ -172,7 +174,8 @@ class RagAnswers:
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: str) -> RagGenerator:
+def _loaded(folder: str, threads: int) -> RagGenerator:
+    limit_torch(threads)
     return RagGenerator.load(Path(folder))
 
 
@@ -228,7 +231,7 @@ class GeneratorFactory:
                 local_folder(choice.model, self.terms.models),
                 self.embedder,
                 self._safety(),
-                self.terms.most_tokens,
+                *(self.terms.most_tokens, self.terms.threads),
             )
         writer = Writer(
             choice.name,

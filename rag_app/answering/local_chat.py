@@ -36,11 +36,11 @@ from pydantic import ConfigDict, PrivateAttr
 
 from rag_app.answering.engine import Asked, Engine, Form, Ticket, engine_of
 from rag_app.answering.generation import EACH, FIRST
+from rag_app.environment import limit_torch
 from rag_app.errors import ChatModelError
 from rag_app.models.catalogue import CATALOGUE, TRAITS, lacks
 from rag_app.models.convert import engine_package
 from rag_app.models.weights import folder_of, is_ready
-from rag_app.retrieval.embedding import has_fast_bf16
 from rag_app.supervision import held
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # stands for a text while the template is filled in
@@ -373,6 +373,7 @@ class LocalChatModel(BaseChatModel):
 
     folder: str
     most_tokens: int
+    threads: int = 0  # 0: all cores
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
     _network: Any = PrivateAttr(default=None)
     _tokenizer: Any = PrivateAttr(default=None)
@@ -397,6 +398,7 @@ class LocalChatModel(BaseChatModel):
         """Read the weights now. Raises ChatModelError."""
         with self._lock:
             if self._network is None:
+                limit_torch(self.threads)
                 self._tokenizer, self._network = _load(Path(self.folder))
                 self._tokens = text_tokens(self._tokenizer)
 
@@ -501,11 +503,11 @@ class _Stop:
 
 
 @lru_cache(maxsize=1)
-def open_local(folder: str, most_tokens: int) -> LocalChatModel:
+def open_local(folder: str, most_tokens: int, threads: int = 0) -> LocalChatModel:
     """The model of a folder; only the last one is kept in memory. Raises ChatModelError."""
     path = Path(folder).expanduser()
     check_folder(path)
-    return LocalChatModel(folder=str(path), most_tokens=most_tokens)
+    return LocalChatModel(folder=str(path), most_tokens=most_tokens, threads=threads)
 
 
 def check_folder(path: Path) -> None:
@@ -555,4 +557,6 @@ def _dtype() -> Any:
 
     if torch.cuda.is_available():
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-    return torch.bfloat16 if has_fast_bf16() else torch.float32
+    told = torch.cpu.get_capabilities()  # without its own products for it bf16 is slower
+    fast = any(told.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+    return torch.bfloat16 if fast else torch.float32

@@ -128,10 +128,12 @@ class Questioner:
         self._settings = settings
         self._router = Router(embedder)
         self._chitchat = Chitchat(self._router)
-        self._ranker = SentenceRanker()
+        self._ranker = SentenceRanker(threads=settings.threads)
         self._tables = TableOpener()
         self._workshop = GeneratorFactory(
-            *(embedder, SpanModel(), settings.caution, terms, settings.chat_window),
+            embedder,
+            SpanModel(threads=settings.threads),
+            *(settings.caution, terms, settings.chat_window),
             ranker=self._ranker,
             rows=self._rows,
         )

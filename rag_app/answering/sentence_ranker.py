@@ -15,15 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rag_app.answering.span_model import FOLDER as READER
 from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.bert import Bert, config_of
 from rag_app.retrieval.embedding import batches, check_sha256
-from rag_app.retrieval.fast_bert import FastBert, config_of, has_fast_bf16
 
 ABOUT = "ranker.json"
 FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
@@ -51,6 +50,15 @@ class RankerInput:
     ids: list[int]
     first: int  # position of what is not the question
     owner: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _RankingNetwork:
+    """Hidden states, and what makes a score of each."""
+
+    bert: Bert
+    weight: np.ndarray
+    bias: np.ndarray
 
 
 class RankerTokens:
@@ -85,11 +93,11 @@ class RankerTokens:
 class SentenceRanker:
     """The network, loaded once when it is first needed. Thread-safe."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
+        self._folder, self._threads = folder, threads
         self._loading = threading.Lock()
         self._computing = threading.Lock()
-        self._network: tuple[FastBert, Any] | None = None
+        self._network: _RankingNetwork | None = None
         self._tokens: RankerTokens | None = None
         self._known: OrderedDict[tuple[str, Titled], tuple[float, ...]] = OrderedDict()
 
@@ -99,7 +107,7 @@ class SentenceRanker:
             if self._network is None:
                 try:
                     self._tokens = RankerTokens()
-                    self._network = _load(self._folder)
+                    self._network = _load(self._folder, self._threads)
                 except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
                     raise ModelUnavailable(
                         f"The sentence ranker's files cannot be used ({type(error).__name__}). "
@@ -146,22 +154,18 @@ def _owners(offsets: Sequence[tuple[int, int]], sentences: Sequence[tuple[int, i
 
 
 def _scores(
-    network: tuple[FastBert, Any], given: Sequence[RankerInput], length: int
+    network: _RankingNetwork, given: Sequence[RankerInput], length: int
 ) -> list[dict[int, float]]:
     """Of each input the score of its sentences."""
-    import torch
-
-    ids = torch.zeros((len(given), length), dtype=torch.long)
-    mask, kinds = torch.zeros_like(ids), torch.zeros_like(ids)
+    ids = np.zeros((len(given), length), dtype=np.int64)
+    mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
     for row, one in enumerate(given):
         size = len(one.ids)
-        ids[row, :size] = torch.tensor(one.ids)
+        ids[row, :size] = one.ids
         mask[row, :size] = 1
         kinds[row, one.first : size] = 1
-    bert, head = network
-    with torch.inference_mode():
-        hidden = head(bert(ids, mask, kinds).float())[..., 0].numpy()
-    return [_means(hidden[row], one.owner) for row, one in enumerate(given)]
+    values = network.bert(ids, mask, kinds) @ network.weight + network.bias
+    return [_means(values[row], one.owner) for row, one in enumerate(given)]
 
 
 def _means(values: np.ndarray, owner: Sequence[int]) -> dict[int, float]:
@@ -173,22 +177,19 @@ def _means(values: np.ndarray, owner: Sequence[int]) -> dict[int, float]:
     return {int(i): float(sums[i] / counts[i]) for i in np.flatnonzero(counts)}
 
 
-def _load(folder: Path) -> tuple[FastBert, Any]:
-    import torch
-    from safetensors.torch import load_file
+def _load(folder: Path, threads: int) -> _RankingNetwork:
+    from safetensors import safe_open
+    from safetensors.numpy import load_file
 
     about = json.loads((folder / ABOUT).read_text("utf-8"))
     weights = folder / "model.safetensors"
     check_sha256(weights, about["sha256"])
     check(READER)
     learnt = load_file(weights)
-    words = load_file(READER / "model.safetensors")[f"bert.{_WORDS}"]
-    # Said in full: what loads another model meanwhile changes the default for a while.
-    head = torch.nn.Linear(words.shape[1], 1, dtype=torch.float32)
-    head.load_state_dict({name: learnt[f"head.{name}"].float() for name in ("weight", "bias")})
-    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
-    every = {name: one.to(dtype) for name, one in {**learnt, _WORDS: words}.items()}
-    return FastBert.from_weights(every, config_of(READER)), head.eval()
+    head = [learnt.pop(f"head.{name}").astype(np.float32).ravel() for name in ("weight", "bias")]
+    with safe_open(READER / "model.safetensors", "np") as reader:
+        learnt[_WORDS] = reader.get_tensor(f"bert.{_WORDS}")
+    return _RankingNetwork(Bert(learnt, config_of(READER), threads), *head)
 
 
 _WORDS = "embeddings.word_embeddings.weight"

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rag_app.errors import ModelUnavailable
+from rag_app.retrieval.bert import Bert, config_of
 from rag_app.retrieval.embedding import batches, check_sha256
-from rag_app.retrieval.fast_bert import FastBert, config_of, has_fast_bf16
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -190,10 +190,11 @@ _FORBIDDEN = -1e4
 
 @dataclass(frozen=True, slots=True)
 class _SpanNetwork:
-    """Hidden states, and what makes scores of them."""
+    """Hidden states, and what makes scores of them: with all digits, whatever the rest has."""
 
-    bert: FastBert
-    head: Any
+    bert: Bert
+    weight: np.ndarray
+    bias: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,8 @@ class _Window:
 class SpanModel:
     """The network, loaded once when it is first needed. Thread-safe."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
+        self._folder, self._threads = folder, threads
         self._loading = threading.Lock()
         self._computing = threading.Lock()
         self._network: _SpanNetwork | None = None
@@ -223,7 +224,7 @@ class SpanModel:
             if self._network is None:
                 try:
                     self._calibration = check(self._folder)
-                    self._tokenizer, self._network = _load(self._folder)
+                    self._tokenizer, self._network = _load(self._folder, self._threads)
                 except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
                     raise ModelUnavailable(
                         f"The reader's files cannot be used ({type(error).__name__}). "
@@ -293,24 +294,24 @@ def _split(head: list[int], sep: int, text: Encoding, owner: int) -> Iterator[_W
         start += room - OVERLAP
 
 
-def _log_probs(network: _SpanNetwork, windows: Sequence[_Window], length: int) -> tuple[Any, Any]:
+def _log_probs(
+    network: _SpanNetwork, windows: Sequence[_Window], length: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Log-probabilities (windows x length) of an answer's first and last token."""
-    import torch
-
-    ids = torch.zeros((len(windows), length), dtype=torch.long)
-    mask, kinds = torch.zeros_like(ids), torch.zeros_like(ids)
-    shut = torch.ones((len(windows), length), dtype=torch.bool)
+    ids = np.zeros((len(windows), length), dtype=np.int64)
+    mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
+    shut = np.ones((len(windows), length), dtype=bool)
     shut[:, 0] = False
     for row, window in enumerate(windows):
         size = len(window.ids)
-        ids[row, :size] = torch.tensor(window.ids)
+        ids[row, :size] = window.ids
         mask[row, :size] = 1
         kinds[row, window.first : size] = 1
         shut[row, window.first : size - 1] = False
-    with torch.inference_mode():
-        hidden = network.bert(ids, mask, kinds)
-        scores = network.head(hidden.float()).masked_fill(shut[..., None], _FORBIDDEN)
-        log_probs = torch.log_softmax(scores, dim=1).numpy()
+    scores = network.bert(ids, mask, kinds) @ network.weight.T + network.bias
+    scores[shut] = _FORBIDDEN
+    scores -= scores.max(axis=1, keepdims=True)
+    log_probs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return log_probs[..., 0], log_probs[..., 1]
 
 
@@ -360,21 +361,14 @@ def check(folder: Path) -> Calibration:
     return Calibration(Logistic(**about["passage"]), LibraryFit(**about["library"]))
 
 
-def _load(folder: Path) -> tuple[Tokenizer, _SpanNetwork]:
-    import torch
-    from safetensors.torch import load_file
+def _load(folder: Path, threads: int) -> tuple[Tokenizer, _SpanNetwork]:
+    from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
-    weights = {n: one.to(dtype) for n, one in load_file(folder / "model.safetensors").items()}
-    bert = FastBert.from_weights(
-        {n.removeprefix("bert."): one for n, one in weights.items()}, config_of(folder)
-    )
-    # Eight bits of mantissa are few for a score.
-    outputs, width = weights["qa_outputs.weight"].shape
-    head = torch.nn.Linear(width, outputs, dtype=torch.float32)
-    head.load_state_dict({n: weights[f"qa_outputs.{n}"].float() for n in ("weight", "bias")})
-    return tokenizer, _SpanNetwork(bert, head.eval())
+    found = load_file(folder / "model.safetensors")
+    weights = {name.removeprefix("bert."): one for name, one in found.items()}
+    head = (weights.pop(f"qa_outputs.{name}").astype(np.float32) for name in ("weight", "bias"))
+    return tokenizer, _SpanNetwork(Bert(weights, config_of(folder), threads), *head)

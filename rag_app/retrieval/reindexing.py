@@ -306,7 +306,8 @@ class Models:
     def _tuned(self, embedder: Embedder) -> Embedder:
         """With the questions' encoder of the settings, which learnt beside the model of theirs."""
         folder = self._settings.question_encoder
-        return TunedQuestions(embedder, Path(folder)) if folder else embedder
+        threads = self._settings.threads
+        return TunedQuestions(embedder, Path(folder), threads) if folder else embedder
 
 
 log = logging.getLogger(__name__)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rag_app.environment import limit_torch
 from rag_app.errors import ModelUnavailable
 from rag_app.models.download import is_hub_id, local_folder
 from rag_app.retrieval.embedding import Embedder, SentenceEmbedder, encode
@@ -184,14 +185,12 @@ class FolderEmbedder(SentenceEmbedder["SentenceTransformer"]):
 
     def load(self, threads: int) -> SentenceTransformer:
         """The model, checked and tried."""
-        import torch
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
         self.check()
-        if threads:
-            torch.set_num_threads(threads)
+        limit_torch(threads)
         logging.disable_progress_bar()
         try:
             model: Any = SentenceTransformer(
@@ -344,8 +343,8 @@ def _load(folder: Path) -> tuple[Any, Any]:
 class TunedQuestions(Embedder):
     """An embedder whose questions go another way. Both sides are of unit length."""
 
-    def __init__(self, passages: Embedder, folder: Path) -> None:
-        self._passages = passages
+    def __init__(self, passages: Embedder, folder: Path, threads: int = 0) -> None:
+        self._passages, self._threads = passages, threads
         self.english = passages.english
         self._questions = TextEncoder(folder)
 
@@ -362,6 +361,7 @@ class TunedQuestions(Embedder):
     def warm(self) -> None:
         """Load both models now. Raises ModelUnavailable."""
         self._passages.warm()
+        limit_torch(self._threads)
         self._questions.load()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

@@ -48,7 +48,9 @@ _HNSW: Any = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_
 def blank_unused(folder: Path) -> bool:
     """Overwrite what Chroma's graph files hold beyond their last vector.
 
-    A new one is written with whatever its memory held before: parts of texts and of vectors."""
+    They begin with room for a hundred, written with whatever the memory held before: parts of texts
+    and of vectors. Nothing of Chroma's own clears it before a thousand vectors have come, when the
+    files are written anew without room (benchmarks/LOG.md)."""
     found = False
     for header in folder.glob("*/header.bin"):
         count, size = _COUNT_AND_SIZE.unpack_from(header.read_bytes().ljust(36, b"\0"), 20)

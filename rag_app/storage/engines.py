@@ -60,7 +60,7 @@ def full_text_of(database: AnyDatabase) -> FullText:
 
 def full_text_of_sqlite() -> FullText:
     """That of SQLite, in a file or in memory."""
-    from rag_app.storage.sqlite_words import Fts5
+    from rag_app.storage.words import Fts5
 
     return Fts5()
 

@@ -1,0 +1,76 @@
+"""A network made of a model's weights gives the numbers of transformers' own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from rag_app.retrieval.bert import Bert
+
+
+def bert(**changes):
+    torch.manual_seed(7)
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+    shape = {"vocab_size": 50, "num_hidden_layers": 2, "max_position_embeddings": 24}
+    return BertModel(BertConfig(**{**sizes, **shape, **changes}), add_pooling_layer=False).eval()
+
+
+def ours(model, scale=1.0, dtype=np.float32):
+    weights = {name: one.numpy().astype(dtype) for name, one in model.state_dict().items()}
+    for name, one in weights.items():
+        if "self.query" in name:
+            weights[name] = one * dtype(scale)
+    return Bert(weights, model.config, threads=1)
+
+
+def texts():
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.randint(1, 50, (3, 16), generator=generator)
+    mask = torch.ones_like(ids)
+    mask[1, 9:] = 0
+    mask[2, 1:] = 0
+    kinds = torch.zeros_like(ids)
+    kinds[0, 5:] = 1
+    return ids, mask, kinds
+
+
+def difference(model, network, ids, mask, kinds=None):
+    with torch.inference_mode():
+        theirs = model(input_ids=ids, attention_mask=mask, token_type_ids=kinds)[0].numpy()
+    given = (ids, mask) if kinds is None else (ids, mask, kinds)
+    made = network(*(one.numpy() for one in given))
+    assert made.shape == theirs.shape and made.dtype == np.float32
+    return np.abs((made - theirs) * mask.numpy()[..., None]).max()
+
+
+# A CPU that multiplies bf16 in hardware rounds to it, and others do not.
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_the_hidden_states_are_those_of_transformers(dtype):
+    ids, mask, kinds = texts()
+    model = bert()
+    network = ours(model, dtype=dtype)
+    assert difference(model, network, ids, mask) < 0.1
+    assert difference(model, network, ids, mask, kinds) < 0.1
+
+
+def test_what_is_padding_changes_nothing():
+    ids, mask, kinds = (one.numpy() for one in texts())
+    network = ours(bert())
+    whole = network(ids, mask, kinds)
+    alone = network(ids[1:2, :9], mask[1:2, :9], kinds[1:2, :9])
+    assert np.abs(whole[1, :9] - alone[0]).max() < 0.05
+    other = np.where(mask == 1, ids, 7)
+    assert np.abs((network(other, mask, kinds) - whole) * mask[..., None]).max() < 0.05
+
+
+@pytest.mark.parametrize("scale", [100.0, 10_000.0])
+def test_scores_too_large_for_exp_give_numbers_all_the_same(scale):
+    ids, mask, kinds = (one.numpy() for one in texts())
+    assert np.isfinite(ours(bert(), scale)(ids, mask, kinds)).all()
+
+
+def test_a_network_with_another_activation_is_refused():
+    with pytest.raises(ValueError, match="relu"):
+        ours(bert(hidden_act="relu"))
