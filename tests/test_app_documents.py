@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 
 from rag_app.text.highlighting import escape_markdown
+from rag_app.types import Heading
 from rag_app.ui import browser, document_list, texts
 from rag_app.ui import texts_library as words
+from rag_app.ui.document_page import map_parts
 from rag_app.ui.state import Search
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 
@@ -203,3 +205,14 @@ def test_what_others_add_while_the_list_is_drawn_keeps_the_bar_in_its_bounds(pag
     monkeypatch.undo()
     assert [bar.proto.text for bar in page.at.get("progress")] == [texts.overall(0, 5)]
     assert not page.at.error
+
+
+def test_the_map_of_a_document_has_its_parts_and_its_title_in_the_middle():
+    outline = [
+        Heading(1, 0, 1, "The Fleet"),
+        Heading(1, 9, 2, "Boats"), Heading(1, 19, 2, "Masts"),
+        Heading(2, 0, 2, "Boats"), Heading(2, 5, 3, "Oak"), Heading(3, 0, 2, "Masts"),
+    ]  # fmt: skip
+    assert map_parts(outline) == (0, [(3, 5), (5, 6)]), "what contents list is there once"
+    assert map_parts(outline[1:]) == (None, [(2, 4), (4, 5)])
+    assert map_parts([]) == (None, [])

@@ -194,6 +194,8 @@ TOPICS = "Key topics"
 TOPICS_HINT = "Find this in the document"
 CAN_ANSWER = "Questions it answers"
 OUTLINE = "Outline"
+MIND_MAP = "Mind map"
+TIMELINE = "Timeline"
 NO_OUTLINE = "This document has no headings."
 NO_DOCUMENT_QUESTIONS = (
     "No question was found that it answers for certain. Ask one of your own below."
@@ -243,6 +245,16 @@ DROP_SET = "Forget the set “{0}”"
 WHOLE_FOLDER = "Add a folder"
 SINGLE_FILES = "Add single files"
 FOLDER_HERE = "or drop one"
+
+
+def map_of(name: str) -> str:
+    """What a screen reader says of a map."""
+    return f"{MIND_MAP} of {name}"
+
+
+def timeline(days: int) -> str:
+    """The label over the days that a document names."""
+    return f"{TIMELINE} ({texts.count(days, 'date')})"
 
 
 def set_aside(number: int) -> str:

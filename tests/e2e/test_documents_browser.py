@@ -19,7 +19,12 @@ MARKER = '[data-testid="stMarkdownContainer"] a[href^="#cite:"]'
 SMALLEST_WAIT = 400  # ms in which Streamlit's own movements end
 
 GUIDE = [
-    ("Opening hours", "The harbour museum was opened in 1987. It is closed on Mondays."),
+    (
+        "Opening hours",
+        "The harbour museum was opened in 1987. It is closed on Mondays. The old house burnt down "
+        "on 4 May 1991. Its new house was opened on 12 June 1994. The last boat came there in "
+        "March 1999.",
+    ),
     ("Ticket prices", "A day ticket costs €6 for everybody. Children under six go in free."),
     ("The collection", "The museum has 240 model ships. Every model ship is cleaned twice a year."),
 ]
@@ -149,6 +154,43 @@ def test_a_document_has_a_page_with_outline_topics_and_questions_it_answers(brow
     assert page.locator(".question").last.inner_text() == asked
     assert page.locator(MARKER).count() >= 1
     assert not page.locator(".st-key-about").count()
+
+
+def test_a_map_and_a_timeline_of_a_document_lead_to_its_places(browser):
+    page = filled(browser)
+    about(page, "guide.pdf")
+    page.locator("summary", has_text="Mind map").click()
+    tree = page.get_by_role("group", name="Mind map of guide.pdf")
+    assert tree.locator("#root").inner_text() == "guide.pdf"
+    titles = tree.locator("ol > li > .title")
+    assert titles.all_inner_texts() == [
+        f"{heading} Page {number}" for number, (heading, _) in enumerate(GUIDE, start=1)
+    ]
+    assert page.locator("#map svg path").count() == len(GUIDE)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert findings(page) == [], scheme
+    titles.nth(1).focus()
+    page.keyboard.press("Enter")
+    page.locator("#sheet .box.quote").first.wait_for()
+    page.get_by_text("Page 2 of 3").wait_for()
+    page.locator("#view").press("Escape")
+    page.locator(".st-key-source").wait_for(state="hidden")
+    page.wait_for_timeout(SMALLEST_WAIT)
+    assert titles.nth(1).evaluate("title => title.matches(':focus')"), "the focus is back"
+    page.locator("summary", has_text="Timeline (3 dates)").click()
+    dates = page.locator("#list .lead")
+    assert dates.all_inner_texts() == ["4 May 1991", "12 June 1994", "March 1999"]
+    assert findings(page) == []
+    dates.nth(1).click()
+    page.get_by_text("Page 1 of 3").wait_for()
+    page.locator("blockquote.quoted", has_text="Its new house was opened").wait_for()
+
+
+def test_what_has_few_headings_and_no_dates_has_neither_map_nor_timeline(browser):
+    page = filled(browser)
+    about(page, "boats.txt")
+    assert not page.locator("summary").count()
 
 
 def test_the_empty_conversation_offers_questions_that_were_tried(browser):
