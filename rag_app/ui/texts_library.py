@@ -175,10 +175,12 @@ def folder_state(one: Watched) -> str:
     return f"{count(one.files, 'file')} in your library{refused}"
 
 
-def reindexing(work: Progress) -> str:
-    """How far another embedding model is that is to take over."""
+def reindexing(work: Progress, seconds: float | None = None) -> str:
+    """How far another embedding model is that is to take over, and how long it will still take."""
     share = f" {100 * min(work.done, work.total) // work.total} %" if work.total else ""
-    return f"Another model learns what your documents mean:{share}. Until then the old one answers."
+    wait = f", {texts.time_left(seconds)}" if share and seconds is not None else ""
+    what = "Another model learns what your documents mean"
+    return f"{what}:{share}{wait}. Until then the old one answers."
 
 
 # The English words around documents: their own page, search, folders and tags, the queue.
@@ -364,7 +366,7 @@ CAPTIONS = {
         f"Downloaded once, {ABOUT_LANGUAGES}, from huggingface.co; "
         "reading then takes several times as long."
     ),
-    OWN: "For those who know: a folder of sentence-transformers on this computer.",
+    OWN: "For those who know: a folder on this computer that holds a model for it.",
 }
 LANGUAGE_MODEL_FOLDER = "Folder of the model"
 FIXED = (

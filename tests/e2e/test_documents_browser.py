@@ -214,6 +214,31 @@ def test_a_summary_has_no_word_of_sureness_and_a_text_no_parts(browser):
     page.get_by_text("Sources (").last.click()
     heads = page.locator(".card header").all_inner_texts()
     assert heads and not [one for one in heads if "Part" in one]
+    page.get_by_test_id("stChatInputTextArea").fill("Compare boats.txt and rules.md")
+    page.keyboard.press("Enter")
+    page.get_by_test_id("stChatMessage").nth(3).locator(".how").first.wait_for()
+    assert not [one for one in page.locator(".how").all_inner_texts() if "sure" in one]
+
+
+def test_silence_is_one_sentence_and_its_place_and_the_rest_is_folded_away(browser):
+    page = filled(browser)
+    page.get_by_test_id("stChatInputTextArea").fill("How much is a zeppelin to Greenland?")
+    page.keyboard.press("Enter")
+    page.get_by_text("The closest I found:").wait_for()
+    page.locator(".how").first.wait_for()
+    seen = page.locator(".card").locator("visible=true")
+    assert seen.count() == 1 and seen.locator("mark").count() == 1
+    sentence = seen.locator("mark").inner_text()
+    assert sentence in " ".join([*(text for _, text in GUIDE), *map(str, FILES.values())])
+    seen.locator("a").click()
+    page.locator("#sheet .box.quote, #words mark").first.wait_for()
+    for strip in page.locator("blockquote.quoted").all():
+        assert strip.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "never cut"
+    page.locator(".st-key-source_close button").click()
+    page.get_by_role("button", name="Why this answer?").click()
+    page.locator("dl.why").wait_for()
+    said = page.inner_text("body")
+    assert not re.search(r"built-in reader|sentence-transformers|by words|Part \d|BM25|chunk", said)
 
 
 def test_what_is_unticked_at_once_stays_so_while_files_are_worked_on(browser):
@@ -281,6 +306,9 @@ def test_plain_search_finds_words_and_phrases_and_opens_them_marked(browser):
     page.locator(".st-key-source_close button").click()
     search(page, "“touch a model ship”")
     page.get_by_text("1 place in 1 document").wait_for()
+    search(page, "rules")
+    found = page.locator('[class*="st-key-found-"]').filter(has_text="rules.md")
+    found.get_by_text("The rules were made in 2004.").wait_for()  # and not its heading alone
     search(page, "zeppelin")
     page.get_by_text("This stands nowhere").wait_for()
     page.get_by_role("button", name="Back").click()
