@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import streamlit as st
@@ -30,8 +31,7 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
         done = len(documents) - len(progress)
         asked = sum(map(askable, documents))
         said = texts.overall(done, len(documents), asked)
-        worked = sum(_weight(d) * _worked(d, progress.get(d.id)) for d in documents)
-        total = sum(map(_weight, documents))
+        worked, total = share_of_work(documents, progress)
         left = current().pace.left("documents", worked, total)
         st.progress(texts.share(worked, total), texts.left(said, left))
     if not progress and not library.paused and len(failed) < 2:
@@ -51,6 +51,16 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
                 words.RETRY_ALL, key="queue_retry", icon=":material/refresh:", type="tertiary",
                 on_click=_retry, args=(library, [d.id for d in failed]),
             )  # fmt: skip
+
+
+def share_of_work(
+    documents: Iterable[Document], progress: Mapping[str, Progress]
+) -> tuple[float, float]:
+    """How much of the work on all of them is done, and of how much."""
+    each = [
+        (_weight(document), _worked(document, progress.get(document.id))) for document in documents
+    ]
+    return sum(weight * done for weight, done in each), sum(weight for weight, _ in each)
 
 
 def _weight(document: Document) -> float:
