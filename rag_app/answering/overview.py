@@ -267,7 +267,7 @@ def topic_places(
 
 # When what happens: the days that sentences of a document name.
 
-_DATES = 60  # shown of a document
+_DATES = 200  # shown of a document, the first ones
 _FEW_WORDS = 4  # a sentence has more of them beside its date
 
 
