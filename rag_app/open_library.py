@@ -369,7 +369,7 @@ class OpenLibrary:
         self.overviews = Overviews(self.store, self._makers(by))
         self.underway = InFlightRequests()
         loads: list[Callable[[], object]] = [self.embedder.warm, self.questioner.warm]
-        loads.append(languages.warm)
+        loads += [languages.warm, self.viewer.start]
         if isinstance(by, ModelSpec):
             loads.append(partial(begin, by, terms))
         self.warming = ModelWarmUp(loads, lambda: self.reindexing.notice)

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import browser, document_list, texts
+from rag_app.types import Heading, Progress, Status
+from rag_app.ui import browser, document_list, queue_panel, session_sync, texts
 from rag_app.ui import texts_library as words
+from rag_app.ui.document_page import map_parts
 from rag_app.ui.state import Search
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 
@@ -203,3 +206,40 @@ def test_what_others_add_while_the_list_is_drawn_keeps_the_bar_in_its_bounds(pag
     monkeypatch.undo()
     assert [bar.proto.text for bar in page.at.get("progress")] == [texts.overall(0, 5)]
     assert not page.at.error
+
+
+def test_the_map_of_a_document_has_its_parts_and_its_title_in_the_middle():
+    outline = [
+        Heading(1, 0, 1, "The Fleet"),
+        Heading(1, 9, 2, "Boats"), Heading(1, 19, 2, "Masts"),
+        Heading(2, 0, 2, "Boats"), Heading(2, 5, 3, "Oak"), Heading(3, 0, 2, "Masts"),
+    ]  # fmt: skip
+    assert map_parts(outline) == (0, [(3, 5), (5, 6)]), "what contents list is there once"
+    assert map_parts(outline[1:]) == (None, [(2, 4), (4, 5)])
+    assert map_parts([]) == (None, [])
+
+
+def test_the_first_sources_of_an_answer_are_drawn_before_they_are_opened(page, monkeypatch):
+    drawn = []
+
+    def picture(library, document_id: str, number: int, scale: float = 1.6) -> None:
+        drawn.append((document_id, number))
+
+    session_sync.forget()
+    monkeypatch.setattr(type(page.library), "picture", picture)
+    page.drop(("ferry.txt", FERRY))
+    assert "four euros" in page.ask("How much does the ferry to the island cost?")
+    page.until(lambda: drawn)
+    assert drawn[0] == (page.library.document("ferry.txt").id, 1)
+    session_sync.forget()
+
+
+def test_work_on_large_files_counts_for_more_than_on_small_ones(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    small, large = page.library.documents()
+    large = replace(large, size=480_000, status=Status.SEARCHABLE)
+    many = [replace(small, id=f"{n}") for n in range(4)]
+    half = Progress(large.id, "embedding", 50, 100)
+    worked, total = queue_panel.share_of_work([*many, large], {large.id: half})
+    assert total == 4 * 20_000 + 480_000
+    assert worked == 4 * 20_000 + 0.7 * 480_000, "it is read and found, and half embedded"

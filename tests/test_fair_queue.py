@@ -17,6 +17,7 @@ from PIL import Image
 from scans import saved
 
 from rag_app.errors import LibraryDamaged
+from rag_app.ingestion.worker import _steps
 from rag_app.library import Library
 from rag_app.reading.sandbox import Sandbox
 from rag_app.retrieval.chunking import Placing
@@ -235,3 +236,9 @@ def test_a_library_of_a_version_that_was_never_released_is_left_as_it_is(tmp_pat
     with sqlite3.connect(whole) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (1,)
     db.close()
+
+
+def test_the_first_step_of_a_long_text_is_short_and_says_how_long_the_rest_takes():
+    steps = list(_steps(list(range(1_000))))
+    assert [len(step) for step in steps] == [32, 64, 128, 256, 256, 256, 8]
+    assert [one for step in steps for one in step] == list(range(1_000))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rag_app.answering.overview import Makers, Overviews
+from rag_app.answering.overview import Makers, Overviews, timeline, topic_places
 from rag_app.errors import QuestionError
 from rag_app.ingestion.worker import index
 from rag_app.scope import WORKER
@@ -16,6 +16,7 @@ from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction, KeptOverviews
 from rag_app.types import (
     Answer,
+    Chunk,
     Citation,
     Document,
     Event,
@@ -247,3 +248,42 @@ def test_stopping_does_not_wait_for_all_questions(store, made, answers):
     overviews.stop()
     assert not KeptOverviews(store.database).complete("1 q")
     assert document.id
+
+
+def test_the_days_of_a_document_are_in_order_each_with_the_sentence_that_names_it_first():
+    pages = [
+        Page(
+            1,
+            "The bridge was opened on 12 June 1994 by the mayor. It fell in March 1999 in a storm.",
+        ),
+        Page(2, "Since 12 June 1994 nobody has paid a toll. Work began on 4 May 1991 at last."),
+    ]
+    found = timeline(pages)
+    assert [one.said for one in found] == ["4 May 1991", "12 June 1994", "March 1999"]
+    assert [one.sentence.page for one in found] == [2, 1, 1]
+    for one in found:
+        text = pages[one.sentence.page - 1].text[one.sentence.start : one.sentence.end]
+        assert text == one.sentence.text and one.said in text
+
+
+def test_rows_heads_and_feet_are_no_part_of_a_timeline():
+    rows = (
+        "Cash | 30 June 2023 | 30 June 2022\nTotal assets as of 30 June 2023 and of 30 June 2022\n"
+    )
+    assert timeline([Page(1, f"Report of 1 May 2020\n\n{rows}\n- 7 -\n")]) == ()
+
+
+def test_an_entry_that_begins_with_its_day_needs_no_full_stop():
+    [one] = timeline(
+        [Page(1, "Mon 4 May\n\n4 May 2026 the night train to Lisbon leaves at nine\n")]
+    )
+    assert one.day == "2026-05-04"
+
+
+def test_a_topic_has_its_place_under_the_heading_where_it_stands_most_often():
+    text = "Boats\nA mast is wood.\nMasts\nA mast bends. Every mast breaks."
+    headings = [Heading(1, 0, 1, "Boats"), Heading(1, text.index("Masts"), 1, "Masts")]
+    chunk = Chunk("d", 1, 0, 0, len(text), text)
+    [place] = topic_places(["mast"], [chunk], headings)
+    assert place.heading == 1 and text[place.start : place.end] == "Mast"
+    assert topic_places(["sail"], [chunk], headings) == ()

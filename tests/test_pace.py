@@ -24,3 +24,7 @@ def test_the_rest_takes_as_long_as_what_was_done():
 
 def test_work_that_begins_anew_is_measured_anew():
     assert paced((0, 0, 10), (4, 4, 10), (6, 0, 10), (8, 5, 10)) == [None, 6.0, None, 2.0]
+
+
+def test_a_second_says_nothing_of_the_rest():
+    assert paced((0, 0, 100), (0.9, 1, 100), (2, 4, 100)) == [None, None, 48.0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rag_app.ingestion.worker import index
 from rag_app.retrieval.chunking import chunk_pages
-from rag_app.retrieval.retriever import PlainSearch
+from rag_app.retrieval.retriever import Hit, PlainSearch
 from rag_app.scope import OWN
 from rag_app.storage import Store
 from rag_app.types import Document, Page, Reading, Status
@@ -40,13 +40,17 @@ def search(database):
 
 
 def marked(search: PlainSearch, query: str, documents: list[str] | None = None) -> list[list[str]]:
-    found = search.find(query, documents)
-    hits = search.places(found, [one for _, ids in found.groups for one in ids])
+    hits = places(search, query, documents)
     return [[hit.text[start:end] for start, end in hit.inside] for hit in hits]
 
 
+def places(search: PlainSearch, query: str, documents: list[str] | None = None) -> list[Hit]:
+    found = search.find(query, documents)
+    return search.places(found, [one for _, ids in found.groups for one in ids])
+
+
 def test_words_are_found_in_all_their_forms_and_marked(search):
-    assert marked(search, "ferries") == [["ferry"]]
+    assert marked(search, "ferries") == [["ferry", "ferry"]]
     assert marked(search, "dog ferry") == [["Dogs", "ferry"]]
 
 
@@ -58,7 +62,7 @@ def test_all_words_must_stand_near_each_other_unless_nothing_holds_them_all(sear
 
 
 def test_a_phrase_is_found_word_for_word_only(search):
-    assert marked(search, '"the board approved"') == [["The board approved"]]
+    assert marked(search, '"the board approved"') == [["The board approved", "the board approved"]]
     assert search.find('"board approves"').places == 0
     assert search.find('"the board approved" ferry').places == 0
 
@@ -112,3 +116,15 @@ def test_a_hit_in_a_text_without_sentences_is_cut_between_words():
     assert hit.text.strip() == " ".join(hit.text.split())
     assert [hit.text[a:b] for a, b in hit.inside] == ["needle"]
     assert len(hit.text) < 500 and set(hit.text.split()) == {"word", "needle"}
+
+
+def test_a_place_is_what_is_said_and_not_the_heading_over_it(database):
+    store = Store(database)
+    said = "The deposit is 500 pounds. It is due in May. A scheme keeps the deposit."
+    added(store, "lease.md", f"Deposit\n\n{said}\n")
+    added(store, "poem.md", "Zeppelins\n\nNothing else is said.\n")
+    search = PlainSearch(store.words, OWN)
+    [hit] = places(search, "deposit")
+    assert hit.text == said
+    assert [hit.text[a:b] for a, b in hit.inside] == ["deposit", "deposit"]
+    assert [hit.text for hit in places(search, "zeppelins")] == ["Zeppelins"]

@@ -35,7 +35,27 @@ def test_a_sheet_is_a_table_under_its_columns_with_the_cited_row():
 def test_a_quote_inside_a_cell_is_marked_in_it():
     start = SHEET.index("kerry")
     page = readable(SHEET, PageMarks((start, start + 5)), rows=True)
-    assert "<tr class='cited'><td>S<mark>kerry</mark></td>" in page
+    assert "<tr><td>S<mark>kerry</mark></td>" in page, "and not the row"
+
+
+def test_of_a_column_that_is_added_up_its_cells_are_marked_and_no_row():
+    first, other = SHEET.index("1987"), SHEET.index("900")
+    page = readable(SHEET, PageMarks((first, first + 4), ((other, other + 3),)), rows=True)
+    assert "<td>Skerry</td><td class='number'><mark>1987</mark></td>" in page
+    assert "<td class='number'><mark class='other'>900</mark></td>" in page
+    assert "<tr class" not in page
+
+
+def test_a_row_whose_last_cells_are_empty_is_marked_as_a_row():
+    page = readable("a | b | c\nGull | 9 | ", PageMarks((10, 18)), rows=True)
+    assert "<tr class='cited'><td>Gull</td>" in page
+
+
+def test_a_day_in_a_cell_is_never_broken_at_the_end_of_a_line():
+    text = "what | when\nRent | at the latest on 5 March 2026, before noon\nLease | 1 May 2026"
+    page = readable(text, PageMarks(), rows=True)
+    assert "<td>at the latest on <span class='figure'>5 March 2026</span>, before noon</td>" in page
+    assert "<td class='figure'>1 May 2026</td>" in page
 
 
 def test_lines_above_the_names_of_the_columns_stand_above_the_table():

@@ -133,6 +133,15 @@ def test_a_locked_pdf_can_be_unlocked_for_good(sandbox, file, tmp_path):
     assert sandbox.boxes(target, 1, 0, 20)
 
 
+def test_a_child_that_was_started_is_the_one_that_draws(sandbox, file):
+    assert sandbox.child_pid is None
+    sandbox.start()
+    child = sandbox.child_pid
+    assert child
+    assert sandbox.render(file(pdf(paragraph("The ferry."))), 1, 1.0).webp
+    assert sandbox.child_pid == child
+
+
 @posix
 @pytest.mark.parametrize(
     ("end", "error", "message"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.tables.typing import ColumnRule, count_texts, rule_of, rules
-from rag_app.tables.values import Convention, DateOrder, date, written_number
+from rag_app.tables.values import Convention, DateOrder, date, days_in, written_number
 from rag_app.types import ColumnKind
 
 
@@ -159,3 +159,45 @@ def test_a_remark_stays_beside_the_number():
     rule, values = typed("1,234[a]", "2,345*", "15 (est.)", "7")
     assert values == [1_234, 2_345, 15, 7]
     assert [rule.typed(text).plain for text in ("15 (est.)", "7")] == [False, True]
+
+
+def named(*texts: str) -> list[list[tuple[str, str]]]:
+    """The days in texts of one document, with what is written there."""
+    return [
+        [(str(one.day), text[one.start : one.end]) for one in days]
+        for text, days in zip(texts, days_in(texts), strict=True)
+    ]
+
+
+def test_days_are_found_in_running_text_in_several_languages():
+    assert named(
+        "Signed on March 5th, 2026 and 2026-03-07.",
+        "Der Vertrag vom 5. März 2026 endet.",
+        "Firmado el 5 de marzo de 2026.",
+        "Paid in March 2026.",
+    ) == [
+        [("2026-03-05", "March 5th, 2026"), ("2026-03-07", "2026-03-07")],
+        [("2026-03-05", "5. März 2026")],
+        [("2026-03-05", "5 de marzo de 2026")],
+        [("2026-03-01", "March 2026")],
+    ]
+
+
+def test_what_only_looks_like_a_day_is_none():
+    assert named(
+        "3 Marketing 2026 is about Marketing.", "Version 1.2.2026.4, page 2026-03-041"
+    ) == [
+        [],
+        [],
+    ]
+    assert named("31 February 2026, in 5 weeks, 30 widgets 2026") == [[]]
+
+
+def test_a_date_of_figures_counts_where_the_document_says_in_which_order_they_are():
+    assert named("Due 3/4/2026.") == [[]]
+    assert named("Due 3/4/2026.", "Paid 25/4/2026.") == [
+        [("2026-04-03", "3/4/2026")],
+        [("2026-04-25", "25/4/2026")],
+    ]
+    assert named("Due 3/4/2026.", "Paid 4/25/2026.")[0] == [("2026-03-04", "3/4/2026")]
+    assert named("Due 3/4/2026.", "Paid 4/25/2026.", "Or 25/4/2026.")[0] == []

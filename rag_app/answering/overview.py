@@ -10,6 +10,7 @@ import math
 import re
 import threading
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,9 +23,18 @@ from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
-from rag_app.storage.overviews import Introduction, KeptOverviews, Overview, Sentence
+from rag_app.storage.overviews import (
+    DatedSentence,
+    Introduction,
+    KeptOverviews,
+    Overview,
+    Sentence,
+    TopicPlace,
+)
 from rag_app.supervision import surviving
-from rag_app.text.sentences import sentences
+from rag_app.tables.values import days_in
+from rag_app.text.page_names import TABLES
+from rag_app.text.sentences import one_line, sentences
 from rag_app.text.structure import guess_headings
 from rag_app.types import (
     EMBEDDED,
@@ -34,6 +44,7 @@ from rag_app.types import (
     Event,
     Finished,
     Heading,
+    Page,
     Span,
     Task,
     askable,
@@ -231,6 +242,63 @@ def _distinct(scores: np.ndarray, vectors: np.ndarray, keys: Sequence[str], k: i
     return chosen
 
 
+def topic_places(
+    topics: Sequence[str], chunks: Sequence[Chunk], outline: Sequence[Heading]
+) -> tuple[TopicPlace, ...]:
+    """Each topic under the heading under which it stands most often, where it stands first."""
+    begins = [(heading.page, heading.start) for heading in outline]
+    found = []
+    for topic in topics:
+        words = r"[^\w]+".join(map(re.escape, topic.split()))
+        wanted = re.compile(rf"(?<!\w){words}", re.IGNORECASE)
+        under: dict[int, list[tuple[Chunk, re.Match[str]]]] = defaultdict(list)
+        for chunk in chunks:
+            for one in wanted.finditer(chunk.text):
+                heading = bisect_right(begins, (chunk.page, chunk.start + one.start())) - 1
+                under[heading].append((chunk, one))
+        under.pop(-1, None)  # what stands before the first heading
+        if under:
+            heading = max(under, key=lambda n: (len(under[n]), -n))
+            chunk, one = under[heading][0]
+            place = chunk.page, chunk.start + one.start(), chunk.start + one.end()
+            found.append(TopicPlace(topic, heading, *place))
+    return tuple(found)
+
+
+# When what happens: the days that sentences of a document name.
+
+_DATES = 200  # shown of a document, the first ones
+_FEW_WORDS = 4  # a sentence has more of them beside its date
+
+
+def timeline(pages: Sequence[Page]) -> tuple[DatedSentence, ...]:
+    """The days of a document in the order of time, each with the sentence that names it first.
+
+    Rows, heads and feet name days, too, and say nothing of them: a sentence is what ends like one,
+    or an entry of a list that begins with its day."""
+    named: dict[str, DatedSentence] = {}
+    for page, days in zip(pages, days_in([page.text for page in pages]), strict=True):
+        spans = sentences(page.text) if days else []
+        for one in days:
+            at = bisect_right(spans, (one.start, len(page.text))) - 1
+            if at < 0 or one.end > spans[at][1]:
+                continue
+            start, end = spans[at]
+            text = one_line(page.text[start:end])
+            said = one_line(page.text[one.start : one.end])
+            if _tells_of(text, said):
+                sentence = Sentence(text, page.number, start, end)
+                named.setdefault(one.day.isoformat(), DatedSentence(str(one.day), said, sentence))
+    return tuple(named[day] for day in sorted(named))[:_DATES]
+
+
+def _tells_of(sentence: str, said: str) -> bool:
+    rest = sentence.replace(said, " ")
+    words = [word for word in rest.split() if word[:1].isalpha()]
+    ends = sentence.rstrip(" ”\"')").endswith((".", "!", "?")) and " | " not in sentence
+    return len(words) > _FEW_WORDS and (ends or sentence.startswith(said))
+
+
 __all__ = ["Overview", "Overviews", "Sentence", "outline"]
 
 log = logging.getLogger(__name__)
@@ -238,7 +306,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[str, Document, threading.Event], Iterator[Event]]
 """Question, the one document it is asked of, and what stops it, to events."""
 
-_VERSION = "5"  # of what is made; a change makes all of them anew
+_VERSION = "6"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
 _TRIED = 14
@@ -362,12 +430,13 @@ class Overviews:
         """Make and keep a document's overview, the parts that are quick to make first."""
         chunks = [indexed.chunk for indexed in self._store.indexed(document.id, WORKER)]
         headings = outline(self._store, document)
-        made = Overview(tuple(headings[:_OUTLINE]), introduction=self._introduction(document))
+        kept, told = tuple(headings[:_OUTLINE]), self._introduction(document)
+        made = Overview(kept, introduction=told, dates=self._dates(document))
         if made.introduction:
             self._kept.save(document.id, self._by, made, len(chunks))
-        made = replace(
-            made, summary=self._summary(document), topics=self._topics(document, chunks, headings)
-        )
+        topics = self._topics(document, chunks, headings)
+        places = topic_places(topics, chunks, made.outline)
+        made = replace(made, summary=self._summary(document), topics=topics, topic_places=places)
         if self._stop.is_set():
             return
         self._kept.save(document.id, self._by, made, len(chunks))
@@ -384,6 +453,11 @@ class Overviews:
         if answer is None or answer.abstained:
             return ()
         return tuple(Sentence(c.quote, c.page, c.start, c.end) for c in answer.citations)
+
+    def _dates(self, document: Document) -> tuple[DatedSentence, ...]:
+        if document.suffix in TABLES:  # each row has its own
+            return ()
+        return timeline(self._store.pages(document.id, WORKER))
 
     def _topics(
         self, document: Document, chunks: Sequence[Chunk], headings: Sequence[Heading]

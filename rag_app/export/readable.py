@@ -6,12 +6,12 @@ Pure. Every character of the page is escaped; the only markup is ours."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from rag_app.reading.sheets import LOOKED_AT, names_columns
-from rag_app.text.highlighting import merge_spans
+from rag_app.text.highlighting import WRITTEN_DAY, merge_spans
 from rag_app.types import Heading
 
 Span = tuple[int, int]
@@ -21,6 +21,7 @@ _OUTER = re.compile(r"\| (.*) \|", re.DOTALL)  # a row with bars around it
 _RULE = re.compile(r"[|:\s-]*-\s*\|[|:\s-]*")  # what parts the names of columns from the rows
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
 _FIGURE = re.compile(r"(?=\S*\s?\S*\d)(?=\w+[\s/-]).{3,24}")  # a date or an amount: never broken
+_DAY_INSIDE = re.compile(rf"(?<!\w)(?:{WRITTEN_DAY})(?!\w)")  # of a longer cell
 _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}")
 
 
@@ -167,35 +168,54 @@ class _PageRenderer:
         return " · ".join(cells)
 
     def _row(self, row: list[Span], width: int, right: set[int], head: bool = False) -> str:
-        start, end = row[0][0], row[-1][1]
-        kind = "cited" if _meet(self._quote, start, end) else ""
-        kind = kind or ("other" if _meet(self._others, start, end) else "")
+        start, end = self._filling(row)
+        kind = "cited" if _holds(self._quote, start, end) else ""
+        kind = kind or ("other" if _holds(self._others, start, end) else "")
+        whole = bool(kind)  # then the row says it all; else the cells that are quoted
         kind = kind or ("beside" if _meet([self._passage], start, end) else "")
-        spans = self._quote if kind == "cited" else self._others
-        whole = any(a <= start and end <= b for a, b in spans)  # then the row says it all
         tag, scope = ("th", " scope=col") if head else ("td", "")
         written = []
         for n, (a, b) in enumerate(row):
             number = " class='number'" if n in right else ""
             if not number and _FIGURE.fullmatch(self._text[a:b]):
                 number = " class='figure'"
-            inner = escape(self._text[a:b]) if whole else self._marked(a, b)
+            inner = self._unbroken(a, b) if whole else self._marked(a, b, self._unbroken)
             written.append(f"<{tag}{scope}{number}>{inner}</{tag}>")
         written += [f"<{tag}></{tag}>"] * (width - len(row))
         return f"<tr{f' class={kind!r}' if kind else ''}>{''.join(written)}</tr>"
 
-    def _marked(self, start: int, end: int) -> str:
-        """A slice of the text, with the marks that fall into it."""
+    def _filling(self, row: list[Span]) -> Span:
+        """From the first letter of a row to its last."""
+        low, high = row[0][0], row[-1][1]
+        said = self._text[low:high].strip(" |\t") or self._text[low:high]
+        start = self._text.index(said, low)
+        return start, start + len(said)
+
+    def _unbroken(self, start: int, end: int) -> str:
+        """A slice of the text as it is, in which no day is broken at the end of a line."""
+        pieces, done = [], start
+        for day in _DAY_INSIDE.finditer(self._text, start, end):
+            if (day.start(), day.end()) != (start, end):
+                pieces += [escape(self._text[done : day.start()]), "<span class='figure'>"]
+                pieces += [escape(day.group()), "</span>"]
+                done = day.end()
+        return "".join([*pieces, escape(self._text[done:end])])
+
+    def _as_it_is(self, start: int, end: int) -> str:
+        return escape(self._text[start:end])
+
+    def _marked(self, start: int, end: int, plain: Callable[[int, int], str] | None = None) -> str:
+        """A slice of the text, with the marks that fall into it; `plain` writes what is between."""
+        plain = plain or self._as_it_is
         pieces, done = [], start
         marks = [(a, b, "") for a, b in self._quote] + [(a, b, "other") for a, b in self._others]
         for a, b, kind in sorted(marks):
             low, high = max(a, done), min(b, end)
             if low < high:
                 tag = f"<mark class='{kind}'>" if kind else "<mark>"
-                pieces += [escape(self._text[done:low]), tag, escape(self._text[low:high])]
-                pieces.append("</mark>")
+                pieces += [plain(done, low), tag, plain(low, high), "</mark>"]
                 done = high
-        return "".join([*pieces, escape(self._text[done:end])])
+        return "".join([*pieces, plain(done, end)])
 
 
 def _is_number_column(rows: Sequence[Sequence[str]], column: int, head: int | None) -> bool:
@@ -206,6 +226,10 @@ def _is_number_column(rows: Sequence[Sequence[str]], column: int, head: int | No
 
 def _meet(spans: Iterable[Span], start: int, end: int) -> bool:
     return any(a < end and start < b for a, b in spans)
+
+
+def _holds(spans: Iterable[Span], start: int, end: int) -> bool:
+    return any(a <= start and end <= b for a, b in spans)
 
 
 def _without(spans: Iterable[Span], taken: Sequence[Span]) -> Iterator[Span]:

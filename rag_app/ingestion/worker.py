@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
@@ -199,6 +199,7 @@ def give_way() -> None:
 
 log = logging.getLogger(__name__)
 
+_FIRST_TEXTS = 32  # embedded, then twice as many each time
 _TEXTS_PER_STEP = 256  # embedded and written at once: a kill loses at most these, others wait
 _SMALL = 1 << 20  # bytes of a file that does not wait for a larger one to be read
 _PAUSE = 1.0  # seconds before what could not be written down is tried again
@@ -391,12 +392,11 @@ class Ingestion(JobQueue):
         missing = [i for i in indexed if i.chunk.id not in there]
         task.report(len(indexed) - len(missing), len(indexed))
         placing = Placing(self._embedder, self._store.pages(document.id, WORKER), indexed)
-        for first in range(0, len(missing), _TEXTS_PER_STEP):
+        for step in _steps(missing):
             if task.cancelled.is_set():
                 raise Cancelled
-            if first and self.overtaken(self._embedding, document.id):
+            if step[0] is not missing[0] and self.overtaken(self._embedding, document.id):
                 return
-            step = missing[first : first + _TEXTS_PER_STEP]
             began = time.perf_counter()
             with traces.span("embed", passages=len(step)):
                 made = placing.embed(step)
@@ -410,6 +410,14 @@ class Ingestion(JobQueue):
             return self.overtaken(self._recognising, document.id)
 
         self._recognition.work(document, task.report, task.cancelled, give_way)
+
+
+def _steps(missing: Sequence[Indexed]) -> Iterator[Sequence[Indexed]]:
+    """The first step is short: it says how long the rest will take."""
+    first, size = 0, min(_FIRST_TEXTS, _TEXTS_PER_STEP)
+    while first < len(missing):
+        yield missing[first : first + size]
+        first, size = first + size, min(2 * size, _TEXTS_PER_STEP)
 
 
 def index(

@@ -125,8 +125,9 @@ def _answer(request: Header, out: BinaryIO) -> None:
     elif task == "boxes":
         each = pdf_page.boxes_of_spans(path, request["number"], request["spans"])
         write_frame(out, {"done": True, "boxes": [pack_boxes(boxes) for boxes in each]})
-    elif task == "unlock":
-        _unlock(request, path)
+    elif task in ("start", "unlock"):
+        if task == "unlock":
+            _unlock(request, path)
         write_frame(out, {"done": True})
 
 

@@ -344,6 +344,13 @@ class Sandbox:
         child = self._child
         return child.pid if child else None
 
+    def start(self) -> None:
+        """Have the child there, with what draws pages loaded, before anybody waits for it.
+
+        It is as urgent as the thread that begins it: best not by one that gives way to others."""
+        with suppress(RagAppError), self._busy, self._heard_out():
+            list(self._ask({"task": "start", "path": ""}, _SECONDS_TO_LOAD, None))
+
     def read(
         self,
         path: Path,
@@ -532,7 +539,7 @@ class Sandbox:
                 raise _ChildRefused(refused(frame[0], request, self._limits, self._worked))
             yield frame
             if "done" in frame[0]:
-                self._worked = self._worked or request["task"] != "load"
+                self._worked = self._worked or request["task"] not in ("load", "start")
                 return
             _check(cancelled)
 

@@ -61,6 +61,8 @@ Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
 MOST = 2_000  # passages looked at; with more, the least fitting are left out
 _AROUND = 140  # characters shown on both sides of a hit in a sentence that is very long
 _LONGEST = 420
+_STOPS = (".", "!", "?", "。", "！", "？")
+_AFTER_STOP = " \t\r\n”\"')»]"  # what may follow the full stop of a sentence
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD = re.compile(rf"[{UNSPACED}{SIGNS}]+|(?:(?![{UNSPACED}])[\w{SIGNS}])+")
 _GAP = r"(?:[-\u00ad\u2010]?\s+|\u00ad)?"  # a line end, and the hyphen it put into a word
@@ -347,8 +349,7 @@ def _plain(text: str) -> str:
 
 def _place(chunk: Chunk, forms: frozenset[str]) -> Hit:
     marks = _marks(chunk.text, forms)
-    cuts = sentences(chunk.text) or [(0, len(chunk.text))]
-    start, end = max(cuts, key=lambda cut: (_held(chunk.text, marks, cut), -cut[0]))
+    start, end = _best(chunk.text, marks)
     own = [mark for mark in marks if start <= mark[0] and mark[1] <= end]
     if end - start > _LONGEST and own:
         start = _word_end(chunk.text, max(start, own[0][0] - _AROUND), own[0][0])
@@ -365,6 +366,18 @@ def _place(chunk: Chunk, forms: frozenset[str]) -> Hit:
         tuple((shift + a, shift + b) for a, b in own),
         chunk.heading,
     )
+
+
+def _best(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The sentences that hold most of the words, as many of them as can be shown as one place.
+
+    What is no sentence, as a heading, is the place only where no sentence holds as many."""
+    cuts = sentences(text) or [(0, len(text))]
+    held = [_held(text, marks, cut) for cut in cuts]
+    best = [cut for cut, number in zip(cuts, held, strict=True) if number == max(held)]
+    said = [(a, b) for a, b in best if text[a:b].rstrip(_AFTER_STOP).endswith(_STOPS)]
+    start, end = (said or best)[0]
+    return start, max([end, *(b for _, b in said if b - start <= _LONGEST)])
 
 
 def _word_end(text: str, at: int, limit: int) -> int:

@@ -23,6 +23,26 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class DatedSentence:
+    """A day and a sentence that names it: `said` as it is written there."""
+
+    day: str  # ISO 8601
+    said: str
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlace:
+    """Where a topic is dealt with: the number of a heading in the outline, a place under it."""
+
+    topic: str
+    heading: int
+    page: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Introduction:
     """What a language model says of a document that has just arrived."""
 
@@ -41,6 +61,8 @@ class Overview:
     topics: tuple[str, ...] = ()
     questions: tuple[str, ...] | None = None
     introduction: Introduction | None = None  # None: there is none, or none yet
+    dates: tuple[DatedSentence, ...] = ()  # in the order of time, each day once
+    topic_places: tuple[TopicPlace, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -100,6 +122,11 @@ def _overview(row: Mapping[str, Any]) -> Overview:
         tuple(row["topics"]),
         None if questions is None else tuple(questions),
         _introduction(introduction) if introduction else None,
+        tuple(
+            DatedSentence(one["day"], one["said"], Sentence(**one["sentence"]))
+            for one in row["dates"]
+        ),
+        tuple(TopicPlace(**one) for one in row["topic_places"]),
     )
 
 

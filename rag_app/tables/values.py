@@ -8,10 +8,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
+
+from rag_app.text.highlighting import WRITTEN_DAY, WRITTEN_MONTH
 
 _LONGEST = 80  # characters of a cell that can be a value
 _DIGITS = 15  # more are the number of an account, and no float holds them
@@ -319,3 +322,70 @@ def year(text: str) -> int | None:
     if len(text) != 4 or not (text.isascii() and text.isdigit()):
         return None
     return int(text) if 1_000 <= int(text) < 2_200 else None
+
+
+# Days in running text, not only in cells: whole dates, and months of a year with an English name.
+
+_IN_TEXT = re.compile(
+    rf"(?<![\w./-])(?:{WRITTEN_DAY}|{WRITTEN_MONTH}\s\d{{4}}|\d{{4}}-\d\d-\d\d"
+    r"|\d{1,2}([./-])\d{1,2}\1\d{4})(?![\w/-]|[.,]\d)"
+)
+_ENGLISH = re.compile(WRITTEN_MONTH)
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class DayInText:
+    """A day that a text names: `text[start:end]`; of a month its first."""
+
+    day: dt.date
+    start: int
+    end: int
+
+
+def days_in(texts: Sequence[str]) -> list[list[DayInText]]:
+    """The days that the texts of one document name, text by text.
+
+    What can be read in two ways is left out: 3/4/2026 where no other figure says whether days or
+    months come first, and words that only begin like a month ("3 Marketing 2026")."""
+    found = [[(one[0], one.start(), one.end()) for one in _IN_TEXT.finditer(t)] for t in texts]
+    order = _order_of(said for each in found for said, _, _ in each)
+    words = {word for each in found for said, _, _ in each for word in _WORD.findall(said)}
+    months = {word for word in words if month(word) and _is_month_in(word, texts)}
+    return [
+        [
+            DayInText(day.date(), start, end)
+            for said, start, end in each
+            if (day := _in_text(said, order, months))
+        ]
+        for each in found
+    ]
+
+
+def _in_text(said: str, order: DateOrder | None, months: set[str]) -> dt.datetime | None:
+    words = [word for word in _WORD.findall(said) if month(word)]
+    if not months.issuperset(words) or (not words and said[4:5] != "-" and order is None):
+        return None
+    return date(" ".join(said.split()), Convention(order=order or DateOrder.DAY_FIRST))
+
+
+def _order_of(dates: Iterable[str]) -> DateOrder | None:
+    """What comes first in dates of figures, if all that say it say the same."""
+    orders = set()
+    for found in filter(None, map(_THREE.fullmatch, dates)):
+        first, second = int(found[1]), int(found[3])
+        if len(found[1]) < 4 and max(first, second) > 12:
+            orders.add(DateOrder.DAY_FIRST if first > 12 else DateOrder.MONTH_FIRST)
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _is_month_in(word: str, texts: Sequence[str]) -> bool:
+    """Whether a word that begins like a month stands in dates where it stands at all."""
+    if _ENGLISH.fullmatch(word):
+        return True
+    dated = re.compile(
+        rf"\d\S{{0,2}}\s(?:[a-z]{{2}}\s)?{word}\b|\b{word}\s(?:[a-z]{{2}}\s)?\d{{4}}"
+    )
+    alone = re.compile(rf"\b{word}\b")
+    in_dates = sum(len(dated.findall(text)) for text in texts)
+    return 2 * in_dates > sum(len(alone.findall(text)) for text in texts)

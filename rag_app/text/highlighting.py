@@ -190,20 +190,21 @@ _BOLD, _BARE, _ITEM, _POINT, _CELL, _DASH = "\ue000\ue001\ue002\ue003\ue004\ue00
 _MEANT = {_BOLD: "**", _BARE: "**", _ITEM: "- ", _POINT: ". ", _CELL: "|", _DASH: "---"}
 _OURS = re.compile(f"[{''.join(_MEANT)}]")
 
-_MONTH = f"(?:{'|'.join([*calendar.month_name[1:], *calendar.month_abbr[1:]])})"
+WRITTEN_MONTH = f"(?:{'|'.join([*calendar.month_name[1:], *calendar.month_abbr[1:]])})"
 _NTH = r"\d{1,2}(?:\.|[a-zºª]{1,2}\b)?"  # 5, 5., 5th
 _OF = r"(?:[a-z]{2}\s)?"
-_DAY = (
+WRITTEN_DAY = (
     rf"{_NTH}\s{_OF}[^\W\d_]{{3,10}}\s{_OF}\d{{4}}|[^\W\d_]{{3,10}}\s{_NTH},?\s\d{{4}}"
-    rf"|{_NTH}\s{_OF}{_MONTH}\b|{_MONTH}\s{_NTH}"
+    rf"|{_NTH}\s{_OF}{WRITTEN_MONTH}\b|{WRITTEN_MONTH}\s{_NTH}"
 )
+"""A day with the name of its month, as a pattern: "5 March 2026", "March 5th, 2026", "5. März"."""
 _AMOUNT = (
     r"[$€£¥]?\d(?:[\d.,:/'’\u00a0\u202f-]*\d)?"
     r"(?:\s?[%€£¥]|\s[A-Z]{3}\b|\s[ap]m\b|[a-z]{2,3}|[ºª])?"
 )
 # Not what numbers a paragraph ("6.1 Doors", "(2)"), and nothing that is glued to other letters than
 # those of an ordinal or a unit ("5th", "10am").
-_FIGURE = re.compile(rf"(?<=[^\S\n])(?:{_DAY}|{_AMOUNT})(?![\w\])])")
+_FIGURE = re.compile(rf"(?<=[^\S\n])(?:{WRITTEN_DAY}|{_AMOUNT})(?![\w\])])")
 _STRESSABLE = re.compile(r"[\w.,'’&%€£$ -]{2,120}")
 _MARKUP = re.compile(r"[*_`~]|^(?: {4}|\t)")
 

@@ -84,7 +84,7 @@ def sentence(text: str) -> None:
 
 def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     plain, where = answer.basis is not Basis.WRITTEN, where_in(library)
-    if answer.short_answer and not answer.text.startswith(answer.short_answer):
+    if answer.short_answer not in answer.text:  # else it is bold in the sentence that says it
         st.html(f"<p class='short'>{mark(answer.short_answer, ())}</p>")
     st.markdown(
         link_citations(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import streamlit as st
 
@@ -125,12 +125,14 @@ _list = st.components.v2.component(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One place: its text with the spans that are marked, what stands beside it, how deep it is."""
+    """One place: its text with the spans that are marked, what stands beside it, how deep it is;
+    `lead` stands before it in a column of its own."""
 
     text: str
     note: str = ""
     marks: Sequence[tuple[int, int]] = ()
     level: int = 1
+    lead: str = ""
 
 
 def show_list(
@@ -141,7 +143,12 @@ def show_list(
         "label": label,
         "small": small,
         "rows": [
-            {"parts": _parts(row), "note": row.note, "level": max(1, min(4, row.level))}
+            {
+                "parts": _parts(row),
+                "note": row.note,
+                "lead": row.lead,
+                "level": max(1, min(4, row.level)),
+            }
             for row in rows
         ],
     }
@@ -152,6 +159,43 @@ def show_list(
             on_open(number)
 
     _list(key=key, data=data, on_open_change=clicked)
+
+
+# A map of a document: its title in the middle, the parts of its outline on both sides, joined by
+# lines. It is a list to who hears it read and to whoever goes through it by keys.
+
+_MAP_HTML = '<div id="map"></div>'
+
+_map = st.components.v2.component(
+    "rag_app_map", html=_MAP_HTML, css=asset("mind_map.css"), js=asset("mind_map.js")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A part of a document: its heading, those under it, and topics, each with a number that is
+    reported when it is clicked; `more` says what is left out."""
+
+    title: tuple[int, str]
+    note: str = ""
+    headings: Sequence[tuple[int, str]] = ()
+    topics: Sequence[tuple[int, str]] = ()
+    more: str = ""
+
+
+def show_map(
+    key: str, label: str, root: str, branches: Sequence[Branch], on_open: Callable[[int], None]
+) -> None:
+    """Draw the branches around the root; `on_open` gets the number of what is clicked."""
+    data = {"label": label, "root": root, "branches": [asdict(one) for one in branches]}
+    numbers = {number for one in branches for number, _ in (one.title, *one.headings, *one.topics)}
+
+    def clicked() -> None:
+        number = row_of(st.session_state[key].open, max(numbers, default=-1) + 1)
+        if number in numbers:
+            on_open(number)
+
+    _map(key=key, data=data, on_open_change=clicked)
 
 
 def row_of(value: object, rows: int) -> int | None:

@@ -14,6 +14,9 @@ from rag_app.ui.jobs import caught
 from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current, turns_of
 from rag_app.ui.uploads import Upload
 
+_DRAWN_AHEAD = 2  # pages of an answer's sources
+_FEW = 4  # answers in the making; more leave no time for what may not be looked at
+
 # Dropped files go to the library, one by one; what became of them is remembered as a receipt.
 
 
@@ -141,6 +144,16 @@ def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
         lambda: turns_of(before),
         exchange.quoting,
         after=[earlier.generation for earlier in before if earlier.generation],
-        afterwards=partial(library.entitle, session.conversation or ""),
+        afterwards=partial(_afterwards, library, exchange, session.conversation or ""),
         subject=sign_in.subject(),
     )
+
+
+def _afterwards(library: Library, exchange: ShownExchange, conversation: str) -> None:
+    """What can wait until an answer is shown: its first sources as pictures, a title."""
+    answer = exchange.generation.now().answer if exchange.generation else None
+    if answer and live_answer.running() < _FEW:
+        cited = answer.citations or ((answer.closest,) if answer.closest else ())
+        places = dict.fromkeys((one.document_id, one.page) for one in cited if one.quote)
+        session_sync.draw_ahead(library, list(places)[:_DRAWN_AHEAD])
+    library.entitle(conversation)

@@ -103,9 +103,10 @@ def _own_name(document: Document) -> str:
 
 def _how_far(document: Document, work: Progress | None) -> None:
     """What it came in, how far it is, or why it cannot be read."""
-    about = f"{texts.status(document)} · {texts.facts(document)}"
-    waits = work is not None and work.stage == "waiting" and askable(document)
-    said = about if work is None or waits else texts.progress(work, document.suffix)
+    said = f"{texts.status(document)} · {texts.facts(document)}"
+    if work is not None:
+        waits = work.stage == "waiting" and askable(document)
+        said = texts.status(document) if waits else texts.progress(work, document.suffix)
     outer = document.name.rpartition(INSIDE)[0]
     if outer:
         st.html(f"<p class='facts'>{escape(words.CAME_IN.format(outer))}</p>")
@@ -348,11 +349,14 @@ def _set_aside(library: Library, session: Session) -> None:
 
 
 def _add_again(library: Library, session: Session) -> None:
-    bar = st.progress(0.0, texts.ADDING)
+    bar, pace = st.progress(0.0, texts.ADDING), Pace()
+
+    def show(done: int, total: int) -> None:
+        said = texts.left(texts.ADDING, pace.left("", done, total))
+        bar.progress(texts.share(done, total), said)
+
     with caught(session.say):
-        again = library.add_set_aside(
-            lambda done, total: bar.progress(texts.share(done, total), texts.ADDING)
-        )
+        again = library.add_set_aside(show)
         known = sum(one.duplicate for one in again.added)
         refused = [f"{name}: {why}" for name, why in again.refused]
         session.receipt = Receipt(len(again.added) - known, known, refused)

@@ -10,6 +10,7 @@ import streamlit as st
 from rag_app.answering.overview import Overview, Sentence
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
+from rag_app.storage.overviews import DatedSentence
 from rag_app.text.highlighting import escape_markdown
 from rag_app.text.page_names import TABLES, section_name
 from rag_app.text.sentences import one_line
@@ -111,6 +112,8 @@ def _body(library: Library, document: Document, made: Overview | None) -> None:
         _summary(library, document, made.summary)
         _topics(document, made.topics)
         _questions(library, document, made, not given_up)
+        _mind_map(library, document, made)
+        _timeline(library, document, made.dates)
         _outline(library, document, made.outline)
 
 
@@ -174,15 +177,111 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
         for h in outline
     ]
 
-    @caught(say)
     def opened(number: int) -> None:
-        h = outline[number]
-        line = library.page(document.id, h.page).text[h.start :].splitlines()[:1]
-        text = line[0] if line else ""
-        place = Place(document.id, document.name, h.page, h.start, h.start + len(text), text)
-        _show(Opened(place, h.page))
+        _show_heading(library, document, outline[number])
 
     browser.show_list("about_outline", words.OUTLINE, rows, opened, small=True)
+
+
+@caught(say)
+def _show_heading(library: Library, document: Document, h: Heading) -> None:
+    line = library.page(document.id, h.page).text[h.start :].splitlines()[:1]
+    text = line[0] if line else ""
+    place = Place(document.id, document.name, h.page, h.start, h.start + len(text), text)
+    _show(Opened(place, h.page))
+
+
+# What there is to look at where a document has enough of it: a map of its outline with its topics,
+# and the days that it names. Both are closed until somebody wants them.
+
+_ENOUGH = 3  # headings, or days
+_BRANCHES = 12
+_HEADINGS = 4  # of a branch
+_BEFORE, _BEHIND = 60, 140  # characters of a long sentence shown around its day
+
+
+def _mind_map(library: Library, document: Document, made: Overview) -> None:
+    top, parts = map_parts(made.outline)
+    if len(parts) < _ENOUGH:
+        return
+    numbered = list(enumerate(made.topic_places, start=len(made.outline)))
+    branches = []
+    for part, end in parts[:_BRANCHES]:
+        heading = made.outline[part]
+        below = [(n, made.outline[n]) for n in range(part + 1, end)]
+        level = min((one.level for _, one in below), default=0)
+        under = [(n, one_line(one.text)) for n, one in below if one.level == level]
+        topics = [(n, one.topic) for n, one in numbered if part <= one.heading < end]
+        where = _where(library, document, heading.page, heading.start, heading.text)
+        more = texts.waiting_more(len(under) - _HEADINGS) if len(under) > _HEADINGS else ""
+        branches.append(
+            browser.Branch((part, one_line(heading.text)), where, under[:_HEADINGS], topics, more)
+        )
+
+    def opened(number: int) -> None:
+        if number < len(made.outline):
+            _show_heading(library, document, made.outline[number])
+            return
+        one = made.topic_places[number - len(made.outline)]
+        place = Place(document.id, document.name, one.page, one.start, one.end, one.topic)
+        _show(Opened(place, one.page))
+
+    root = one_line(made.outline[top].text) if top is not None else document.name
+    with st.expander(words.MIND_MAP, icon=":material/account_tree:"):
+        browser.show_map("about_map", words.map_of(document.name), root, branches, opened)
+        if len(parts) > _BRANCHES:
+            st.html(f"<p class='note'>{texts.waiting_more(len(parts) - _BRANCHES)}</p>")
+
+
+def map_parts(outline: Sequence[Heading]) -> tuple[int | None, list[tuple[int, int]]]:
+    """What a document is divided into: headings by their numbers, each with that of the next one.
+
+    The first is the heading above all of them, if there is one. What a table of contents names, and
+    the document again, is there once."""
+    if not outline:
+        return None, []
+    top = None
+    levels = sorted({heading.level for heading in outline})
+    begin, level = 0, levels[0]
+    alone = [heading.level for heading in outline].count(level) == 1
+    if len(levels) > 1 and alone and outline[0].level == level:
+        top, begin, level = 0, 1, levels[1]
+    starts = [n for n in range(begin, len(outline)) if outline[n].level == level]
+    parts = zip(starts, [*starts[1:], len(outline)], strict=True)
+    again = {one_line(outline[n].text): n for n in starts}
+    return top, [
+        (n, end) for n, end in parts if end > n + 1 or again[one_line(outline[n].text)] == n
+    ]
+
+
+def _timeline(library: Library, document: Document, dates: Sequence[DatedSentence]) -> None:
+    if len(dates) < _ENOUGH:
+        return
+    rows = [
+        browser.Row(
+            _around(one.sentence.text, one.said),
+            _where(library, document, one.sentence.page, one.sentence.start),
+            lead=one.said,
+        )
+        for one in dates
+    ]
+
+    def opened(number: int) -> None:
+        s = dates[number].sentence
+        place = Place(document.id, document.name, s.page, s.start, s.end, s.text)
+        _show(Opened(place, s.page))
+
+    with st.expander(words.timeline(len(dates)), icon=":material/calendar_month:"):
+        browser.show_list("about_dates", words.TIMELINE, rows, opened, small=True)
+
+
+def _around(sentence: str, said: str) -> str:
+    """As much of a sentence as can be read in a list, with its day."""
+    at = sentence.find(said)
+    start = sentence.rfind(" ", 0, max(0, at - _BEFORE)) + 1 if at > _BEFORE else 0
+    end = at + len(said) + _BEHIND
+    end = sentence.rfind(" ", 0, end) if end < len(sentence) else len(sentence)
+    return f"{'…' if start else ''}{sentence[start:end]}{'…' if end < len(sentence) else ''}"
 
 
 def _where(library: Library, document: Document, page: int, start: int, beside: str = "") -> str:

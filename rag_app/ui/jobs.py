@@ -40,6 +40,9 @@ Work = Callable[[Callable[[int, int], None], threading.Event], object]
 """Gets what takes how much is done, of how much, and what says that it is to stop."""
 
 
+_TOO_SOON = 1.0  # seconds in which a pace says nothing of the rest
+
+
 class Pace:
     """How long what is looked at again and again will still take, as fast as it has been."""
 
@@ -55,7 +58,9 @@ class Pace:
         if work not in self._begun or done < before or total != of:  # it begins (anew)
             self._begun[work] = self._clock(), done
         began, first = self._begun[work]
-        return (self._clock() - began) / (done - first) * (total - done) if done > first else None
+        seconds = self._clock() - began
+        known = done > first and seconds > _TOO_SOON
+        return seconds / (done - first) * (total - done) if known else None
 
 
 class Job:

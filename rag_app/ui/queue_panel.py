@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import streamlit as st
@@ -14,6 +15,8 @@ from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
 
+_SMALLEST = 20_000  # bytes: what a small file costs is not its bytes
+_READ, _FOUND = 0.3, 0.4  # of the work on a document: it is read, it is found by its words
 _MANY = 3  # documents being worked on from which all of them together get a bar
 
 
@@ -28,8 +31,9 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
         done = len(documents) - len(progress)
         asked = sum(map(askable, documents))
         said = texts.overall(done, len(documents), asked)
-        left = current().pace.left("documents", done, len(documents))
-        st.progress(texts.share(done, len(documents)), texts.left(said, left))
+        worked, total = share_of_work(documents, progress)
+        left = current().pace.left("documents", worked, total)
+        st.progress(texts.share(worked, total), texts.left(said, left))
     if not progress and not library.paused and len(failed) < 2:
         return
     with st.container(key="queue", horizontal=True, vertical_alignment="center"):
@@ -47,6 +51,31 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
                 words.RETRY_ALL, key="queue_retry", icon=":material/refresh:", type="tertiary",
                 on_click=_retry, args=(library, [d.id for d in failed]),
             )  # fmt: skip
+
+
+def share_of_work(
+    documents: Iterable[Document], progress: Mapping[str, Progress]
+) -> tuple[float, float]:
+    """How much of the work on all of them is done, and of how much."""
+    each = [
+        (_weight(document), _worked(document, progress.get(document.id))) for document in documents
+    ]
+    return sum(weight * done for weight, done in each), sum(weight for weight, _ in each)
+
+
+def _weight(document: Document) -> float:
+    """How much work a document is beside others, as far as its size says so."""
+    return float(max(document.size, _SMALLEST))
+
+
+def _worked(document: Document, work: Progress | None) -> float:
+    """How much of the work on a document is done, from 0 to 1."""
+    if work is None:
+        return 1.0
+    part = texts.share(work.done, work.total) if work.stage != "waiting" else 0.0
+    if document.status is Status.RECEIVED:
+        return _READ * part
+    return _READ if document.status is Status.READ else _FOUND + (1 - _FOUND) * part
 
 
 def _pausing(library: Library, working: bool) -> None:

@@ -3,8 +3,12 @@ words of a document that was removed anywhere leave every session's memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 import streamlit as st
 
+from rag_app.errors import RagAppError
 from rag_app.library import Library
 from rag_app.storage import Exchange as Kept
 from rag_app.storage import conversations
@@ -36,6 +40,14 @@ def lines(library: Library, document_id: str, number: int) -> tuple[tuple[str, B
     """The lines of a page and where they stand. Raises UnknownDocument."""
     library.document(document_id)
     return _lines(library, document_id, number)
+
+
+def draw_ahead(library: Library, pages: Iterable[tuple[str, int]]) -> None:
+    """Have pages ready, by document id and number, that somebody is about to look at."""
+    for document_id, number in pages:
+        with suppress(RagAppError):  # it is gone, or there is no such page: nobody waits for it
+            picture(library, document_id, number)
+            lines(library, document_id, number)
 
 
 def forget() -> None:

@@ -176,7 +176,8 @@ def languages_under_way(library: Library) -> None:
         said = texts.left(texts_library.fetching(fetch.done, fetch.total), left)
         st.progress(texts.share(fetch.done, fetch.total), said)
     elif work is not None:
-        st.progress(texts.share(work.done, work.total), texts_library.reindexing(work))
+        wait = current().pace.left("meaning", work.done, work.total)
+        st.progress(texts.share(work.done, work.total), texts_library.reindexing(work, wait))
 
 
 def languages_hint(library: Library) -> None:

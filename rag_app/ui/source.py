@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -138,6 +139,10 @@ def _panel(library: Library, opened: Opened) -> None:
     if _has_strip(library, document, opened) and len(place.quote) > _STAYS:
         _strip(place)
     _page(library, document, opened)
+    if opened.moved and opened.page < document.pages:  # whoever turns pages turns on
+        following = (document.id, opened.page + 1)
+        drawing = partial(session_sync.draw_ahead, library, [following])
+        threading.Thread(target=drawing, name="rag-app-draw", daemon=True).start()
 
 
 def _has_strip(library: Library, document: Document, opened: Opened) -> bool:

@@ -243,7 +243,7 @@ def downloading(done: int, total: int) -> str:
     return f"Downloading: {size(done)} of {size(total)}" if total else "Downloading…"
 
 
-def share(done: int, total: int) -> float:
+def share(done: float, total: float) -> float:
     """How much of a bar is full: from 0 to 1, whatever the numbers say; 0 while nothing is known.
 
     They may be read while others change them, and a bar out of bounds would break the page."""

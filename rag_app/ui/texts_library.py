@@ -175,10 +175,12 @@ def folder_state(one: Watched) -> str:
     return f"{count(one.files, 'file')} in your library{refused}"
 
 
-def reindexing(work: Progress) -> str:
-    """How far another embedding model is that is to take over."""
+def reindexing(work: Progress, seconds: float | None = None) -> str:
+    """How far another embedding model is that is to take over, and how long it will still take."""
     share = f" {100 * min(work.done, work.total) // work.total} %" if work.total else ""
-    return f"Another model learns what your documents mean:{share}. Until then the old one answers."
+    wait = f", {texts.time_left(seconds)}" if share and seconds is not None else ""
+    what = "Another model learns what your documents mean"
+    return f"{what}:{share}{wait}. Until then the old one answers."
 
 
 # The English words around documents: their own page, search, folders and tags, the queue.
@@ -194,6 +196,8 @@ TOPICS = "Key topics"
 TOPICS_HINT = "Find this in the document"
 CAN_ANSWER = "Questions it answers"
 OUTLINE = "Outline"
+MIND_MAP = "Mind map"
+TIMELINE = "Timeline"
 NO_OUTLINE = "This document has no headings."
 NO_DOCUMENT_QUESTIONS = (
     "No question was found that it answers for certain. Ask one of your own below."
@@ -243,6 +247,16 @@ DROP_SET = "Forget the set “{0}”"
 WHOLE_FOLDER = "Add a folder"
 SINGLE_FILES = "Add single files"
 FOLDER_HERE = "or drop one"
+
+
+def map_of(name: str) -> str:
+    """What a screen reader says of a map."""
+    return f"{MIND_MAP} of {name}"
+
+
+def timeline(days: int) -> str:
+    """The label over the days that a document names."""
+    return f"{TIMELINE} ({texts.count(days, 'date')})"
 
 
 def set_aside(number: int) -> str:
@@ -352,7 +366,7 @@ CAPTIONS = {
         f"Downloaded once, {ABOUT_LANGUAGES}, from huggingface.co; "
         "reading then takes several times as long."
     ),
-    OWN: "For those who know: a folder of sentence-transformers on this computer.",
+    OWN: "For those who know: a folder on this computer that holds a model for it.",
 }
 LANGUAGE_MODEL_FOLDER = "Folder of the model"
 FIXED = (

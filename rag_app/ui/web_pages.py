@@ -72,7 +72,8 @@ def _coming(library: Library) -> None:
         st.rerun()
     for number, one in enumerate(session.web.fetching):
         with st.container(key=f"web-{number}", horizontal=True, vertical_alignment="center"):
-            line = words.fetching(one.site, one.done, one.total)
+            left = session.pace.left(f"web {id(one)}", one.done, one.total) if one.total else None
+            line = words.left(words.fetching(one.site, one.done, one.total), left)
             st.html(f"<p class='working' role='status'>{escape(line)}</p>")
             st.button(words.WEB_STOP, key=f"web_stop-{number}", type="tertiary", on_click=one.stop)
 

@@ -19,7 +19,12 @@ MARKER = '[data-testid="stMarkdownContainer"] a[href^="#cite:"]'
 SMALLEST_WAIT = 400  # ms in which Streamlit's own movements end
 
 GUIDE = [
-    ("Opening hours", "The harbour museum was opened in 1987. It is closed on Mondays."),
+    (
+        "Opening hours",
+        "The harbour museum was opened in 1987. It is closed on Mondays. The old house burnt down "
+        "on 4 May 1991. Its new house was opened on 12 June 1994. The last boat came there in "
+        "March 1999.",
+    ),
     ("Ticket prices", "A day ticket costs €6 for everybody. Children under six go in free."),
     ("The collection", "The museum has 240 model ships. Every model ship is cleaned twice a year."),
 ]
@@ -151,6 +156,43 @@ def test_a_document_has_a_page_with_outline_topics_and_questions_it_answers(brow
     assert not page.locator(".st-key-about").count()
 
 
+def test_a_map_and_a_timeline_of_a_document_lead_to_its_places(browser):
+    page = filled(browser)
+    about(page, "guide.pdf")
+    page.locator("summary", has_text="Mind map").click()
+    tree = page.get_by_role("group", name="Mind map of guide.pdf")
+    assert tree.locator("#root").inner_text() == "guide.pdf"
+    titles = tree.locator("ol > li > .title")
+    assert titles.all_inner_texts() == [
+        f"{heading} Page {number}" for number, (heading, _) in enumerate(GUIDE, start=1)
+    ]
+    assert page.locator("#map svg path").count() == len(GUIDE)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert findings(page) == [], scheme
+    titles.nth(1).focus()
+    page.keyboard.press("Enter")
+    page.locator("#sheet .box.quote").first.wait_for()
+    page.get_by_text("Page 2 of 3").wait_for()
+    page.locator("#view").press("Escape")
+    page.locator(".st-key-source").wait_for(state="hidden")
+    page.wait_for_timeout(SMALLEST_WAIT)
+    assert titles.nth(1).evaluate("title => title.matches(':focus')"), "the focus is back"
+    page.locator("summary", has_text="Timeline (3 dates)").click()
+    dates = page.locator("#list .lead")
+    assert dates.all_inner_texts() == ["4 May 1991", "12 June 1994", "March 1999"]
+    assert findings(page) == []
+    dates.nth(1).click()
+    page.get_by_text("Page 1 of 3").wait_for()
+    page.locator("blockquote.quoted", has_text="Its new house was opened").wait_for()
+
+
+def test_what_has_few_headings_and_no_dates_has_neither_map_nor_timeline(browser):
+    page = filled(browser)
+    about(page, "boats.txt")
+    assert not page.locator("summary").count()
+
+
 def test_the_empty_conversation_offers_questions_that_were_tried(browser):
     page = filled(browser)
     about(page, "guide.pdf")
@@ -172,6 +214,31 @@ def test_a_summary_has_no_word_of_sureness_and_a_text_no_parts(browser):
     page.get_by_text("Sources (").last.click()
     heads = page.locator(".card header").all_inner_texts()
     assert heads and not [one for one in heads if "Part" in one]
+    page.get_by_test_id("stChatInputTextArea").fill("Compare boats.txt and rules.md")
+    page.keyboard.press("Enter")
+    page.get_by_test_id("stChatMessage").nth(3).locator(".how").first.wait_for()
+    assert not [one for one in page.locator(".how").all_inner_texts() if "sure" in one]
+
+
+def test_silence_is_one_sentence_and_its_place_and_the_rest_is_folded_away(browser):
+    page = filled(browser)
+    page.get_by_test_id("stChatInputTextArea").fill("How much is a zeppelin to Greenland?")
+    page.keyboard.press("Enter")
+    page.get_by_text("The closest I found:").wait_for()
+    page.locator(".how").first.wait_for()
+    seen = page.locator(".card").locator("visible=true")
+    assert seen.count() == 1 and seen.locator("mark").count() == 1
+    sentence = seen.locator("mark").inner_text()
+    assert sentence in " ".join([*(text for _, text in GUIDE), *map(str, FILES.values())])
+    seen.locator("a").click()
+    page.locator("#sheet .box.quote, #words mark").first.wait_for()
+    for strip in page.locator("blockquote.quoted").all():
+        assert strip.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "never cut"
+    page.locator(".st-key-source_close button").click()
+    page.get_by_role("button", name="Why this answer?").click()
+    page.locator("dl.why").wait_for()
+    said = page.inner_text("body")
+    assert not re.search(r"built-in reader|sentence-transformers|by words|Part \d|BM25|chunk", said)
 
 
 def test_what_is_unticked_at_once_stays_so_while_files_are_worked_on(browser):
@@ -239,6 +306,9 @@ def test_plain_search_finds_words_and_phrases_and_opens_them_marked(browser):
     page.locator(".st-key-source_close button").click()
     search(page, "“touch a model ship”")
     page.get_by_text("1 place in 1 document").wait_for()
+    search(page, "rules")
+    found = page.locator('[class*="st-key-found-"]').filter(has_text="rules.md")
+    found.get_by_text("The rules were made in 2004.").wait_for()  # and not its heading alone
     search(page, "zeppelin")
     page.get_by_text("This stands nowhere").wait_for()
     page.get_by_role("button", name="Back").click()

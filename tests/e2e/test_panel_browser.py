@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import listed, serving
+from tests.e2e.conftest import eventually, listed, serving
+from tests.e2e.test_documents_browser import menu, row
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -94,3 +96,26 @@ def test_conversations_stand_under_their_day(browser):
     page.locator(".how").first.wait_for()
     page.get_by_role("button", name="Conversations").click()
     page.get_by_role("heading", name="Today").wait_for()
+
+
+def test_a_small_sheet_never_waits_behind_a_long_text(browser):
+    page = filled(browser)
+    long = b"The warehouse holds barrels of salt and of tar for the boats.\n\n" * 60_000
+    field = page.get_by_test_id("stFileUploaderDropzoneInput").first
+    field.set_input_files({"name": "long.txt", "mimeType": "text/plain", "buffer": long})
+    large, small = row(page, "long.txt"), row(page, "small.csv")
+    large.get_by_text(re.compile("Reading|Making it searchable|Learning")).wait_for()
+    sheet = b"boat,built\nTern,1931\nSkerry,1987\n"
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
+        {"name": "small.csv", "mimeType": "text/csv", "buffer": sheet}
+    )
+    small.get_by_text("Ready").wait_for()
+    said = large.inner_text()
+    assert "Ready" not in said, "the long one is still being worked on"
+    eventually(page, lambda: re.search(r"about \d+ (s|min) left|almost done", large.inner_text()))
+    line = large.locator(".facts").first.bounding_box()
+    assert line and line["height"] < 30, "how far it is stands on one line"
+    for name in ("long.txt", "small.csv"):
+        menu(page, name, re.compile("emove…$"))
+        row(page, name).get_by_role("button", name="Remove", exact=True).click()
+        row(page, name).wait_for(state="detached")

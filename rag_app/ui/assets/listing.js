@@ -33,6 +33,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
       part.textContent = text;
       words.append(part);
     }
+    if (row.lead) {
+      const lead = document.createElement('span');
+      lead.className = 'lead';
+      lead.textContent = row.lead;
+      button.append(lead);
+    }
     button.append(words);
     if (row.note) {
       const note = document.createElement('span');
