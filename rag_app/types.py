@@ -419,7 +419,7 @@ class Operation:
 class Computation:
     """A query over tables, what came of it as it is shown, and the rows that it rests on."""
 
-    sql: str
+    sql: str  # empty: worked out from lines of statements
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     used: tuple[RowsUsed, ...] = ()

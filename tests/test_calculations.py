@@ -8,14 +8,16 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.calculations import Calculations, understood, worked_out
+from rag_app.answering.chain import AskContext, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
+from rag_app.export.messages import remarks
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.tables.line_items import line_items, years_of
-from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Status
+from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Status, Timing
 from tests.fakes import WordEmbedder
 from tests.pdfs import drawn
 
@@ -107,7 +109,7 @@ def test_lines_have_a_figure_for_each_year_and_stand_word_for_word_on_their_page
     assert list(lines["Stores at end of year"].by_year) == [2020]
     text = store.page(ID, 1, WORKER).text
     for line in lines.values():
-        assert text[line.span.start : line.span.end].startswith(line.label)
+        assert text[line.place.start : line.place.end] == line.label
         for figure in line.by_year.values():
             written = text[figure.span.start : figure.span.end]
             assert written.strip("()").replace(",", "") == str(abs(figure.value))
@@ -123,9 +125,22 @@ def test_a_ratio_is_worked_out_by_code_and_cites_the_lines_it_rests_on(store):
     [note] = draft.notes
     assert note.kind is NoteKind.COMPUTED
     assert note.values == ("6489 ÷ ((282 + 253) ÷ 2) = 24.26",)
+    assert draft.computation.rows == (("24.26",),) and draft.computation.sql == ""
+    [used] = draft.computation.used
+    assert (used.name, used.columns, used.count) == (DOCUMENT.name, ("", "2020", "2019"), 2)
+    assert [[cell.text for cell in row] for row in used.rows] == [
+        ["Net revenue", "6,489", ""],
+        ["Property and equipment, net", "253", "282"],
+    ]
+    answer = finalize(draft, passages(store), Timing(0, 0), AskContext(ASKED))
     text = store.page(ID, 1, WORKER).text
-    quotes = [text[span.start : span.end] for span in draft.evidence[0]]
-    assert [quote.split()[0] for quote in quotes] == ["Net", "Property"]
+    assert [c.quote for c in answer.citations] == [
+        *("Net revenue", "6,489", "Property and equipment, net", "253", "282"),
+    ]
+    assert all(text[c.start : c.end] == c.quote for c in answer.citations)
+    assert answer.text.endswith("[1]") and remarks(answer)[0] == (
+        "Looked up in 2 rows of Tellma 10K.pdf."
+    )
 
 
 def test_the_writer_is_asked_the_question_and_shown_no_figure(store):
@@ -137,10 +152,10 @@ def test_the_writer_is_asked_the_question_and_shown_no_figure(store):
 def test_a_line_alone_is_said_in_the_scale_that_was_asked_for(store):
     reply = 'a = line("Net revenue", "", 2019)\nresult = a\nsay = "The revenue was {0}."'
     draft = answered(store, "What was the revenue in 2019 in USD billions?", reply)
-    assert draft.sentences == ("The revenue was 7.50 billion. ",)
-    assert draft.basis is Basis.EXTRACTED and draft.notes == ()
+    assert draft.sentences == ("The revenue was 7.50 billion.",)
+    assert draft.notes == () and len(draft.computation.used) == 1
     draft = answered(store, "What was the revenue in 2019?", reply)
-    assert draft.sentences == ("The revenue was 7500 million. ",)
+    assert draft.sentences == ("The revenue was 7500 million.",)
 
 
 def test_a_change_is_said_in_percent(store):

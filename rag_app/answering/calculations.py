@@ -32,7 +32,17 @@ from rag_app.storage import Store
 from rag_app.tables.computing import said
 from rag_app.tables.line_items import LineItem, line_items, years_of
 from rag_app.text.sentences import one_line
-from rag_app.types import Basis, Draft, Note, NoteKind, Passage
+from rag_app.types import (
+    Basis,
+    Cell,
+    Computation,
+    Draft,
+    Note,
+    NoteKind,
+    Passage,
+    RowsUsed,
+    Span,
+)
 
 _LINE = re.compile(r'([a-z]) = line\("([^"]{1,120})", "([^"]{0,80})", (\d{4})\)')
 _RESULT, _SAY = re.compile(r"result = (.+)"), re.compile(r'say = "(.*)"')
@@ -238,7 +248,10 @@ class Calculations:
             self.watch(calculation, found, chance)
         if chance < self.caution:
             return None
-        return _draft(calculation, found, question, language or language_of(question), chance)
+        said_in = language or language_of(question)
+        draft = _draft(calculation, found, question, said_in, chance)
+        used = self._rows_used(found, {p.chunk.document_id: p.name for p in passages})
+        return draft and _with_rows(draft, used)
 
     def _reply(self, question: str, cancelled: Cancelled, hear: Callable[[Tokens], None]) -> str:
         """What the writer says. Where it is not quite sure that there is nothing to be worked out,
@@ -280,7 +293,7 @@ class Calculations:
             many = _MANY * min(1.0, table.rows / 20)
             head = self.store.page(document, table.first_page, self.scope).text[:_HEAD]
             for item in line_items(self.store.tables, table):
-                bonus = many + (_FOUND if item.span.page in pages else 0.0)
+                bonus = many + (_FOUND if item.place.page in pages else 0.0)
                 yield _Candidate(item, one_line(head), bonus)
 
     def _nearest(
@@ -321,6 +334,38 @@ class Calculations:
             item, wanted.year, likeness(best), self._scale(item), self._is_outlay(item)
         )
 
+    def _rows_used(
+        self, found: Mapping[str, FoundLine], names: Mapping[str, str]
+    ) -> list[RowsUsed]:
+        """The lines with the figures that were taken, table by table."""
+        by_table: dict[int, list[FoundLine]] = {}
+        for one in found.values():
+            by_table.setdefault(one.item.table.ordinal, []).append(one)
+        return [self._rows_of(taken, names) for taken in by_table.values()]
+
+    def _rows_of(self, taken: Sequence[FoundLine], names: Mapping[str, str]) -> RowsUsed:
+        table = taken[0].item.table
+        years = sorted({one.year for one in taken}, reverse=True)
+        lines = {one.item.place: one.item for one in taken}
+        wanted = {(one.item.place, one.year) for one in taken}
+        rows = []
+        for row, (place, line) in enumerate(lines.items()):
+            figures = [line.by_year[y].span if (place, y) in wanted else None for y in years]
+            cells = enumerate((place, *figures))
+            rows.append(tuple(self._cell(row, column, at) for column, at in cells))
+        columns = ("", *map(str, years))
+        name, called = names.get(table.document_id, ""), table.name or table.title
+        return RowsUsed(table.document_id, name, called, columns, len(rows), tuple(rows))
+
+    def _cell(self, row: int, column: int, place: Span | None) -> Cell:
+        if place is None:
+            return Cell(row, column, "", None, 0, 0, 0)
+        text = self.store.page(place.document_id, place.page, self.scope).text
+        return Cell(
+            *(row, column, text[place.start : place.end], None),
+            *(place.page, place.start, place.end),
+        )
+
     def _is_outlay(self, item: LineItem) -> bool:
         """Whether all figures of a line are below nothing because it is paid, not because it is
         a loss: by the examples that it is called like."""
@@ -340,8 +385,8 @@ class Calculations:
 
     def _scale(self, item: LineItem) -> int:
         """The power of ten of a table's figures, where the page says it above them."""
-        page = self.store.page(item.span.document_id, item.span.page, self.scope).text
-        above = [match[1] for match in _IN_SCALE.finditer(page[: item.span.start])]
+        page = self.store.page(item.place.document_id, item.place.page, self.scope).text
+        above = [match[1] for match in _IN_SCALE.finditer(page[: item.place.start])]
         return _SCALES[above[-1].lower()] if above else 0
 
 
@@ -395,20 +440,26 @@ def _draft(
     if invented(calculation.say.replace("{0}", ""), set(known)):
         return None
     alone = isinstance(calculation.expression, ast.Name) and not calculation.percent
-    spans = tuple(dict.fromkeys(one.item.span for one in found.values()))
+    steps = _steps(calculation, found)
+    notes = () if alone else (Note(NoteKind.COMPUTED, (f"{steps} = {shown}",)),)
     said_of = re.sub(r"\{0\}\s?%", "{0}", calculation.say)
-    notes = () if alone else (Note(NoteKind.COMPUTED, (_steps(calculation, found, shown),)),)
-    sentences = [f"{said_of.replace('{0}', shown)} "]
+    sentences = [said_of.replace("{0}", shown)]
     if not alone:
-        sentences += [f"{_figures(found, language)}"]
+        sentences = [f"{sentences[0]} ", _figures(found, language)]
     return Draft(
         sentences=tuple(sentences),
-        evidence=(spans,) * len(sentences),
+        evidence=((),) * len(sentences),
         confidence=chance,
         short_answer=shown,
-        basis=Basis.EXTRACTED if alone else Basis.COMPUTED,
+        basis=Basis.COMPUTED,
         notes=notes,
+        computation=Computation("", (steps,), ((shown,),), numbers=((float(worked.value),),)),
     )
+
+
+def _with_rows(draft: Draft, used: Sequence[RowsUsed]) -> Draft:
+    assert draft.computation is not None
+    return replace(draft, computation=replace(draft.computation, used=tuple(used)))
 
 
 def _said(
@@ -451,14 +502,14 @@ def _figures(found: Mapping[str, FoundLine], language: str) -> str:
     return "; ".join(f"{label}: {', '.join(each)}" for label, each in by_line.items()) + "."
 
 
-def _steps(calculation: Calculation, found: Mapping[str, FoundLine], shown: str) -> str:
+def _steps(calculation: Calculation, found: Mapping[str, FoundLine]) -> str:
     """How it was worked out, in figures as the pages have them."""
     written = re.sub(
         r"\b[a-z]\b",
         lambda name: _bare(found[name[0]].value) if name[0] in found else name[0],
         calculation.written,
     )
-    return f"{as_shown(written)} = {shown}"
+    return as_shown(written)
 
 
 def _bare(value: Decimal) -> str:

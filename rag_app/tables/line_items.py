@@ -33,11 +33,11 @@ class YearFigure:
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
-    """A line of a statement; `span` is all of it on its page."""
+    """A line of a statement, and where it stands what the line is called."""
 
     table: Table
     label: str
-    span: Span
+    place: Span
     by_year: Mapping[int, YearFigure]
     unit: str = ""  # of its figures, as the table has it
 
@@ -81,18 +81,19 @@ def _of_block(
             if columns[at][row] is not None
         }
         if called and len(called) <= _LONGEST and figures:
-            there = ends[row] > starts[row]
-            first, last = int(starts[row][there].min()), int(ends[row][there].max())
-            span = Span(table.document_id, int(pages[row, label]), first, last)
+            place = Span(
+                table.document_id, *(int(one[row, label]) for one in (pages, starts, ends))
+            )
             unit = table.columns[min(years.values())].unit
-            yield LineItem(table, called, span, figures, unit)
+            yield LineItem(table, called, place, figures, unit)
 
 
 def _of_total(table: Table, side: SideRow, years: Mapping[int, int]) -> LineItem | None:
     """A total as a line: its figures are those of the columns of figures, if they are as many."""
     measures = [at for at, column in enumerate(table.columns) if column.kind.is_measure]
     found = list(_FIGURE.finditer(side.text))[-len(measures) :]
-    called = one_line(side.text[: found[0].start()]).rstrip(" $€£") if found else ""
+    before = side.text[: found[0].start()].rstrip(" $€£") if found else ""
+    called = one_line(before)
     if not called or len(found) != len(measures) or any(map(str.isdigit, called)):
         return None
     by_column = dict(zip(measures, found, strict=True))
@@ -104,9 +105,9 @@ def _of_total(table: Table, side: SideRow, years: Mapping[int, int]) -> LineItem
             start += len(by_column[at][0]) - len(by_column[at][0].lstrip())
             place = Span(table.document_id, side.page, side.start + start, side.start + end)
             figures[year] = YearFigure(value, place)
-    span = Span(table.document_id, side.page, side.start, side.end)
+    place = Span(table.document_id, side.page, side.start, side.start + len(before))
     unit = table.columns[measures[0]].unit
-    return LineItem(table, called, span, figures, unit) if figures else None
+    return LineItem(table, called, place, figures, unit) if figures else None
 
 
 def _value(text: str) -> Decimal | None:

@@ -130,8 +130,9 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
             st.container(key=f"rows-{exchange_id}"),
         ):
             st.html(_rows_behind(exchange_id, answer, computed))
-    with st.expander(texts_answers.HOW_COMPUTED):
-        st.code(computed.sql, language="sql", wrap_lines=True)
+    if computed.sql:
+        with st.expander(texts_answers.HOW_COMPUTED):
+            st.code(computed.sql, language="sql", wrap_lines=True)
 
 
 def _result_file(library: Library, exchange_id: str, computed: Computation) -> bytes:
