@@ -9,8 +9,13 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 run: install
 	$(BIN)/rag-app
 
+# By as many processes as there are cores, a file each; then what drives a browser, which wants the
+# machine to itself. The second is run whatever came of the first.
 test: install-dev
-	$(BIN)/python -m pytest
+	@failed=0; \
+	$(BIN)/python -m pytest -m "not browser" -n auto --dist loadfile || failed=$$?; \
+	$(BIN)/python -m pytest -m browser || failed=$$?; \
+	exit $$failed
 
 # The sign-in by a provider to the letter, npm's, which is put into build/; needs node.
 test-oidc: install-dev

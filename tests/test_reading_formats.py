@@ -194,6 +194,7 @@ def poems(monkeypatch):
         ({"media": (b"text/poem",)}, packed({"mimetype": "text/poem"}), "a.docx"),
         ({"torn": b"verses.xml"}, packed({"verses.xml": "O joy"})[:50], "a.zip.part"),
     ],
+    ids=["beginning", "name", "name in capitals", "part", "media type", "torn"],
 )
 def test_a_format_that_was_added_is_detected(file, poems, known, data, name):
     poems(**known)

@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -178,14 +179,19 @@ def _means(values: np.ndarray, owner: Sequence[int]) -> dict[int, float]:
 
 
 def _load(folder: Path, threads: int) -> _RankingNetwork:
+    about = json.loads((folder / ABOUT).read_text("utf-8"))
+    check_sha256(folder / "model.safetensors", about["sha256"])
+    check(READER)
+    return _network(folder, about["sha256"], threads)
+
+
+@lru_cache(maxsize=2)
+def _network(folder: Path, _sha256: str, threads: int) -> _RankingNetwork:
+    """Put together once in a process: that takes half a second of it."""
     from safetensors import safe_open
     from safetensors.numpy import load_file
 
-    about = json.loads((folder / ABOUT).read_text("utf-8"))
-    weights = folder / "model.safetensors"
-    check_sha256(weights, about["sha256"])
-    check(READER)
-    learnt = load_file(weights)
+    learnt = load_file(folder / "model.safetensors")
     head = [learnt.pop(f"head.{name}").astype(np.float32).ravel() for name in ("weight", "bias")]
     with safe_open(READER / "model.safetensors", "np") as reader:
         learnt[_WORDS] = reader.get_tensor(f"bert.{_WORDS}")

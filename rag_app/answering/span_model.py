@@ -13,6 +13,7 @@ import string
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -224,7 +225,8 @@ class SpanModel:
             if self._network is None:
                 try:
                     self._calibration = check(self._folder)
-                    self._tokenizer, self._network = _load(self._folder, self._threads)
+                    written = (self._folder / "model.safetensors").stat().st_mtime_ns
+                    self._tokenizer, self._network = _load(self._folder, written, self._threads)
                 except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
                     raise ModelUnavailable(
                         f"The reader's files cannot be used ({type(error).__name__}). "
@@ -361,7 +363,9 @@ def check(folder: Path) -> Calibration:
     return Calibration(Logistic(**about["passage"]), LibraryFit(**about["library"]))
 
 
-def _load(folder: Path, threads: int) -> tuple[Tokenizer, _SpanNetwork]:
+@lru_cache(maxsize=2)
+def _load(folder: Path, _written: int, threads: int) -> tuple[Tokenizer, _SpanNetwork]:
+    """Put together once in a process: that takes half a second of it."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 

