@@ -72,6 +72,8 @@ _SCALES = {"thousand": 3, "million": 6, "billion": 9}
 # it stands on a page that begins like such a statement, or was found, and among many lines.
 _BY_MEANING, _BY_WORDS, _STATEMENT, _FOUND, _MANY = 0.6, 0.4, 0.25, 0.05, 0.1
 _LEAST = 0.55  # of being called so
+# Of being right, as log-odds: by hand, after 13 calculations (benchmarks/LOG.md, 2026-11-25).
+_BIAS, _ALIKE, _SURE = -5.0, 2.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +418,7 @@ def _chance(found: Mapping[str, FoundLine], heard: Tokens) -> float:
     """Of being right: how much the lines are called so, and how sure the writer was."""
     alike = min(one.likeness for one in found.values())
     sure = min((chance for _, chance in heard), default=0.5)
-    return 1 / (1 + math.exp(-(-4.0 + 2.5 * alike + 6.0 * sure)))
+    return 1 / (1 + math.exp(-(_BIAS + _ALIKE * alike + _SURE * sure)))
 
 
 def _draft(

@@ -110,6 +110,6 @@ class _Layers:
         return self._ops.add(scaled, self._numbers(f"{name}.bias"))
 
     def _numbers(self, name: str) -> Any:
-        # Copied: what it shares with Python it lets go of in threads that do not hold Python's lock.
+        # Copied: what is shared with Python is let go of in threads without Python's lock.
         kept = self._ops.constant(self._weights[name])
         return self._ops.convert(kept, "f32")
