@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag_app.ui import conversation_list, texts
+from rag_app.ui import composer, conversation_list, texts
 from tests.test_app import APP, FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 
 
@@ -46,6 +47,24 @@ def test_a_reload_finds_the_conversation_with_its_sources(page):
     assert "Quoted from your documents" in again.said()
     again.follow(again.link())
     assert "ferry.txt" in again.html()
+
+
+def test_a_run_that_is_broken_off_while_it_asks_does_not_ask_twice(page, monkeypatch):
+    page.drop(("ferry.txt", FERRY))
+    real, broken_off = composer.sign_in.subject, []
+
+    def subject() -> str:
+        if not broken_off:
+            broken_off.append(True)
+            st.rerun()
+        return real()
+
+    monkeypatch.setattr(composer.sign_in, "subject", subject)
+    page.ask("What does the ferry to the island cost?")
+    assert broken_off and listed(page) == ["What does the ferry to the island cost?"]
+    [conversation] = page.library.conversations.listed()
+    assert len(page.library.conversations.exchanges(conversation.id)) == 1
+    assert len(page.at.chat_message) == 2
 
 
 def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opened(page):

@@ -18,6 +18,7 @@ from rag_app.ui import (
     composer,
     live_answer,
     session_sync,
+    sign_in,
     texts,
     texts_answers,
     uploads,
@@ -154,7 +155,7 @@ def press(library: Library) -> None:
         return
     act, exchange = found
     if act == "again":
-        composer.begin(library, session, exchange)
+        composer.begin(library, session, exchange, sign_in.subject())
     elif act == "edit":
         session.editing = exchange.id
     elif act == "why":

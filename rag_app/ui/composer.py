@@ -109,6 +109,9 @@ def submit(
     session_sync.look(library)
     session = current()
     first = add(library, session, files) if files else []
+    # Whoever looks at the session's state may be broken off there, and come again: this is the last
+    # look at it, after which a question is asked once.
+    subject = sign_in.subject()
     exchange = ShownExchange(question, tuple(upload.name for upload in files), first=tuple(first))
     session.exchanges.append(exchange)
     if not question.strip() and files:
@@ -117,11 +120,11 @@ def submit(
     if exchange.documents == []:
         exchange.error = texts.NONE_CHOSEN
         return
-    begin(library, session, exchange)
+    begin(library, session, exchange, subject)
 
 
-def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
-    """Have the answer made by who answers now."""
+def begin(library: Library, session: Session, exchange: ShownExchange, subject: str) -> None:
+    """Have the answer made by who answers now, for who is looking (`sign_in.subject`)."""
     by = session.generator
     exchange.quoting = parse(by or library.settings.answers_by).kind in QUOTING
     exchange.seen, exchange.drawn, exchange.rating = False, False, 0
@@ -145,7 +148,7 @@ def begin(library: Library, session: Session, exchange: ShownExchange) -> None:
         exchange.quoting,
         after=[earlier.generation for earlier in before if earlier.generation],
         afterwards=partial(_afterwards, library, exchange, session.conversation or ""),
-        subject=sign_in.subject(),
+        subject=subject,
     )
 
 
