@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from langchain_core.messages import AIMessageChunk
 
+from rag_app.answering import calculations as calculations_module
 from rag_app.answering.calculations import Calculations, understood, worked_out
 from rag_app.answering.chain import AskContext, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
@@ -202,11 +203,13 @@ def test_a_writer_that_is_not_sure_that_there_is_nothing_is_made_to_go_on(store,
     assert (draft is not None) is answers
 
 
-def test_only_pages_with_statements_are_worth_a_question(store):
+def test_only_pages_with_statements_are_worth_a_question(store, monkeypatch):
     asked, _ = calculations(store, "None")
     assert asked.wants(passages(store))
     elsewhere = Passage(Chunk(ID, 7, 0, 0, 5, "Ferry"), DOCUMENT.name, 1.0)
     assert not asked.wants((elsewhere,)) and not asked.wants(())
+    monkeypatch.setattr(calculations_module, "years_of", lambda table: {2020: 1})
+    assert not asked.wants(passages(store)), "a table of one year compares nothing"
 
 
 def test_amounts_keep_their_degree():

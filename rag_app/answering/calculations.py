@@ -217,11 +217,11 @@ class Calculations:
     _vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def wants(self, passages: Sequence[Passage]) -> bool:
-        """Whether a statement stands on a page that was found first."""
+        """Whether a statement, a table of more than one year, is on a page that was found first."""
         first = {(p.chunk.document_id, p.chunk.page) for p in passages[:_FIRST]}
         tables = self.store.tables.of(self.scope, list({document for document, _ in first}))
         return any(
-            years_of(table)
+            len(years_of(table)) > 1
             for table in tables
             for document, page in first
             if table.document_id == document and table.first_page <= page <= table.last_page
