@@ -151,18 +151,20 @@ def test_a_folder_that_cannot_be_watched_says_why(page, tmp_path, typed, said):
     ],
 )
 def test_who_sits_at_another_computer_cannot_reach_the_disk(page, tmp_path, monkeypatch, ends):
+    folder = tmp_path / "kept"  # and not what the library itself lies in, which changes meanwhile
+    folder.mkdir()
     session(page).show(page="folders")
     page.run()
-    page.at.text_input(key="watch_path").set_value(str(tmp_path))
+    page.at.text_input(key="watch_path").set_value(str(folder))
     monkeypatch.setattr(folder_panel, "_ends", lambda: ends)
     page.click("watch_add")  # a field that was there before, or a browser that was tampered with
     assert not page.library.watched()
     assert words.NOT_FROM_HERE in page.html()
     assert "watch_add" not in page.buttons()
-    page.library.watch(tmp_path)
+    page.library.watch(folder)
     with pytest.raises(StopIteration):
         page.click("unwatch-0")
-    folder_panel._unwatch(page.library, str(tmp_path))
+    folder_panel._unwatch(page.library, str(folder))
     assert page.library.watched()
 
 
