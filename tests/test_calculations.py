@@ -32,6 +32,7 @@ ROWS = [
     ("Property and equipment, net", "253", "282"),
     ("Stores at end of year", "12", "—"),
     ("Goodwill", "9,764", "9,762"),
+    ("Earnings per share", "1.96", "2.43"),
     ("Total current assets", "7,292", "6,106"),
 ]
 
@@ -113,7 +114,7 @@ def test_lines_have_a_figure_for_each_year_and_stand_word_for_word_on_their_page
         assert text[line.place.start : line.place.end] == line.label
         for figure in line.by_year.values():
             written = text[figure.span.start : figure.span.end]
-            assert written.strip("()").replace(",", "") == str(abs(figure.value))
+            assert Decimal(written.strip("()").replace(",", "")) == abs(figure.value)
 
 
 def test_a_ratio_is_worked_out_by_code_and_cites_the_lines_it_rests_on(store):
@@ -157,6 +158,14 @@ def test_a_line_alone_is_said_in_the_scale_that_was_asked_for(store):
     assert draft.notes == () and len(draft.computation.used) == 1
     draft = answered(store, "What was the revenue in 2019?", reply)
     assert draft.sentences == ("The revenue was 7500 million.",)
+
+
+def test_a_figure_for_each_share_is_in_no_scale(store):
+    reply = 'a = line("Earnings per share", "", 2019)\nresult = a\nsay = "It was {0}."'
+    draft = answered(store, "What were the earnings per share in 2019, in dollars?", reply)
+    assert draft.sentences == ("It was 2.43.",)
+    mixed = reply.replace("result = a", 'b = line("Goodwill", "", 2019)\nresult = a / b')
+    assert answered(store, "How many?", mixed, caution=0.0) is None
 
 
 def test_a_change_is_said_in_percent(store):

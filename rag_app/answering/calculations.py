@@ -128,6 +128,7 @@ class _Candidate:
     item: LineItem
     head: str  # of its page, which says whose statement stands there
     bonus: float
+    scale: int  # the power of ten of its figures
 
 
 def understood(reply: str) -> Calculation | None:
@@ -235,8 +236,8 @@ class Calculations:
         cancelled: Cancelled,
     ) -> Draft | None:
         """The draft with the lines that it rests on; None: it is no question for these."""
-        heard: list[tuple[str, float]] = []
-        calculation = understood(self._reply(question, cancelled, heard.extend))
+        reply, heard = self._reply(question, cancelled)
+        calculation = understood(reply)
         if calculation is None or cancelled():
             return None
         try:
@@ -250,26 +251,30 @@ class Calculations:
             self.watch(calculation, found, chance)
         if chance < self.caution:
             return None
-        said_in = language or language_of(question)
-        draft = _draft(calculation, found, question, said_in, chance)
+        draft = _draft(calculation, found, question, language or language_of(question), chance)
+        if draft is None or draft.computation is None:
+            return None
         used = self._rows_used(found, {p.chunk.document_id: p.name for p in passages})
-        return draft and _with_rows(draft, used)
+        return replace(draft, computation=replace(draft.computation, used=tuple(used)))
 
-    def _reply(self, question: str, cancelled: Cancelled, hear: Callable[[Tokens], None]) -> str:
-        """What the writer says. Where it is not quite sure that there is nothing to be worked out,
-        it is made to go on as if there were: how sure it is then is weighed afterwards."""
+    def _reply(self, question: str, cancelled: Cancelled) -> tuple[str, Tokens]:
+        """What the writer says, and its tokens. Where it is not quite sure that there is nothing to
+        be worked out, it is made to go on as if there were: how sure it is then is weighed."""
         messages = calculation_messages(question)
         if not self.taught:
-            return _said_by(self.writer.write(lambda _: messages, cancelled))
+            return _said_by(self.writer.write(lambda _: messages, cancelled)), ()
         first: list[float] = []
+        heard: list[tuple[str, float]] = []
         reply = _said_by(
-            self.writer.write_on("", lambda _: messages, first.append, cancelled, hear)
+            self.writer.write_on("", lambda _: messages, first.append, cancelled, heard.extend)
         )
         if not reply.startswith(_NOTHING) or not first or first[0] >= _NOTHING_IS_SURE:
-            return reply
-        return _BEGUN + _said_by(
-            self.writer.write_on(_BEGUN, lambda _: messages, lambda _: None, cancelled, hear)
+            return reply, heard
+        heard = []
+        rest = self.writer.write_on(
+            _BEGUN, lambda _: messages, lambda _: None, cancelled, heard.extend
         )
+        return _BEGUN + _said_by(rest), heard
 
     def _found(
         self, calculation: Calculation, passages: Sequence[Passage]
@@ -293,10 +298,15 @@ class Calculations:
             if years.isdisjoint(years_of(table)):
                 continue
             many = _MANY * min(1.0, table.rows / 20)
-            head = self.store.page(document, table.first_page, self.scope).text[:_HEAD]
-            for item in line_items(self.store.tables, table):
+            text = self.store.page(document, table.first_page, self.scope).text
+            items = list(line_items(self.store.tables, table))
+            scale = _scale(text, items)
+            whole = 2 * sum(item.is_whole for item in items) > len(items)
+            for item in items:
                 bonus = many + (_FOUND if item.place.page in pages else 0.0)
-                yield _Candidate(item, one_line(head), bonus)
+                # A figure with decimals among whole ones is a share, or one for each share.
+                own = scale if item.is_whole or not whole else 0
+                yield _Candidate(item, one_line(text[:_HEAD]), bonus, own)
 
     def _nearest(
         self, wanted: WantedLine, candidates: Sequence[_Candidate], together: set[int]
@@ -331,10 +341,8 @@ class Calculations:
         best = max(there, key=score, default=None)
         if best is None or likeness(best) < _LEAST:
             return None
-        item = best.item
-        return FoundLine(
-            item, wanted.year, likeness(best), self._scale(item), self._is_outlay(item)
-        )
+        outlay = self._is_outlay(best.item)
+        return FoundLine(best.item, wanted.year, likeness(best), best.scale, outlay)
 
     def _rows_used(
         self, found: Mapping[str, FoundLine], names: Mapping[str, str]
@@ -385,11 +393,12 @@ class Calculations:
             self._vectors.update(zip(new, made, strict=True))
         return np.stack([self._vectors[one] for one in texts])
 
-    def _scale(self, item: LineItem) -> int:
-        """The power of ten of a table's figures, where the page says it above them."""
-        page = self.store.page(item.place.document_id, item.place.page, self.scope).text
-        above = [match[1] for match in _IN_SCALE.finditer(page[: item.place.start])]
-        return _SCALES[above[-1].lower()] if above else 0
+
+def _scale(page: str, items: Sequence[LineItem]) -> int:
+    """The power of ten of a table's figures, where its page says it above them; 0: it does not."""
+    begin = min((item.place.start for item in items), default=0)
+    above = [match[1] for match in _IN_SCALE.finditer(page[:begin])]
+    return _SCALES[above[-1].lower()] if above else 0
 
 
 def _said_by(replies: Iterator[str]) -> str:
@@ -436,7 +445,7 @@ def _draft(
         worked = worked_out(calculation.expression, values, known)
     except (ValueError, DecimalException, KeyError, OverflowError):
         return None
-    shown = _said(worked, calculation.percent, scale, question, found, language)
+    shown = _said(worked, calculation.percent, scale, question, language)
     if shown is None or "{0}" not in calculation.say:
         return None
     if invented(calculation.say.replace("{0}", ""), set(known)):
@@ -459,35 +468,18 @@ def _draft(
     )
 
 
-def _with_rows(draft: Draft, used: Sequence[RowsUsed]) -> Draft:
-    assert draft.computation is not None
-    return replace(draft, computation=replace(draft.computation, used=tuple(used)))
-
-
-def _said(
-    worked: Worked,
-    percent: bool,
-    scale: int,
-    question: str,
-    found: Mapping[str, FoundLine],
-    language: str,
-) -> str | None:
-    """A result as people read it: a share in percent, an amount with its unit and scale."""
-    if not worked.value.is_finite():
+def _said(worked: Worked, percent: bool, scale: int, question: str, language: str) -> str | None:
+    """A result as people read it: a share in percent, an amount with its scale."""
+    if not worked.value.is_finite() or (percent and worked.degree):
         return None
     if percent:
-        if worked.degree:
-            return None
         return f"{said(round(worked.value * 100, 1), language)}%"
     if worked.degree != 1:
         return said(round(worked.value, 2), language)
     wished = _SCALE.search(question)
-    power = _SCALES[wished[1].lower()] if wished else scale
-    amount = said(_plain(worked.value.scaleb(-power)), language)
-    units = {one.item.unit for one in found.values()}
-    unit = units.pop() if len(units) == 1 else ""
+    power = _SCALES[wished[1].lower()] if wished and scale else scale
     word = next((name for name, one in _SCALES.items() if one == power), "")
-    return f"{unit if len(unit) == 1 else ''}{amount} {word}".strip()
+    return f"{said(_plain(worked.value.scaleb(-power)), language)} {word}".strip()
 
 
 def _plain(value: Decimal) -> Decimal:
@@ -505,7 +497,7 @@ def _figures(found: Mapping[str, FoundLine], language: str) -> str:
 
 
 def _steps(calculation: Calculation, found: Mapping[str, FoundLine]) -> str:
-    """How it was worked out, in figures as the pages have them."""
+    """How it was worked out, in the figures that were taken."""
     written = re.sub(
         r"\b[a-z]\b",
         lambda name: _bare(found[name[0]].value) if name[0] in found else name[0],

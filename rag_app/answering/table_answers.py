@@ -535,10 +535,10 @@ class WithTables:
     def _computed(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Draft | None:
-        draft = None
-        if self._calculations.wants(passages):
+        draft, sheet = None, wants(passages, self._documents)
+        if not sheet and self._calculations.wants(passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
-        if draft is None and (self._computes or self._before or wants(passages, self._documents)):
+        if draft is None and (self._computes or self._before or sheet):
             draft = self._tables.answer(
                 question,
                 passages,

@@ -39,7 +39,11 @@ class LineItem:
     label: str
     place: Span
     by_year: Mapping[int, YearFigure]
-    unit: str = ""  # of its figures, as the table has it
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its figures are whole numbers, as amounts are where others are in thousands."""
+        return all(one.value == one.value.to_integral_value() for one in self.by_year.values())
 
 
 def years_of(table: Table) -> dict[int, int]:
@@ -84,8 +88,7 @@ def _of_block(
             place = Span(
                 table.document_id, *(int(one[row, label]) for one in (pages, starts, ends))
             )
-            unit = table.columns[min(years.values())].unit
-            yield LineItem(table, called, place, figures, unit)
+            yield LineItem(table, called, place, figures)
 
 
 def _of_total(table: Table, side: SideRow, years: Mapping[int, int]) -> LineItem | None:
@@ -106,8 +109,7 @@ def _of_total(table: Table, side: SideRow, years: Mapping[int, int]) -> LineItem
             place = Span(table.document_id, side.page, side.start + start, side.start + end)
             figures[year] = YearFigure(value, place)
     place = Span(table.document_id, side.page, side.start, side.start + len(before))
-    unit = table.columns[measures[0]].unit
-    return LineItem(table, called, place, figures, unit) if figures else None
+    return LineItem(table, called, place, figures) if figures else None
 
 
 def _value(text: str) -> Decimal | None:

@@ -118,8 +118,13 @@ def keys() -> None:
 
 _LIST_HTML = '<ol id="list"></ol>'
 
+_OPENS_PLACES = asset("opens_places.js")
+
 _list = st.components.v2.component(
-    "rag_app_listing", html=_LIST_HTML, css=asset("listing.css"), js=asset("listing.js")
+    "rag_app_listing",
+    html=_LIST_HTML,
+    css=asset("listing.css"),
+    js=_OPENS_PLACES + asset("listing.js"),
 )
 
 
@@ -167,7 +172,10 @@ def show_list(
 _MAP_HTML = '<div id="map"></div>'
 
 _map = st.components.v2.component(
-    "rag_app_map", html=_MAP_HTML, css=asset("mind_map.css"), js=asset("mind_map.js")
+    "rag_app_map",
+    html=_MAP_HTML,
+    css=asset("mind_map.css"),
+    js=_OPENS_PLACES + asset("mind_map.js"),
 )
 
 

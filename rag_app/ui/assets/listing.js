@@ -1,23 +1,7 @@
 export default function ({ data, parentElement, setTriggerValue }) {
   const list = parentElement.querySelector('#list');
   const shown = JSON.stringify(data);
-  parentElement.__listening?.abort();
-  const on = { signal: (parentElement.__listening = new AbortController()).signal };
-  const back = () => setTimeout(() => {
-    const last = parentElement.__last;
-    if (last?.isConnected) last.focus({ preventScroll: true });
-    parentElement.__last = null;
-  }, 300);
-  document.addEventListener('rag-app-source-closed', back, on);
-  document.addEventListener('click', event => {
-    if (event.target instanceof Element && event.target.closest('.st-key-source_close')) back();
-  }, { ...on, capture: true });
-  list.onclick = event => {
-    const button = event.target instanceof Element ? event.target.closest('button') : null;
-    if (!button) return;
-    parentElement.__last = button;
-    setTriggerValue('open', Number(button.dataset.row));
-  };
+  opensPlaces(parentElement, list, setTriggerValue);
   if (list.dataset.shown === shown) return;
   list.dataset.shown = shown;
   list.setAttribute('aria-label', data.label);

@@ -53,23 +53,7 @@ const lines = (map, svg, root) => {
 };
 export default function ({ data, parentElement, setTriggerValue }) {
   const map = parentElement.querySelector('#map'), shown = JSON.stringify(data);
-  parentElement.__listening?.abort();
-  const on = { signal: (parentElement.__listening = new AbortController()).signal };
-  const back = () => setTimeout(() => {
-    const last = parentElement.__last;
-    if (last?.isConnected) last.focus({ preventScroll: true });
-    parentElement.__last = null;
-  }, 300);
-  document.addEventListener('rag-app-source-closed', back, on);
-  document.addEventListener('click', event => {
-    if (event.target instanceof Element && event.target.closest('.st-key-source_close')) back();
-  }, { ...on, capture: true });
-  map.onclick = event => {
-    const button = event.target instanceof Element ? event.target.closest('button') : null;
-    if (!button) return;
-    parentElement.__last = button;
-    setTriggerValue('open', Number(button.dataset.row));
-  };
+  opensPlaces(parentElement, map, setTriggerValue);
   if (map.dataset.shown !== shown) {
     map.dataset.shown = shown;
     const tree = made('div', '', ''), root = made('p', '', data.root), at = half(data.branches);
