@@ -21,7 +21,7 @@ from scripts.install import venv_python
 ROOT = Path(__file__).resolve().parent.parent
 WAIT = 120  # seconds, on a busy machine
 PAGE = """
-import sys, rag_app.ui
+import sys, rag_app.ui, streamlit
 from pathlib import Path
 from streamlit.testing.v1 import AppTest
 package = Path(rag_app.ui.__file__).resolve()
@@ -30,6 +30,7 @@ sys.argv = ["app.py"]
 page = AppTest.from_file(str(package.parent / "served" / "app.py"), default_timeout=100).run()
 assert not page.exception, page.exception
 print([block.proto.body[:7] for block in page.get("html")])
+streamlit.cache_resource.clear()  # closes the library: models may be loading, and Python would abort
 """
 
 

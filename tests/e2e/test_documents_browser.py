@@ -417,6 +417,29 @@ def test_no_dialog_no_list_and_no_phone_has_barriers(browser):
     assert findings(page) == []
 
 
+def test_a_press_in_the_moment_in_which_a_list_says_that_it_closed_is_not_lost(browser):
+    page = filled(browser)
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press("h")
+    words = page.get_by_role("textbox", name="Search conversations")
+    words.wait_for()
+    page.locator('[data-test-script-state="notRunning"]').wait_for(state="attached")
+    words.evaluate(
+        """words => new MutationObserver((_, observer) => {
+          if (words.isConnected) return;
+          observer.disconnect();
+          const press = () => document.querySelector('[class*="st-key-settings"] button').click();
+          for (let after = 90; after < 140; after += 5) setTimeout(press, after);
+          setTimeout(() => {  // a busy machine: what was to happen one by one happens at once
+            const end = performance.now() + 200;
+            while (performance.now() < end);
+          }, 20);
+        }).observe(document.body, { childList: true, subtree: true })"""
+    )
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Settings").wait_for()
+
+
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
 def test_nothing_sticks_out_and_the_field_stays_at_the_bottom(browser, width, height):
     page = filled(browser, width=width, height=height)

@@ -36,17 +36,27 @@ const stay = () => {
 new MutationObserver(() => {
   if (layer || asking) requestAnimationFrame(stay);
 }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
-// What was written is sent when its field is left. The press that leaves it, in the same moment on a
-// touch screen, waits until that is on its way: Streamlit takes what comes at once as a change of
-// one part of the page, and the press would be lost.
-let leaving = false;
-document.addEventListener('focusout', ({ target }) => {
-  if (!target.matches?.('input, textarea')) return;
+// Streamlit takes what comes at once as a change of one part of the page only, and the rest is lost.
+// What was written is sent when its field is left, and a list says that it has closed: a press in
+// the same moment, as is usual on a touch screen or a busy machine, waits until that is on its way.
+let leaving = false, pressed = 0;
+const onItsWay = () => {
   leaving = true;
   setTimeout(() => setTimeout(() => { leaving = false; }));
+};
+document.addEventListener('focusout', ({ target }) => {
+  if (target.matches?.('input, textarea')) onItsWay();
 }, { capture: true, passive: true });
+document.addEventListener('rag-app:report', ({ detail: report }) => {
+  const go = () => {
+    if (performance.now() - pressed < 50) return setTimeout(go, 50);
+    onItsWay();
+    report();
+  };
+  setTimeout(go, 100);
+});
 addEventListener('click', event => {
-  if (!leaving || !event.isTrusted) return;
+  if (!leaving) { pressed = performance.now(); return; }
   event.stopImmediatePropagation();
   event.preventDefault();
   const [target] = event.composedPath();
