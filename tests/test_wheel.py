@@ -30,7 +30,7 @@ sys.argv = ["app.py"]
 page = AppTest.from_file(str(package.parent / "served" / "app.py"), default_timeout=100).run()
 assert not page.exception, page.exception
 print([block.proto.body[:7] for block in page.get("html")])
-streamlit.cache_resource.clear()  # closes the library: models may be loading, and Python would abort
+streamlit.cache_resource.clear()  # closes the library; Python aborts while a model is loading
 """
 
 
