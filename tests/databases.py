@@ -42,8 +42,7 @@ class Databases:
     def address(self, name: str = "library") -> str:
         """Where a library in PostgreSQL is."""
         if name not in self._addresses:
-            made = postgres.fresh_database(template=postgres.prepared())
-            self._addresses[name] = self._held.enter_context(made)
+            self._addresses[name] = self._held.enter_context(postgres.empty_library())
         return self._addresses[name]
 
     def files(self) -> Path:
@@ -79,7 +78,7 @@ def either_database(
     if request.param == "sqlite":
         yield request.param
         return
-    with postgres.fresh_database(template=postgres.prepared()) as url:
+    with postgres.empty_library() as url:
         monkeypatch.setenv("RAG_APP_DATABASE_URL", url)
         yield request.param
 

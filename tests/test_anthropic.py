@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import threading
 from contextlib import contextmanager
@@ -14,7 +15,11 @@ from rag_app.answering.model_spec import ModelSpec
 from rag_app.export.messages import sentence
 from tests.test_chat import PASSAGES, workshop
 
-pytest.importorskip("langchain_anthropic")
+# looked for, not imported: that takes seconds, and so in every process that looks for tests
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("langchain_anthropic") is None,
+    reason="langchain_anthropic is not installed (make install-dev)",
+)
 
 
 class Server(BaseHTTPRequestHandler):

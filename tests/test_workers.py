@@ -68,7 +68,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path) -> Iterator[Cluster]:
-    with postgres.fresh_database(template=postgres.prepared()) as url, ExitStack() as held:
+    with postgres.empty_library() as url, ExitStack() as held:
         made = Cluster(tmp_path, url, held)
         made.embedders = {}
         yield made
