@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import streamlit as st
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
@@ -116,6 +118,10 @@ def _html(block: object) -> list[str]:
     return [element.proto.body for element in block.get("html")]
 
 
+# A server looks once through all packages for components, an AppTest each time, for a second.
+components = cache(manifest_scanner.scan_component_manifests)
+
+
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch):
     """The libraries that app.py opens, with an embedder that needs no model."""
@@ -127,6 +133,7 @@ def opened(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(app_entry, "Library", open_library)
     monkeypatch.setattr(sys, "argv", ["app.py"])
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components)
     # the browser is on this computer; a test in which it is not says so
     monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
