@@ -2,6 +2,8 @@
 # Where there is no make: python scripts/install.py, then .venv\Scripts\rag-app.
 
 PYTHON ?= $(shell command -v python3 || command -v python || echo python3)
+# Whoever has done a file takes the next one, in the order of the files.
+ABREAST := -n auto --dist loadfile --no-loadscope-reorder
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 
 .PHONY: run test test-oidc lint bench stress install install-dev pins
@@ -9,12 +11,13 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 run: install
 	$(BIN)/rag-app
 
-# By as many processes as there are cores, a file each; then what drives a browser, which wants the
-# machine to itself. The second is run whatever came of the first.
+# By as many processes as there are cores, a file each, those that take long first (tests/order.py);
+# then what drives a browser. The second is run whatever came of the first. Tests start hundreds of
+# Pythons, each of which would compile the app again where none may keep what it has compiled.
 test: install-dev
-	@failed=0; \
-	$(BIN)/python -m pytest -m "not browser" -n auto --dist loadfile || failed=$$?; \
-	$(BIN)/python -m pytest -m browser || failed=$$?; \
+	@failed=0; unset PYTHONDONTWRITEBYTECODE; \
+	$(BIN)/python -m pytest -m "not browser" $(ABREAST) || failed=$$?; \
+	$(BIN)/python -m pytest -m browser $(ABREAST) tests/e2e || failed=$$?; \
 	exit $$failed
 
 # The sign-in by a provider to the letter, npm's, which is put into build/; needs node.

@@ -42,6 +42,8 @@ VICTIM = textwrap.dedent("""
 
     class Slow(WordEmbedder):
         def embed_documents(self, texts):
+            if self.embedded:
+                print("half embedded", flush=True)
             time.sleep(0.2)
             return super().embed_documents(texts)
 
@@ -82,7 +84,7 @@ def test_a_killed_worker_goes_on_and_the_document_appears_once(tmp_path, killed_
         while status(data) != "searchable":
             time.sleep(0.01)
     if killed_at == "half embedded":
-        time.sleep(0.5)
+        assert victim.stdout.readline().strip() == b"half embedded"
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     victim.stdout.close()

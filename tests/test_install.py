@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import stat
-import time
+import threading
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -191,21 +191,20 @@ def test_an_index_that_lacks_the_build_does_no_harm(checkout, monkeypatch):
 
 
 def test_a_server_that_never_answers_is_given_up_in_time():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        started = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:  # which would say nothing for ever
         assert not install.answers(f"http://127.0.0.1:{server.getsockname()[1]}/", 0.2)
-        assert time.monotonic() - started < 2
 
 
 def test_a_name_that_is_looked_up_for_ever_is_given_up_in_time(monkeypatch):
+    end = threading.Event()
+
     def endless(*arguments, **options):
-        time.sleep(0.6)
+        end.wait()
         raise OSError
 
     monkeypatch.setattr(install.urllib.request, "urlopen", endless)
-    started = time.monotonic()
-    assert not install.answers("http://localhost/", 0.1)
-    assert time.monotonic() - started < 0.5
+    assert not install.answers("http://localhost/", 0.1)  # although it is still looked up
+    end.set()
 
 
 def test_pins_are_a_plain_list_of_versions():

@@ -45,8 +45,10 @@ class Answers:
         self.unsure: Callable[[str], bool] = lambda question: False
         self.gate = threading.Event()
         self.gate.set()
+        self.begun = threading.Event()
 
     def __call__(self, question: str, asked: Document, stop: threading.Event) -> Iterator[Event]:
+        self.begun.set()
         self.gate.wait(10)
         self.asked.append(question)
         words = set(question.lower().strip("?").split())
@@ -243,9 +245,12 @@ def test_stopping_does_not_wait_for_all_questions(store, made, answers):
     document, overviews = add(store), made()
     answers.gate.clear()
     overviews.start()
-    time.sleep(0.1)
-    threading.Timer(0.1, answers.gate.set).start()
-    overviews.stop()
+    assert answers.begun.wait(20)
+    stopping = threading.Thread(target=overviews.stop)
+    stopping.start()
+    until(overviews._stop.is_set)
+    answers.gate.set()
+    stopping.join()
     assert not KeptOverviews(store.database).complete("1 q")
     assert document.id
 

@@ -99,7 +99,8 @@ def test_what_is_being_read_can_be_cancelled(library, monkeypatch):
     reading.wait(30)
     canceller = threading.Thread(target=library.cancel_waiting)
     canceller.start()
-    time.sleep(0.1)
+    while not library._queue._letting_go:  # it has begun
+        time.sleep(0.01)
     go.set()
     canceller.join(30)
     library.wait(ids, timeout=30)

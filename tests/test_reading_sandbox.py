@@ -171,17 +171,16 @@ def test_a_child_that_died_while_idle_is_replaced(sandbox, file):
     path = file(pdf("Hello"))
     sandbox.read(path, ".pdf")
     os.kill(sandbox.child_pid, signal.SIGKILL)
-    time.sleep(0.5)
+    while sandbox._child.alive:
+        time.sleep(0.01)
     assert sandbox.read(path, ".pdf").pages[0].text == "Hello"
 
 
 @posix
 def test_a_reader_that_hangs_is_ended_and_the_limit_named(file, endless):
     sandbox = Sandbox(Limits(seconds=0.5))
-    began = time.monotonic()
     with pytest.raises(LimitReached, match=r"0\.5 seconds set by RAG_APP_READ_SECONDS"):
-        sandbox.read(endless, ".txt")
-    assert time.monotonic() - began < 5
+        sandbox.read(endless, ".txt")  # which has no end
     assert sandbox.child_pid is None
     sandbox.close()
 

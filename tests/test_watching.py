@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,14 +94,20 @@ def test_what_changed_while_the_app_was_closed_is_made_up_for(tmp_path, folder):
         until(lambda: finds(library, "blackberry") == ["b.txt"])
 
 
-def test_a_file_that_is_still_written_waits(library, folder):
+def test_a_file_that_is_still_written_waits(library, folder, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: now[0]))
     library.watch(folder)
+    seen = library._opened.keeping.watching._since
     with (folder / "long.txt").open("w") as file:
         for n in range(12):
+            now[0] += watching.SETTLE / 2  # in all six times as long as a file has to stay as it is
             file.write(f"Line {n} of a long text.\n")
             file.flush()
-            time.sleep(0.05)
+            size = (folder / "long.txt").stat().st_size
+            until(lambda size=size: [s.size for s, _ in [*seen.values()] if s] == [size])
             assert names(library) == []
+    now[0] += 2 * watching.SETTLE
     until(lambda: names(library) == ["long.txt"])
     until(lambda: finds(library, "Line 11 of") == ["long.txt"])
     assert len(list((library.settings.data_dir / "files").iterdir())) == 1
