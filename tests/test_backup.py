@@ -54,10 +54,11 @@ def done(library: Library) -> None:
         library.wait([d.id for d in library.documents()], timeout=60)
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    """A closed library of two documents and a conversation."""
-    with open_library(tmp_path / "data") as library:
+@pytest.fixture(scope="module")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of `folder`, which each test has a copy of."""
+    folder = tmp_path_factory.mktemp("kept") / "data"
+    with open_library(folder) as library:
         library.add("ferry.txt", FERRY)
         library.add("museum.txt", MUSEUM)
         conversation = library.conversations.start("What does it cost?")
@@ -65,7 +66,13 @@ def folder(tmp_path) -> Path:
         library.conversations.answer(exchange, answer())
         library.preferences.change(top_k=5)
         done(library)
-    return tmp_path / "data"
+    return folder
+
+
+@pytest.fixture
+def folder(_folder, tmp_path) -> Path:
+    """A closed library of two documents and a conversation."""
+    return Path(shutil.copytree(_folder, tmp_path / "data"))
 
 
 @pytest.fixture

@@ -152,10 +152,11 @@ def modules() -> tuple[Module, ...]:
     )
 
 
-def imports_of(module: Module) -> list[Import]:
+@cache
+def imports_of(module: Module) -> tuple[Import, ...]:
     """Everything that a module of ours imports."""
     package = ".".join(module.path.parent.relative_to(ROOT).parts)
-    return list(imports(module.tree, package))
+    return tuple(imports(module.tree, package))
 
 
 def _breaches(found: Iterator[str]) -> None:

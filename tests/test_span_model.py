@@ -47,8 +47,8 @@ def test_a_text_about_something_else_holds_no_answer(model):
 
 
 def test_a_long_text_is_read_to_its_end(model):
-    text = FILLER * 1_500 + FERRY
-    assert len(text) > 100_000
+    text = FILLER * 300 + FERRY
+    assert len(text) > 20_000  # some fifty times what is read at once
     [found] = model.read("Who is the captain of the ferry?", [text])
     best = found.spans[0]
     assert "Maria Lund" in text[best.start : best.end] and found.margin > 0
@@ -64,7 +64,7 @@ def test_texts_are_read_alike_alone_and_together(model):
 
 @pytest.mark.parametrize("text", [
     "", " ", "\n\n", "x", "😀", "😀 " * 300, "船は正午に出発します。", "\u0000\ufffd",
-    "|a|b|\n|1|2|\n" * 200, "1 2 3 4 5\n" * 100, "a" * 5_000, "e\u0301" * 200,
+    "|a|b|\n|1|2|\n" * 60, "1 2 3 4 5\n" * 100, "a" * 5_000, "e\u0301" * 200,
 ])  # fmt: skip
 @pytest.mark.parametrize("question", ["Why?", "x", "", "誰ですか", "word " * 2_000, "😀"])
 def test_odd_texts_and_questions_give_numbers_and_spans_inside_the_text(model, text, question):
