@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from rag_app.answering.span_model import FOLDER
 from rag_app.environment import quiet_dependencies
+from tests import order
 from tests.databases import database, databases, either_database, postgres_library
 from tests.postgres import postgres_url
 
@@ -26,6 +27,12 @@ os.environ["RAG_APP_WRITER"] = "off"  # a test that wants the language model say
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest; the order within a file stays."""
+    items.sort(key=lambda item: order.place(item.path.name))
+
 
 # "0.0.0.0" and "::" are what a server listens on; connecting to them reaches this machine only.
 _LOCAL_NAMES = {None, "", "localhost", "0.0.0.0", "::"}

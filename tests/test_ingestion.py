@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("either_database")
 PARAGRAPHS = "\n\n".join(
     f"Paragraph {n} tells of lighthouse number {n}, which was built long ago on a cliff by the sea "
     f"and shines every {n % 7 + 3} seconds into the night." * 3
-    for n in range(400)
+    for n in range(200)
 )
 
 # A process of its own, slow at the step that is to be killed.
@@ -92,8 +92,8 @@ def test_a_killed_worker_goes_on_and_the_document_appears_once(tmp_path, killed_
     with Library(Settings.load(data_dir=data), embedder=WordEmbedder()) as library:
         [document] = library.wait([d.id for d in library.documents()], timeout=60)
         assert (document.status, document.name) == (Status.READY, "long.txt")
-        found = library.search('"lighthouse number 399"', retriever=RetrieverKind.BM25)
-        assert "lighthouse number 399" in found[0].chunk.text
+        found = library.search('"lighthouse number 199"', retriever=RetrieverKind.BM25)
+        assert "lighthouse number 199" in found[0].chunk.text
         assert len({p.chunk.id for p in found}) == len(found)
         assert library._vectors.count() == document.chunks > 50
 

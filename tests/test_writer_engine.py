@@ -81,11 +81,11 @@ def test_an_answer_that_is_cut_off_says_so(writer):
 
 
 def test_what_can_wait_is_set_aside_while_somebody_waits_and_says_the_same(writer):
-    alone = writer.invoke(LONG, max_tokens=60).text
+    alone = writer.invoke(LONG, max_tokens=24).text
     pieces: list[tuple[float, str]] = []
 
     def by_and_by() -> None:
-        for piece in writer.stream(LONG, max_tokens=60, idle=True):
+        for piece in writer.stream(LONG, max_tokens=24, idle=True):
             pieces.append((time.monotonic(), str(piece.text)))
 
     waiting = threading.Thread(target=by_and_by)
@@ -93,7 +93,7 @@ def test_what_can_wait_is_set_aside_while_somebody_waits_and_says_the_same(write
     while len(pieces) < 3:
         time.sleep(0.005)
     began = time.monotonic()
-    assert writer.invoke(LONG, max_tokens=60).text == alone
+    assert writer.invoke(LONG, max_tokens=24).text == alone
     ended = time.monotonic()
     waiting.join()
     assert "".join(text for _, text in pieces) == alone
