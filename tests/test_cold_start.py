@@ -1,4 +1,4 @@
-"""What an empty library loads when it is opened, and for its first small file: no more."""
+"""What a command, an empty library and its first small file load: no more."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ WARMED = textwrap.dedent("""
             time.sleep(0.05)
         print(library.warm_state, *(n for n in ("torch", "transformers") if n in sys.modules))
 """)
+
+COMMAND = textwrap.dedent("""
+    import sys
+    import rag_app.cli.entry
+
+    print(*(n for n in ("numpy", "langchain_core", "tokenizers", "openvino") if n in sys.modules))
+""")
+
+
+def test_the_command_line_loads_nothing_that_computes_before_it_knows_what_is_asked():
+    assert _said(COMMAND) == [""]
 
 
 @pytest.mark.timeout(200)

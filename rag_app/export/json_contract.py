@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import Collection, Grant, PeopleGroup, Person
 from rag_app.access.quotas import Limited, Quota
-from rag_app.answering.span_model import PassageSpans
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
 from rag_app.text.jsonl import read_lines, texts_of
@@ -35,6 +34,7 @@ from rag_app.types import (
 )
 
 if TYPE_CHECKING:
+    from rag_app.answering.span_model import PassageSpans
     from rag_app.storage.backup import Manifest
     from rag_app.storage.moving import MovedLibrary
 
