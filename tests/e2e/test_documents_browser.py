@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.e2e.conftest import listed, serving
+from tests.e2e.conftest import eventually, listed, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
@@ -297,11 +297,12 @@ def test_plain_search_finds_words_and_phrases_and_opens_them_marked(browser):
     search(page, "model ship")
     page.get_by_text("places in 3 documents").wait_for()
     group = page.locator('[class*="st-key-found-"]').filter(has_text="guide.pdf")
-    assert {m.lower() for m in group.locator("mark").all_inner_texts()} >= {"model", "ships"}
+    marks = group.locator("mark")  # rows come before what is in them
+    eventually(page, lambda: {m.lower() for m in marks.all_inner_texts()} >= {"model", "ships"})
     group.locator("button").first.click()
-    page.locator("#sheet .box.quote").first.wait_for()
-    assert page.get_by_text("Page 3 of 3").is_visible()
+    page.get_by_text("Page 3 of 3").wait_for()
     boxes = page.locator("#sheet .box.quote")
+    boxes.first.wait_for()
     assert all(b.bounding_box()["width"] < 200 for b in boxes.all()), "words, not the sentence"
     page.locator(".st-key-source_close button").click()
     search(page, "“touch a model ship”")
