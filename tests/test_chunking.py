@@ -198,9 +198,12 @@ def test_other_scripts_are_estimated_as_models_of_many_languages_count(text, few
 def test_endless_text_takes_linear_time():
     import time
 
-    def seconds(size: int) -> float:
-        began = time.perf_counter()
+    def once(size: int) -> float:
+        began = time.thread_time()  # of computing: others may be busy on the machine
         chunk_pages(ID, [Page(1, "あいうえお" * size)])
-        return time.perf_counter() - began
+        return time.thread_time() - began
+
+    def seconds(size: int) -> float:
+        return min(once(size) for _ in range(3))
 
     assert seconds(20_000) < 12 * max(seconds(5_000), 0.02)
