@@ -12,12 +12,13 @@ run: install
 	$(BIN)/rag-app
 
 # By as many processes as there are cores, a file each, those that take long first (tests/order.py);
-# then what drives a browser. The second is run whatever came of the first. Tests start hundreds of
-# Pythons, each of which would compile the app again where none may keep what it has compiled.
+# then what drives a browser, which wants the machine to itself. The second is run whatever came of
+# the first. Tests start hundreds of Pythons, each of which would compile the app again where none
+# may keep what it has compiled.
 test: install-dev
 	@failed=0; unset PYTHONDONTWRITEBYTECODE; \
 	$(BIN)/python -m pytest -m "not browser" $(ABREAST) || failed=$$?; \
-	$(BIN)/python -m pytest -m browser $(ABREAST) tests/e2e || failed=$$?; \
+	$(BIN)/python -m pytest -m browser tests/e2e || failed=$$?; \
 	exit $$failed
 
 # The sign-in by a provider to the letter, npm's, which is put into build/; needs node.
