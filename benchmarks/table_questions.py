@@ -34,12 +34,14 @@ from benchmarks.kitchen_table import ours
 from benchmarks.kitchen_table.questions import Question
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
+from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.scope import OWN, WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
@@ -105,7 +107,8 @@ class Asker:
     def __init__(self, folder: Path, store: Store, rows: Path) -> None:
         self._writer = writer = RememberingWriter(folder, rows.with_suffix(".replies.jsonl"))
         self._seen: TriedQuery | None = None
-        self._answers = TableAnswers(store, OWN, writer, 0.0, True, self._watch)
+        ranker = QueryRanker(MiniLmEmbedder())
+        self._answers = TableAnswers(store, OWN, writer, 0.0, True, self._watch, ranker=ranker)
 
     def _watch(self, tried: TriedQuery | None) -> None:
         self._seen = tried

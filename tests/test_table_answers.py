@@ -13,12 +13,14 @@ from rag_app.answering.calculations import Calculations
 from rag_app.answering.chain import AskContext, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
+from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.table_answers import TableAnswers, WithTables
 from rag_app.errors import ChatModelError
 from rag_app.export.json_contract import answer_json
 from rag_app.export.messages import remarks
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
+from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.storage.conversations import REMOVED, from_json, to_json, without
@@ -76,6 +78,39 @@ def answered(store: Store, reply: str, sure: float = 0.97, caution: float = 0.5)
     return answers.answer(
         "How much did Ann spend?", (passage(store),), (DOCUMENT,), "English", lambda: False
     )
+
+
+def beside(store: Store, question: str, reply: str, caution: float = 0.0) -> Draft | None:
+    """An answer with the ranker's second opinion."""
+    model = Scripted(reply)
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    ranker = QueryRanker(MiniLmEmbedder(1))
+    answers = TableAnswers(store, OWN, writer, caution, taught=True, ranker=ranker)
+    found = (passage(store),)
+    return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
+
+
+def test_a_query_that_the_ranker_agrees_with_is_surer_than_one_that_it_does_not(store):
+    question = "How many payments did Ann Lee make?"
+    right, other = (
+        query_said_as(f"SELECT count(*) FROM t1 WHERE lower(person) = '{one}'", "{0} payments.")
+        for one in ("ann lee", "cid")
+    )
+    agreed, doubted = beside(store, question, right), beside(store, question, other)
+    assert agreed.sentences == ("2 payments.",)
+    assert agreed.confidence > 0.6
+    assert doubted.sentences == ("Person: Ann Lee \u2013 2",)  # the ranker is the surer one
+
+
+def test_where_the_writer_finds_no_query_the_rankers_is_said_with_its_rows(store):
+    draft = beside(store, "How many payments did Ann Lee make?", query_said_as("", ""), 0.45)
+    assert draft.sentences == ("Person: Ann Lee \u2013 2",)
+    assert draft.basis is Basis.COMPUTED
+    assert {cell.row for row in draft.computation.used[0].rows for cell in row} == {0, 2}
+
+
+def test_what_neither_is_sure_of_is_not_said(store):
+    assert beside(store, "What is the capital of Mongolia?", query_said_as("", ""), 0.45) is None
 
 
 ANN = query_said_as(

@@ -42,6 +42,7 @@ from rag_app.answering.prompts import (
     titling_messages,
     translation_messages,
 )
+from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
@@ -274,6 +275,7 @@ class Questioner:
             tables = TableAnswers(
                 *(self._store, asked.scope, asked.by.writer, asked.caution, taught),
                 opener=self._tables,
+                ranker=QueryRanker(self._embedder),
             )
             lines = Calculations(
                 *(self._store, asked.scope, asked.by.writer, self._embedder, asked.caution, taught)

@@ -22,7 +22,8 @@ from rag_app.answering.prompts import (
     query_said_as,
     understood_query,
 )
-from rag_app.errors import ChatModelError, QueryError
+from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
+from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.tables.computing import (
@@ -90,11 +91,15 @@ class TriedQuery:
     called: Mapping[tuple[int, int], str] = field(default_factory=dict)  # see `names_of_rows`
     apart: Sequence[SaidOfUnit] = ()  # where its figures are in several units
     notes: tuple[Note, ...] = ()
+    agrees: float | None = None  # the chance that the ranker gives to its result
+    ranked: float | None = None  # the same of a query that the ranker chose, and no writer wrote
 
     @property
     def chance(self) -> float:
         """Of being what was asked for."""
-        return abstention.of_query(self.says_yes, self.sure_of_columns)
+        if self.ranked is not None:
+            return self.ranked
+        return abstention.of_query(self.says_yes, self.sure_of_columns, self.agrees)
 
 
 class TableAnswers:
@@ -109,8 +114,10 @@ class TableAnswers:
         taught: bool,
         watch: Callable[[TriedQuery | None], None] | None = None,
         opener: TableOpener | None = None,
+        ranker: QueryRanker | None = None,
     ) -> None:
         self._store, self._scope = store, scope
+        self._ranker = ranker
         self._writer = writer
         self._caution = caution
         self._taught = taught
@@ -142,6 +149,7 @@ class TableAnswers:
             with self._opener.opened(tables, names, self._store.tables) as opened:
                 decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
                 tried = self._tried(question, opened, language, cancelled, decides)
+                tried = self._beside(tried, searched or question, opened, decides)
         except QueryError:  # they take more memory or time than they may
             return None
         if self._watch:
@@ -240,6 +248,32 @@ class TableAnswers:
             tried = TriedQuery(sql, say, result, sure, asked, sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
         return None
+
+    def _beside(
+        self, tried: TriedQuery | None, question: str, opened: OpenTables, yes_or_no: bool
+    ) -> TriedQuery | None:
+        """The writer's query beside what the ranker takes the question for: agreement makes it
+        surer, and where the ranker is surer of another, that is what is meant."""
+        try:
+            found = self._ranker.interpretations(question, opened.database) if self._ranker else []
+        except ModelUnavailable:
+            found = []
+        if not found:
+            return tried
+        if tried is not None:
+            agrees = agreement(values_of(tried.result), found)
+            tried = replace(tried, agrees=agrees)
+        best = found[0]
+        if yes_or_no or (tried is not None and tried.chance >= best.chance):
+            return tried
+        sql, database = best.candidate.sql, opened.database
+        asked = tuple(one.table for one in database.tables)
+        with suppress(QueryError):
+            own = TriedQuery(
+                sql, said_of(best.candidate), database.run(sql), 1.0, asked, ranked=best.chance
+            )
+            return _read_otherwise(own, units_apart(sql, database), question, opened)
+        return tried
 
     def _reply(
         self,

@@ -1,0 +1,354 @@
+"""Which of the queries that a question over a table may mean is meant: a small network over what
+the question and each query have in common, taught by `training/tables`.
+
+The words of the question weigh what is asked for and how rows are chosen; how well names, values
+and numbers of the question are accounted for weighs the rest. One more candidate stands for none of
+them. In numpy: thousands of candidates are weighed in some milliseconds."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.ranking import STOPWORDS
+from rag_app.tables.candidates import CandidateQuery, Operator, TableQuestion, candidates
+from rag_app.tables.conditions import MOST_ROWS, Condition, ConditionKind, Field, fields_of
+from rag_app.tables.querying import Result, TableDatabase
+from rag_app.types import ColumnKind
+
+BUCKETS = 1 << 13  # that one, two or three words of a question fall into
+OPERATORS = (*Operator, "none")
+KINDS = ("-", *ColumnKind)
+CONDITIONS = ("-", *ConditionKind)
+_BRACES = str.maketrans("{}", "()")  # which stand for values in a template
+_RUN = 30  # of the candidates of a table
+_EXACT = 0.8  # of a text that is said, for it to be meant
+
+Values = tuple[tuple[str, ...], ...]
+Floats = npt.NDArray[np.float32]
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryFeatures:
+    """What is known of the candidates of a question, none of them the last.
+
+    `dense` (candidates, features); `operators` and `kinds` (candidates,); `conditions`
+    (candidates, 2); `question`: its vector (384,); `grams`: its words, as buckets."""
+
+    dense: Floats
+    operators: Indices
+    kinds: Indices
+    conditions: Indices
+    question: Floats
+    grams: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Interpretation:
+    """What a question may mean, and the chance that it does: that of all queries which give the
+    same. The likeliest of them stands for all."""
+
+    candidate: CandidateQuery
+    values: Values
+    chance: float
+
+
+def features(question: TableQuestion, embedder: Embedder) -> QueryFeatures:
+    """What the network sees of a question's candidates."""
+    return _Seen(question, embedder).features()
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    used: frozenset[int]  # words of the question that its conditions say
+    columns: frozenset[int]  # words of it that name their columns
+    of_conditions: list[float]
+    lost: float
+    of_rows: tuple[float, float, float]
+
+
+class _Seen:
+    def __init__(self, question: TableQuestion, embedder: Embedder) -> None:
+        self._question, self._asked = question, question.parsed
+        self._words = question.parsed.words
+        self._content = {
+            i for i, w in enumerate(self._words) if w not in STOPWORDS and len(w) > 1
+        } or set(range(len(self._words)))
+        self._letters = max(1, self._length(self._content))
+        self._numbers = {i for i, w in enumerate(self._words) if w[0].isdigit()}
+        self._said = [
+            c
+            for c in question.parsed.conditions
+            if c.kind is ConditionKind.IS and c.named >= _EXACT
+        ]
+        self._first_text = next((f for f in question.parsed.fields if f.is_text), None)
+        self._many = math.log1p(question.parsed.rows)
+        self._choices: dict[tuple[Condition, ...], _Choice] = {}
+        self._vectors(embedder)
+        self._of_field = {field: self._seen(field) for field in question.parsed.fields}
+
+    def _vectors(self, embedder: Embedder) -> None:
+        valued = [c for c in self._asked.conditions if c.said]
+        names = [field.column.name for field in self._asked.fields]
+        texts = [f"{c.field.column.name}: {c.said}" for c in valued]
+        found = np.asarray(embedder.embed_documents([self._asked.text, *names, *texts]))
+        self._vector = found[0].astype(np.float32)
+        near = found[1:] @ found[0]
+        self._near = dict(zip(self._asked.fields, map(float, near), strict=False))
+        self._near_text = dict(zip(valued, map(float, near[len(names) :]), strict=True))
+        order = sorted(self._near.values(), reverse=True)
+        self._rank = {f: order.index(v) / max(1, len(order) - 1) for f, v in self._near.items()}
+
+    def _seen(self, field: Field) -> tuple[float, float, float, frozenset[int]]:
+        places = self._asked.places(field)
+        letters = sum(map(len, field.words)) or 1
+        said = {self._words[place] for place in places}
+        share = min(1.0, sum(map(len, said)) / letters)
+        return share, self._near[field], self._rank[field], places
+
+    def _length(self, places: set[int] | frozenset[int]) -> int:
+        return sum(len(self._words[place]) for place in places)
+
+    def features(self) -> QueryFeatures:
+        candidates = self._question.candidates
+        rows = [self._dense(one) for one in candidates]
+        dense = np.array([*rows, self._of_none(rows)], np.float32)
+        fields = [one.field for one in candidates]
+        kinds = [KINDS.index(f.column.kind if f else "-") for f in fields]
+        chosen = [[CONDITIONS.index(c.kind) for c in one.conditions[:2]] for one in candidates]
+        return QueryFeatures(
+            dense,
+            np.array([OPERATORS.index(one.operator) for one in candidates] + [len(Operator)]),
+            np.array([*kinds, 0]),
+            np.array([*(([*one, 0, 0])[:2] for one in chosen), [0, 0]]),
+            self._vector,
+            _grams(self._words),
+        )
+
+    def _dense(self, one: CandidateQuery) -> list[float]:
+        chosen = self._choice(one)
+        target = self._of_field[one.field] if one.field else _NO_FIELD
+        by = self._of_field[one.by] if one.by else _NO_FIELD
+        explained = chosen.used | chosen.columns | target[3] | by[3]
+        if one.takes_number:
+            explained |= self._numbers
+        left = self._content - explained
+        return [
+            *target[:3],
+            float(bool(target[3] - chosen.used)),
+            float(one.field is not None and one.field.place == 0),
+            float(one.field is not None and one.field is self._first_text),
+            *by[:3],
+            float(bool(by[3] - chosen.used)),
+            *chosen.of_conditions,
+            self._length(left) / self._letters,
+            len(left) / len(self._content),
+            chosen.lost,
+            float(len(self._numbers - explained)),
+            self._length(target[3] & chosen.columns) / self._letters,
+            *chosen.of_rows,
+            float(one.takes_number),
+            self._many,
+            0.0,
+        ]
+
+    def _choice(self, one: CandidateQuery) -> _Choice:
+        """What is known of the rows that a candidate is about: the same for many of them."""
+        if one.conditions not in self._choices:
+            conditions = one.conditions
+            used = frozenset().union(*(c.used for c in conditions))
+            fields = {f for c in conditions for f in (c.field, c.other) if f}
+            columns = frozenset().union(*(self._of_field[f][3] for f in fields))
+            rows = int(one.mask.sum())
+            self._choices[conditions] = _Choice(
+                used,
+                columns,
+                self._of_conditions(conditions, used, columns),
+                self._lost(used),
+                (math.log1p(rows), rows / self._asked.rows, float(rows == 1)),
+            )
+        return self._choices[one.conditions]
+
+    def _of_conditions(
+        self, conditions: Sequence[Condition], used: frozenset[int], named: frozenset[int]
+    ) -> list[float]:
+        fields = [self._of_field[c.field] for c in conditions]
+        held = self._length(used & self._content) / self._letters
+        least = min((c.named for c in conditions), default=0.0)
+        near = [self._near_text[c] for c in conditions if c in self._near_text]
+        return [
+            float(len(conditions)),
+            sum(c.named for c in conditions),
+            least,
+            held,
+            held if least >= _EXACT else 0.0,
+            max((seen[0] for seen in fields), default=0.0),
+            max((seen[1] for seen in fields), default=0.0),
+            max(near, default=0.0),
+            min((self._before_others(c) for c in conditions), default=0.0),
+            float(bool(named - used)),
+            float(len({c.field for c in conditions}) < len(conditions)),
+        ]
+
+    def _before_others(self, condition: Condition) -> float:
+        """How much nearer its text is to the question than any other of the column."""
+        if condition not in self._near_text:
+            return 0.0
+        others = [
+            near
+            for one, near in self._near_text.items()
+            if one.field is condition.field and one.said != condition.said
+        ]
+        return self._near_text[condition] - max(others) if others else 0.0
+
+    def _lost(self, used: frozenset[int]) -> float:
+        """The most of the question that says a text of the table which is not made use of."""
+        lost = (self._length(one.used - used) for one in self._said if not one.used <= used)
+        return max(lost, default=0) / self._letters
+
+    def _of_none(self, rows: Sequence[Sequence[float]]) -> list[float]:
+        """What is best in any candidate: nothing is meant if that is little."""
+        if not rows:
+            return [0.0] * DENSE
+        values = np.array(rows)
+        least = {_LEFT, _LEFT + 1, _LOST, _LOST + 1}
+        best = [
+            float(values[:, at].min() if at in least else values[:, at].max())
+            for at in range(DENSE)
+        ]
+        return [*best[:-1], 1.0]
+
+
+_NO_FIELD: tuple[float, float, float, frozenset[int]] = (0.0, 0.0, 0.0, frozenset())
+_LEFT, _LOST = 21, 23  # where in the features stands what is not accounted for
+DENSE = 32
+
+
+def _grams(words: Sequence[str]) -> Indices:
+    """One, two and three words that follow each other, as buckets."""
+    line = ["<", *words, ">"]
+    found = [
+        " ".join(line[at : at + size]) for size in (1, 2, 3) for at in range(len(line) - size + 1)
+    ]
+    return np.array([zlib.crc32(one.encode()) % BUCKETS for one in found])
+
+
+class QueryRanker:
+    """Weighs the candidates of a question by the weights that come with the package."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def interpretations(self, question: str, database: TableDatabase) -> list[Interpretation]:
+        """What a question may mean over any table that is open and not too long, the likeliest
+        first; none by an embedding model that it was not taught with. Raises QueryError and
+        ModelUnavailable."""
+        if self._embedder.fingerprint != _weights()[0]:
+            return []
+        found: list[Interpretation] = []
+        for opened in database.tables:
+            if opened.table.rows <= MOST_ROWS:
+                meant = candidates(question, opened, fields_of(database, opened))
+                found += self._over(meant, database)
+        return sorted(found, key=lambda one: -one.chance)
+
+    def _over(self, question: TableQuestion, database: TableDatabase) -> Iterator[Interpretation]:
+        if not question.candidates:
+            return
+        scores = _scores(_weights()[1], features(question, self._embedder))
+        chances = np.exp(scores - scores.max())
+        chances = (chances / chances.sum())[:-1]
+        firsts: dict[Values, CandidateQuery] = {}
+        sums: dict[Values, float] = {}
+        for at in np.argsort(-chances)[:_RUN]:
+            result = database.fetch(question.candidates[at].sql)
+            if result.says_something:
+                values = values_of(result)
+                firsts.setdefault(values, question.candidates[at])
+                sums[values] = sums.get(values, 0.0) + float(chances[at])
+        for values, candidate in firsts.items():
+            yield Interpretation(candidate, values, sums[values])
+
+
+def values_of(result: Result) -> Values:
+    """The rows of a result in any order, to compare results by."""
+    return tuple(sorted(tuple(map(_value, row)) for row in result.rows))
+
+
+def said_of(candidate: CandidateQuery) -> str:
+    """A template for what a candidate gives: what rows were chosen by, and the column that its
+    values are of. In no language but the table's."""
+    texts = [
+        f"{c.field.column.name}: {c.field.as_written(c.said)}"
+        for c in candidate.conditions
+        if c.said
+    ]
+    field = candidate.field
+    named = f"{field.column.name}: " if field and not candidate.operator.counts else ""
+    begun = f"{', '.join(texts)} – " if texts else ""
+    return f"{begun}{named}".translate(_BRACES) + "{rows}"
+
+
+def agreement(values: Values, interpretations: Sequence[Interpretation]) -> float:
+    """The chance of what gives the same as another query; who is asked for may be named with the
+    figure that tells."""
+    return sum(one.chance for one in interpretations if _same(values, one.values))
+
+
+def _same(told: Values, values: Values) -> bool:
+    if len(told) != len(values):
+        return False
+    width, least = len(told[0]) if told else 0, len(values[0]) if values else 0
+    if least == 1 and width > 1:
+        return any(tuple(sorted((row[at],) for row in told)) == values for at in range(width))
+    return told == values
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return f"{float(value):.2f}"
+    return str(value).strip().lower()
+
+
+@cache
+def _weights() -> tuple[str, dict[str, Floats]]:
+    """The fingerprint of the embedding model that they were taught with, and the weights."""
+    place = files("rag_app.answering") / "query_ranking.npz"
+    with place.open("rb") as file, np.load(file) as held:
+        weights = {name: held[name] for name in held.files}
+    fingerprint = str(weights.pop("belongs"))
+    return fingerprint, {name: one.astype(np.float32) for name, one in weights.items()}
+
+
+def _scores(weights: dict[str, Floats], seen: QueryFeatures) -> Floats:
+    """(candidates,): the sum of a network over what is seen and of linear weights of the words."""
+    dense = (seen.dense - weights["mean"]) / weights["spread"]
+    embedded = [
+        dense,
+        weights["operator"][seen.operators],
+        weights["kind"][seen.kinds],
+        weights["condition"][seen.conditions].sum(1),
+    ]
+    hidden = np.concatenate(embedded, 1)
+    for layer in ("0", "1"):
+        hidden = np.maximum(hidden @ weights[f"w{layer}"].T + weights[f"b{layer}"], 0.0)
+    said = weights["of_vector"] @ seen.question + weights["of_grams"][seen.grams].sum(0)
+    operators, kinds, conditions = np.split(said, [len(OPERATORS), len(OPERATORS) + len(KINDS)])
+    scores: Floats = (
+        hidden @ weights["w2"]
+        + operators[seen.operators]
+        + kinds[seen.kinds]
+        + conditions[seen.conditions].sum(1)
+    )
+    return scores

@@ -1,0 +1,208 @@
+"""Queries that a question over a table may mean, and which of them is taken to be meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag_app.answering.query_ranking import (
+    QueryRanker,
+    _weights,
+    agreement,
+    features,
+    said_of,
+    values_of,
+)
+from rag_app.reading.limits import Limits
+from rag_app.reading.sheets import read_delimited
+from rag_app.retrieval.embedding import MiniLmEmbedder
+from rag_app.scope import WORKER
+from rag_app.storage import Store
+from rag_app.tables.building import typed_tables
+from rag_app.tables.candidates import Operator, TableQuestion, candidates
+from rag_app.tables.conditions import ConditionKind, fields_of
+from rag_app.tables.querying import TableDatabase
+from rag_app.types import Document, Status
+from tests.fakes import WordEmbedder
+from training.tables.denotations import OF_YEARS, denotation
+
+ORDERS = """Ordered;Customer;Item;Qty;Least;Price;Paid?
+2025-02-03;Anna Berg;rye loaf;12;10;3,50;yes
+2025-02-17;Bruno;bun;40;50;0,60;no
+2025-03-04;anna berg;bun;25;30;0,60;NO
+2025-03-21;Café Ost;rye loaf;;5;3,50;yes
+2025-04-02;Bruno;tart;2;1;-18,00;yes
+2025-04-30;Café Ost;seed roll;60;20;0,75;no
+"""
+COSTS = """What;2021;2022;2023
+Rent;12000;12600;13100
+Wages;50100;48000;51250
+Grants;-2000;0;-500
+"""
+ASKED = (
+    "how many orders are not paid",
+    "how much did anna berg pay",
+    "what share of the buns went to bruno",
+    "who ordered the most on 4 march",
+    "orders from 10 february to 5 april",
+    "which month had the largest quantity",
+    "items with a quantity below the least",
+    "top 2 customers, more than 20 pieces in 2025",
+    "rent in 2022 and 2023",
+    "in which year were wages the highest",
+)
+
+
+@contextmanager
+def table(tmp_path: Path, file: Callable[[bytes], Path], text: str) -> Iterator[TableDatabase]:
+    with closing(Store(tmp_path / "library.sqlite3")) as store:
+        reading = read_delimited(file(text.encode()), limits=Limits())
+        store.add_document(Document("f" * 64, "a.csv", ".csv", 1, Status.READY, "2026"))
+        store.save_reading("f" * 64, reading, typed_tables("f" * 64, reading))
+        with TableDatabase(store.tables.of(WORKER), store.tables) as database:
+            yield database
+
+
+@pytest.fixture(params=[ORDERS, COSTS], ids=["orders", "costs"])
+def opened(request, tmp_path, file):
+    with table(tmp_path, file, request.param) as database:
+        yield database
+
+
+@pytest.fixture
+def orders(tmp_path, file):
+    with table(tmp_path, file, ORDERS) as database:
+        yield database
+
+
+def over(database: TableDatabase, question: str) -> TableQuestion:
+    first = database.tables[0]
+    return candidates(question, first, fields_of(database, first))
+
+
+def plain(rows) -> list[tuple[str, ...]]:
+    """Rows to compare: figures to six places, days alone, in the order of their texts."""
+
+    def value(one) -> str:
+        if isinstance(one, float | int | Decimal):
+            return f"{float(one):.6f}"
+        return str(one)[:10].lower() if hasattr(one, "year") else str(one).lower()
+
+    return sorted(tuple(map(value, row)) for row in rows if None not in row)
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_the_sql_of_each_candidate_gives_what_is_taught_that_it_gives(opened, question):
+    columns_of = opened.tables[0].table.columns
+    names = ", ".join(column.sql_name for column in columns_of)
+    rows = opened.fetch(f"SELECT {names} FROM t1 ORDER BY rowid").rows
+    columns = list(zip(*rows, strict=True))
+    ties = (Operator.GROUP_OF_MOST, Operator.GROUP_OF_LEAST, Operator.TOP_GROUPS)
+    ties += (Operator.TOP, Operator.BOTTOM)  # which of the equal is first is nobody's to say
+    asked = over(opened, question)
+    assert asked.candidates
+    for one in asked.candidates:
+        found = opened.fetch(one.sql).rows
+        if one.operator not in OF_YEARS:
+            told = denotation(one, columns)
+            if one.operator in ties:
+                assert len(plain(told)) == len(plain(found)), one.sql
+            else:
+                assert plain(told) == plain(found), one.sql
+
+
+def chosen(database: TableDatabase, question: str, kind: ConditionKind) -> set[str]:
+    return {c.sql for c in over(database, question).parsed.conditions if c.kind is kind}
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "sql"),
+    [
+        ("did anna berg pay", ConditionKind.IS, "lower(customer) = 'anna berg'"),
+        ("what did ana berg order", ConditionKind.IS, "lower(customer) = 'anna berg'"),
+        ("orders over 20", ConditionKind.MORE, "qty > 20"),
+        ("orders in march", ConditionKind.MONTH, "month(ordered) = 3"),
+        ("what is still open", ConditionKind.ONE_OF_FEW, "lower(paid) = 'no'"),
+        ("which has no quantity", ConditionKind.GAP, "qty IS NULL"),
+        ("is the price below zero", ConditionKind.NEGATIVE, "price < 0"),
+        (
+            "from 10 february to 5 april",
+            ConditionKind.BETWEEN,
+            "CAST(ordered AS DATE) BETWEEN DATE '2025-02-10' AND DATE '2025-04-05'",
+        ),
+        (
+            "from 3 to 17 february",
+            ConditionKind.BETWEEN,
+            "CAST(ordered AS DATE) BETWEEN DATE '2025-02-03' AND DATE '2025-02-17'",
+        ),
+        (
+            "february to march 2025",
+            ConditionKind.BETWEEN,
+            "CAST(ordered AS DATE) BETWEEN DATE '2025-02-01' AND DATE '2025-03-31'",
+        ),
+        ("quantity under the least", ConditionKind.BELOW, "qty < least"),
+    ],
+)
+def test_rows_are_chosen_by_what_a_question_names(orders, question, kind, sql):
+    assert sql in chosen(orders, question, kind)
+
+
+def test_a_day_that_no_month_has_chooses_nothing(orders):
+    assert not chosen(orders, "orders on 31 february", ConditionKind.DAY)
+
+
+def test_a_text_with_a_quotation_mark_stays_a_text(tmp_path, file):
+    with table(tmp_path, file, "Name;Sum\nO'Hara's;3\nBo;4\nCy;5\n") as database:
+        for one in over(database, "what is the sum of o'hara's").candidates:
+            database.fetch(one.sql)
+
+
+def test_a_table_of_no_rows_means_nothing(orders):
+    orders_of_none = candidates("how many", orders.tables[0], ())
+    assert orders_of_none.candidates == ()
+
+
+@pytest.fixture(scope="module")
+def embedder() -> MiniLmEmbedder:
+    return MiniLmEmbedder(1)
+
+
+def test_what_a_question_plainly_asks_for_is_taken_to_be_meant(orders, embedder):
+    first = QueryRanker(embedder).interpretations("how many orders did Bruno make?", orders)[0]
+    assert first.values == (("2.00",),)
+    assert said_of(first.candidate).startswith("Customer: Bruno")
+
+
+def test_chances_are_shared_with_that_of_nothing(orders, embedder):
+    found = QueryRanker(embedder).interpretations("what is the capital of Mongolia?", orders)
+    assert sum(one.chance for one in found) < 1.0
+    assert [one.chance for one in found] == sorted((one.chance for one in found), reverse=True)
+
+
+def test_there_is_one_more_candidate_and_no_feature_is_missing(orders, embedder):
+    asked = over(orders, ASKED[3])
+    seen = features(asked, embedder)
+    assert len(seen.dense) == len(asked.candidates) + 1 == len(seen.operators)
+    assert seen.dense.shape[1] == len(_weights()[1]["mean"])
+    assert np.isfinite(seen.dense).all()
+
+
+def test_of_another_embedding_model_nothing_is_said(orders):
+    assert QueryRanker(WordEmbedder()).interpretations("how many orders?", orders) == []
+
+
+def test_who_is_named_with_the_figure_agrees_with_who_is_named(orders, embedder):
+    found = QueryRanker(embedder).interpretations("who bought the most buns?", orders)
+    bruno = values_of(orders.run("SELECT customer, qty FROM t1 WHERE qty = 40"))
+    alone = values_of(orders.run("SELECT customer FROM t1 WHERE qty = 40"))
+    assert 0.0 < agreement(alone, found) <= agreement(bruno, found)
+    nobody = values_of(orders.run("SELECT DATE '1999-01-01'"))
+    assert math.isclose(agreement(nobody, found), 0.0)
+    assert date(1999, 1, 1).isoformat() == nobody[0][0]
