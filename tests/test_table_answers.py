@@ -80,12 +80,14 @@ def answered(store: Store, reply: str, sure: float = 0.97, caution: float = 0.5)
     )
 
 
-def beside(store: Store, question: str, reply: str, caution: float = 0.0) -> Draft | None:
+def beside(
+    store: Store, question: str, reply: str, caution: float = 0.0, taught: bool = True
+) -> Draft | None:
     """An answer with the ranker's second opinion."""
     model = Scripted(reply)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     ranker = QueryRanker(MiniLmEmbedder(1))
-    answers = TableAnswers(store, OWN, writer, caution, taught=True, ranker=ranker)
+    answers = TableAnswers(store, OWN, writer, caution, taught, ranker=ranker)
     found = (passage(store),)
     return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
 
@@ -107,6 +109,12 @@ def test_where_the_writer_finds_no_query_the_rankers_is_said_with_its_rows(store
     assert draft.sentences == ("Person: Ann Lee \u2013 2",)
     assert draft.basis is Basis.COMPUTED
     assert {cell.row for row in draft.computation.used[0].rows for cell in row} == {0, 2}
+
+
+def test_of_a_writer_that_the_app_did_not_teach_nothing_is_doubted(store):
+    of_cid = query_said_as("SELECT count(*) FROM t1 WHERE lower(person) = 'cid'", "{0} payments.")
+    question = "How many payments did Ann Lee make?"
+    assert beside(store, question, of_cid, 0.45, taught=False).sentences == ("1 payments.",)
 
 
 def test_what_neither_is_sure_of_is_not_said(store):

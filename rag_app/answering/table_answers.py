@@ -253,7 +253,10 @@ class TableAnswers:
         self, tried: TriedQuery | None, question: str, opened: OpenTables, yes_or_no: bool
     ) -> TriedQuery | None:
         """The writer's query beside what the ranker takes the question for: agreement makes it
-        surer, and where the ranker is surer of another, that is what is meant."""
+        surer, and where the ranker is surer of another, that is what is meant. How far another
+        writer than the app's own is right where nothing agrees with it was never measured."""
+        if tried is not None and not self._taught:
+            return tried
         try:
             found = self._ranker.interpretations(question, opened.database) if self._ranker else []
         except ModelUnavailable:
