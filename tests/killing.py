@@ -56,6 +56,9 @@ def serials(kind: str, serial: str) -> list[str]:
     return [f"{serial}a", f"{serial}b"] if kind == "zip" else [serial]
 
 
+STEPS = 5  # of a victim, each of which is written down before and after
+
+
 class Journal:
     """What the victim was about to do and what was done, written down before anything else."""
 
@@ -78,7 +81,7 @@ def victim(folder: Path, journal: Journal, seed: int) -> None:
     chance = random.Random(seed)
     with module.Library(Settings.load(data_dir=folder), embedder=WordEmbedder()) as library:
         journal.note("open", str(seed))
-        for step in range(5):
+        for step in range(STEPS):
             kind, serial = chance.choice(KINDS), f"{seed}q{step}"
             mine = settled(library.documents())
             what = chance.random()
@@ -103,6 +106,15 @@ def victim(folder: Path, journal: Journal, seed: int) -> None:
             time.sleep(1)
 
 
+def written(journal: Path, known: int, lines: int) -> None:
+    """Wait until so many more lines are in the journal, or a minute is over."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if journal.exists() and journal.read_bytes()[known:].count(b"\n") >= lines:
+            return
+        time.sleep(0.005)
+
+
 def main() -> None:
     """Kill so many victims."""
     folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -117,13 +129,11 @@ def main() -> None:
                 victim(folder, Journal(journal), seed * 1_000 + number)
             Journal(journal).note("ended", str(number))
             os._exit(1)
-        if number % 3:  # in the middle of work; else anywhere, the start included
-            until = time.monotonic() + 60
-            while time.monotonic() < until and (
-                not journal.exists() or b"open " not in journal.read_bytes()[known:]
-            ):
-                time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.6))
+        if number % 3:  # after so many steps, however slow the machine; else anywhere
+            written(journal, known, 1 + chance.randrange(2 * STEPS))
+            time.sleep(chance.uniform(0, 0.2))
+        else:
+            time.sleep(chance.uniform(0, 0.6))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
