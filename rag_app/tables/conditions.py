@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import combinations, permutations
 from typing import Any
 
@@ -87,14 +88,14 @@ class Field:
         """In queries."""
         return self.column.sql_name
 
-    @property
+    @cached_property
     def gaps(self) -> Mask:
         """The rows that say nothing."""
         if self.numbers is not None:
             return np.isnan(self.numbers)
         return np.array([text is None for text in self.texts], bool)
 
-    @property
+    @cached_property
     def different(self) -> int:
         """How many different texts it has."""
         return len({text for text in self.texts if text is not None})
