@@ -20,6 +20,7 @@ from rag_app.answering.query_ranking import (
     said_of,
     values_of,
 )
+from rag_app.errors import QueryError
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
 from rag_app.retrieval.embedding import MiniLmEmbedder
@@ -28,7 +29,7 @@ from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.tables.candidates import Operator, TableQuestion, candidates
 from rag_app.tables.conditions import ConditionKind, fields_of
-from rag_app.tables.querying import TableDatabase
+from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Document, Status
 from tests.fakes import WordEmbedder
 from training.tables.denotations import OF_YEARS, denotation
@@ -206,3 +207,17 @@ def test_who_is_named_with_the_figure_agrees_with_who_is_named(orders, embedder)
     nobody = values_of(orders.run("SELECT DATE '1999-01-01'"))
     assert math.isclose(agreement(nobody, found), 0.0)
     assert date(1999, 1, 1).isoformat() == nobody[0][0]
+
+
+def test_a_candidate_that_cannot_be_run_takes_no_other_with_it(orders, embedder, monkeypatch):
+    fetch = orders.fetch
+
+    def refuses(sql: str, most: int = 0) -> Result:
+        if "count(" in sql:
+            raise QueryError("The query divides by zero.")
+        return fetch(sql, most)
+
+    monkeypatch.setattr(orders, "fetch", refuses)
+    found = QueryRanker(embedder).interpretations("how many orders did Bruno make?", orders)
+    assert found
+    assert not any("count(" in one.candidate.sql for one in found)

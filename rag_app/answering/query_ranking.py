@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_app.errors import QueryError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.candidates import CandidateQuery, Operator, TableQuestion, candidates
@@ -272,7 +273,10 @@ class QueryRanker:
         firsts: dict[Values, CandidateQuery] = {}
         sums: dict[Values, float] = {}
         for at in np.argsort(-chances)[:_RUN]:
-            result = database.fetch(question.candidates[at].sql)
+            try:
+                result = database.fetch(question.candidates[at].sql)
+            except QueryError:  # too large a figure, say: it is not what is meant
+                continue
             if result.says_something:
                 values = values_of(result)
                 firsts.setdefault(values, question.candidates[at])

@@ -259,7 +259,7 @@ class TableAnswers:
             return tried
         try:
             found = self._ranker.interpretations(question, opened.database) if self._ranker else []
-        except ModelUnavailable:
+        except (ModelUnavailable, QueryError):  # the writer's own query stands without it
             found = []
         if not found:
             return tried

@@ -107,15 +107,15 @@ def held_back(one: Example) -> bool:
 def judged(network: Network, examples: Sequence[Example]) -> str:
     """The share of the questions whose likeliest answer is right, and wrong, by caution."""
     network.eval()
-    found: list[tuple[float, bool, bool]] = []
+    found: list[tuple[float, bool]] = []
     for one in examples:
         with torch.no_grad():
             chances = torch.softmax(network(one, np.arange(len(one.right))), 0).numpy()[:-1]
         best = int(chances.argmax()) if len(chances) else -1
-        found.append((float(chances.max(initial=0.0)), best >= 0 and bool(one.right[best]), True))
+        found.append((float(chances.max(initial=0.0)), best >= 0 and bool(one.right[best])))
     shares = []
     for caution in _CAUTIONS:
-        said = [right for chance, right, _ in found if chance >= caution]
+        said = [right for chance, right in found if chance >= caution]
         good, bad = sum(said) / len(found), (len(said) - sum(said)) / len(found)
         shares.append(f"{caution}: {good:.3f} right, {bad:.3f} wrong")
     return "; ".join(shares)
