@@ -120,6 +120,7 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
             f"{texts_answers.RESULT}.csv",
             current().file_type,
             key=f"result-{exchange_id}",
+            on_click="ignore",  # drawn anew in the meantime, it would be another file, and gone
             type="tertiary",
             icon=":material/download:",
         )

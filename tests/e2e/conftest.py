@@ -29,9 +29,11 @@ ARGUMENTS = (
 WAIT = 60  # seconds; a cold start on a busy machine imports a lot
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app, started as a user starts it, on an empty data directory."""
+    """The address of the app, started as a user starts it, on an empty data directory.
+
+    One for each file: whichever was run before has left nothing in it."""
     with serving(tmp_path_factory.mktemp("browser")) as address:
         yield address
 
