@@ -254,15 +254,27 @@ def _soon(
         return made.now().done
     place, came, end = st.empty(), False, time.monotonic() + _PATIENCE
     while not came and live_answer.running() > _FEW and time.monotonic() < end:
-        place.html(_waiting(library))  # a newer click may end this run here
+        waited = made.now().seconds
+        place.html(_working(_waiting(library), waited))  # a newer click may end this run here
         came = made.wait(_AT_ONCE)
     place.empty()
     return came
 
 
-def _waiting(library: Library) -> str:
-    said = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
-    return f"<p class='working' role='status'>{said}</p>"
+_UNSAID = 2.0  # seconds of waiting that are not counted aloud
+
+
+def _waiting(library: Library, found: bool = False) -> str:
+    if library.warm_state == "warming":
+        return texts.WARMING
+    return texts.WRITING if found else texts.SEARCHING
+
+
+def _working(said: str, seconds: float = 0.0) -> str:
+    """What is being done, and for how long by now; what is read aloud does not count along."""
+    counted = f" <span aria-hidden='true'>{texts.waited(seconds)}</span>"
+    clock = counted if said and seconds > _UNSAID else ""
+    return f"<p class='working' role='status'>{said}{clock}</p>"
 
 
 def _question(exchange: ShownExchange) -> None:
@@ -294,10 +306,10 @@ def _live(library: Library, exchange: ShownExchange) -> None:
     if moment.passages and not exchange.quoting:
         answers.read_from(library, exchange.id, moment.passages)
     with st.container(key=f"working-{exchange.id}", horizontal=True, vertical_alignment="center"):
-        waiting = texts.WARMING if library.warm_state == "warming" else texts.SEARCHING
-        waiting = texts.READING_FIRST if reading else waiting
-        waiting = _parts(exchange, moment) or ("" if moment.text else waiting)
-        st.html(f"<p class='working' role='status'>{waiting}</p>")
+        found = bool(moment.passages) and not exchange.quoting
+        waiting = texts.READING_FIRST if reading else _waiting(library, found)
+        parts = _parts(exchange, moment)
+        st.html(_working(parts or ("" if moment.text else waiting), 0 if parts else moment.seconds))
         st.button(
             texts.STOP,
             key=f"stop-{exchange.id}",

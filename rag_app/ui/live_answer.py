@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -35,6 +36,7 @@ class Moment:
     done: bool = False
     stopped: bool = False
     parts: tuple[int, int] = (0, 0)  # of long work: how many are done, of how many
+    seconds: float = 0.0  # since it was begun
 
 
 class Generation:
@@ -52,7 +54,7 @@ class Generation:
     ) -> None:
         self.subject, self._parts = subject, parts
         self._events = events
-        self._request = logs.further_id()
+        self._request, self._begun = logs.further_id(), time.monotonic()
         self._afterwards = afterwards
         self._failed = failed
         self._cancelled = threading.Event()
@@ -65,8 +67,10 @@ class Generation:
     def now(self) -> Moment:
         """The answer as far as it is."""
         with self._lock:
-            said = "".join(self._pieces)
-            return dataclasses.replace(self._moment, text=said, parts=self._parts())
+            said, seconds = "".join(self._pieces), time.monotonic() - self._begun
+            return dataclasses.replace(
+                self._moment, text=said, parts=self._parts(), seconds=seconds
+            )
 
     def stop(self) -> None:
         """Ask it to stop; what has been said stays."""

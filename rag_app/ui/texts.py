@@ -105,6 +105,7 @@ STOP = "Stop"
 STOPPED = "Stopped."
 SEARCHING = "Looking through your documents…"
 WARMING = "Waking up for your first question…"
+WRITING = "Writing an answer from what was found…"
 READING_FIRST = "Reading your new documents first…"
 ABSTAINED = "I could not find this in your documents. The closest passages:"
 ABSTAINED_TRY = (
@@ -262,6 +263,11 @@ def time_left(seconds: float) -> str:
 def left(said: str, seconds: float | None) -> str:
     """How far something is, and how long it will still take if that is known."""
     return said if seconds is None else f"{said} · {time_left(seconds)}"
+
+
+def waited(seconds: float) -> str:
+    """How long something has been under way."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def in_parts(done: int, total: int) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rag_app.ui import texts
 from tests.e2e.conftest import serving
 from tests.e2e.test_browser import MARKER, QUOTE, drop, lighthouse, settled
 from tests.servers import Script, scripted_server
@@ -96,6 +97,20 @@ def _hold_after(script: Script, page, question: str) -> None:
     assert page.locator(".reading a").first.inner_text() == "lighthouse.pdf, page 2"
     picture(page, "streaming")
     script.hold.set()
+
+
+def test_who_waits_for_the_writer_sees_what_is_done_and_for_how_long(browser, server):
+    url, script = server
+    page = begin(browser, url)
+    script.hold.clear()
+    ask(page, "When was the Skerry lighthouse automated?")
+    waiting = page.locator(".working", has_text=texts.WRITING)
+    waiting.locator("span", has_text=re.compile(r"^[3-9] s$")).wait_for()
+    assert page.locator(".reading a").count(), "the sources stand there meanwhile"
+    picture(page, "waiting")
+    script.hold.set()
+    page.get_by_text("Written by model-").wait_for()
+    assert waiting.count() == 0
 
 
 def test_stop_keeps_what_was_written(browser, server):
