@@ -2,14 +2,16 @@
 
     python -m benchmarks.table_questions WRITER rows.jsonl --sheets dev
     python -m benchmarks.table_questions WRITER rows.jsonl --wikitables FOLDER --most 200
+    python -m benchmarks.table_questions --ranked rows.jsonl --wikitables FOLDER --most 400
     python -m benchmarks.table_questions --app rows.jsonl --sheets dev
     python -m benchmarks.table_questions --report rows.jsonl
 
 WRITER is the folder of the writer's weights; FOLDER holds questions.jsonl.gz and tables.tar.gz of
 WikiTableQuestions (Pasupat and Liang 2015). Questions on sheets are asked of all twelve in one
 library; those of WikiTableQuestions of the one table they are about, of tables whose number ends in
-7 (nothing is taught from these). Nothing is withheld while rows are collected; with --app questions
-on sheets are asked of the app as it is installed, which withholds and quotes."""
+7 (nothing is taught from these). Nothing is withheld while rows are collected; with --ranked the
+writer has nothing to say, and the ranker of queries answers alone; with --app questions on sheets
+are asked of the app as it is installed, which withholds and quotes."""
 
 from __future__ import annotations
 
@@ -34,6 +36,7 @@ from benchmarks.kitchen_table import ours
 from benchmarks.kitchen_table.questions import Question
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
+from rag_app.answering.prompts import query_said_as
 from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.environment import quiet_dependencies
@@ -46,6 +49,7 @@ from rag_app.scope import OWN, WORKER
 from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
+from rag_app.tables.values import Convention, date
 from rag_app.types import Document, Draft, Passage, Status
 
 SHEETS = Path(__file__).resolve().parent / "office_sheets"
@@ -59,7 +63,8 @@ Row = dict[str, Any]
 class RememberingWriter(Writer):
     """Replies are kept by what was asked, so that a second run asks only what has changed."""
 
-    def __init__(self, folder: Path, kept: Path) -> None:
+    def __init__(self, folder: Path | None, kept: Path) -> None:
+        self._is_silent = folder is None
         model = OpenVinoChatModel(folder=str(folder), most_tokens=160)
         super().__init__(
             "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
@@ -79,6 +84,9 @@ class RememberingWriter(Writer):
         hear_each: Callable[[Tokens], None] | None = None,
     ) -> Iterator[str]:
         """The whole reply, from what is kept if it is there. Raises ChatModelError."""
+        if self._is_silent:
+            yield query_said_as("", "")
+            return
         told = list(messages(TokenBudget(4_000)))
         key = hashlib.sha256(json.dumps([begun, told]).encode()).hexdigest()
         if key not in self._known:
@@ -104,7 +112,7 @@ class RememberingWriter(Writer):
 class Asker:
     """Asks one question of tables and writes down what came of it."""
 
-    def __init__(self, folder: Path, store: Store, rows: Path) -> None:
+    def __init__(self, folder: Path | None, store: Store, rows: Path) -> None:
         self._writer = writer = RememberingWriter(folder, rows.with_suffix(".replies.jsonl"))
         self._seen: TriedQuery | None = None
         ranker = QueryRanker(MiniLmEmbedder())
@@ -132,7 +140,7 @@ class Asker:
         return draft, row
 
 
-def of_sheets(folder: Path, part: str, kept: Path, done: set[str]) -> Iterator[Row]:
+def of_sheets(folder: Path | None, part: str, kept: Path, done: set[str]) -> Iterator[Row]:
     """The rows of our own questions."""
     asked = [json.loads(line) for line in (SHEETS / "questions.jsonl").read_text().splitlines()]
     random.Random(5).shuffle(asked)  # so that a part of them is a fair sample
@@ -225,7 +233,9 @@ def of_app(part: str, done: set[str]) -> Iterator[Row]:
             }
 
 
-def of_wikitables(folder: Path, data: Path, most: int, rows: Path, done: set[str]) -> Iterator[Row]:
+def of_wikitables(
+    folder: Path | None, data: Path, most: int, rows: Path, done: set[str]
+) -> Iterator[Row]:
     """The rows of WikiTableQuestions on tables that are held."""
     with gzip.open(data / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
         asked = [json.loads(line) for line in lines]
@@ -283,9 +293,8 @@ def _value(text: str) -> str:
         return f"{float(text.replace(',', '').strip()):g}"
     except ValueError:
         pass
-    if found := re.fullmatch(r"(\d{1,2}) (\w+) (\d{4})|(\w+) (\d{1,2}) (\d{4})", bare):
-        return " ".join(sorted(one for one in found.groups() if one))
-    return bare
+    day = date(text, Convention())
+    return str(day.date()) if day else bare
 
 
 def report(rows: Sequence[Row]) -> None:
@@ -316,12 +325,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=200)
     parser.add_argument("--report", type=Path)
     parser.add_argument("--app", type=Path, metavar="ROWS")
+    parser.add_argument("--ranked", type=Path, metavar="ROWS")
     options = parser.parse_args(argv)
     if options.report:
         report(_kept_rows(options.report))
         return 0
     quiet_dependencies()
-    rows = options.app or options.rows
+    rows = options.app or options.ranked or options.rows
     done = {one["id"] for one in _kept_rows(rows)}
     if options.app:
         asked = of_app(options.sheets or "dev", done)

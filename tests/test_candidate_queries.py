@@ -47,6 +47,7 @@ Rent;12000;12600;13100
 Wages;50100;48000;51250
 Grants;-2000;0;-500
 """
+ON_THE_DAY = "CAST(ordered AS DATE) = DATE '2025-02-{}'"
 ASKED = (
     "how many orders are not paid",
     "how much did anna berg pay",
@@ -57,6 +58,9 @@ ASKED = (
     "items with a quantity below the least",
     "top 2 customers, more than 20 pieces in 2025",
     "rent in 2022 and 2023",
+    "did anna berg or bruno order the larger quantity",
+    "which customers but bruno ordered",
+    "what else had the same price as anna berg's",
     "in which year were wages the highest",
 )
 
@@ -128,11 +132,17 @@ def chosen(database: TableDatabase, question: str, kind: ConditionKind) -> set[s
     [
         ("did anna berg pay", ConditionKind.IS, "lower(customer) = 'anna berg'"),
         ("what did ana berg order", ConditionKind.IS, "lower(customer) = 'anna berg'"),
+        ("all but anna berg", ConditionKind.IS_NOT, "lower(customer) <> 'anna berg'"),
         ("orders over 20", ConditionKind.MORE, "qty > 20"),
         ("orders in march", ConditionKind.MONTH, "month(ordered) = 3"),
         ("what is still open", ConditionKind.ONE_OF_FEW, "lower(paid) = 'no'"),
         ("which has no quantity", ConditionKind.GAP, "qty IS NULL"),
         ("is the price below zero", ConditionKind.NEGATIVE, "price < 0"),
+        ("what came on 2025-02-17", ConditionKind.DAY, ON_THE_DAY.format("17")),
+        ("what came on 17.2.25", ConditionKind.DAY, ON_THE_DAY.format("17")),
+        ("what came on 2/17/2025", ConditionKind.DAY, ON_THE_DAY.format("17")),
+        ("what came on 3/2/2025", ConditionKind.DAY, ON_THE_DAY.format("03")),
+        ("what came on 2/3/2025", ConditionKind.DAY, ON_THE_DAY.format("03")),  # not 2 March
         (
             "from 10 february to 5 april",
             ConditionKind.BETWEEN,
@@ -221,3 +231,19 @@ def test_a_candidate_that_cannot_be_run_takes_no_other_with_it(orders, embedder,
     found = QueryRanker(embedder).interpretations("how many orders did Bruno make?", orders)
     assert found
     assert not any("count(" in one.candidate.sql for one in found)
+
+
+def test_who_has_the_same_is_asked_only_of_a_column_that_is_named(orders):
+    def sqls(question: str) -> list[str]:
+        return [c.sql for c in over(orders, question).candidates if c.operator is Operator.SAME]
+
+    found = sqls("what else had the same price as anna berg's")
+    assert any("WHERE price = (SELECT min(price)" in sql for sql in found)
+    assert not sqls("who is like anna berg")
+
+
+def test_which_of_two_has_more_may_be_asked(orders):
+    sqls = {c.sql for c in over(orders, "did anna berg or bruno order the larger qty").candidates}
+    either = "(lower(customer) = 'anna berg' OR lower(customer) = 'bruno')"
+    most = f"SELECT max(qty) FROM t1 WHERE {either}"
+    assert f"SELECT customer FROM t1 WHERE {either} AND qty = ({most})" in sqls

@@ -33,6 +33,7 @@ KINDS = ("-", *ColumnKind)
 CONDITIONS = ("-", *ConditionKind)
 _BRACES = str.maketrans("{}", "()")  # which stand for values in a template
 _RUN = 30  # of the candidates of a table
+_HEAD = 5  # words in which a question says what it asks for, as a rule
 _EXACT = 0.8  # of a text that is said, for it to be meant
 
 Values = tuple[tuple[str, ...], ...]
@@ -93,6 +94,7 @@ class _Seen:
             for c in question.parsed.conditions
             if c.kind is ConditionKind.IS and c.named >= _EXACT
         ]
+        self._head = " ".join(question.parsed.words[:_HEAD])
         self._first_text = next((f for f in question.parsed.fields if f.is_text), None)
         self._many = math.log1p(question.parsed.rows)
         self._choices: dict[tuple[Condition, ...], _Choice] = {}
@@ -103,10 +105,12 @@ class _Seen:
         valued = [c for c in self._asked.conditions if c.said]
         names = [field.column.name for field in self._asked.fields]
         texts = [f"{c.field.column.name}: {c.said}" for c in valued]
-        found = np.asarray(embedder.embed_documents([self._asked.text, *names, *texts]))
+        asked = [self._asked.text, self._head]
+        found = np.asarray(embedder.embed_documents([*asked, *names, *texts]))
         self._vector = found[0].astype(np.float32)
-        near = found[1:] @ found[0]
+        near, near_head = found[2:] @ found[0], found[2:] @ found[1]
         self._near = dict(zip(self._asked.fields, map(float, near), strict=False))
+        self._near_head = dict(zip(self._asked.fields, map(float, near_head), strict=False))
         self._near_text = dict(zip(valued, map(float, near[len(names) :]), strict=True))
         order = sorted(self._near.values(), reverse=True)
         self._rank = {f: order.index(v) / max(1, len(order) - 1) for f, v in self._near.items()}
@@ -161,8 +165,26 @@ class _Seen:
             *chosen.of_rows,
             float(one.takes_number),
             self._many,
+            *self._where_said(target[3] - chosen.used, by[3] - chosen.used, chosen.used),
+            self._near_head[one.field] if one.field else 0.0,
+            self._near_head[one.by] if one.by else 0.0,
             0.0,
         ]
+
+    def _where_said(
+        self, target: frozenset[int], by: frozenset[int], used: frozenset[int]
+    ) -> tuple[float, ...]:
+        """What is asked for is said early in a question, what it is chosen by later."""
+        begins, follows = min(target, default=-1), min(by, default=-1)
+        last = max(1, len(self._words) - 1)
+        return (
+            begins / last if target else 0.0,
+            float(0 <= begins < _HEAD),
+            follows / last if by else 0.0,
+            float(0 <= follows < begins),
+            sum(used) / len(used) / last if used else 0.0,
+            float(bool(target) and bool(used) and begins > max(used)),
+        )
 
     def _choice(self, one: CandidateQuery) -> _Choice:
         """What is known of the rows that a candidate is about: the same for many of them."""
@@ -233,7 +255,7 @@ class _Seen:
 
 _NO_FIELD: tuple[float, float, float, frozenset[int]] = (0.0, 0.0, 0.0, frozenset())
 _LEFT, _LOST = 21, 23  # where in the features stands what is not accounted for
-DENSE = 32
+DENSE = 40
 
 
 def _grams(words: Sequence[str]) -> Indices:

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
-from rag_app.tables.conditions import Condition, Field, Mask, ParsedQuestion
+from rag_app.tables.conditions import (
+    Condition,
+    ConditionKind,
+    Field,
+    Mask,
+    ParsedQuestion,
+    as_compared,
+)
 from rag_app.tables.querying import OpenTable
 from rag_app.types import ColumnKind
 
@@ -39,6 +46,7 @@ class Operator(StrEnum):
     LAST = "last"
     NEXT = "next"  # the row below
     BEFORE = "before"
+    SAME = "same"  # the other rows that are equal to the chosen by a column
     OF_MOST = "argmax"
     OF_LEAST = "argmin"
     TOP = "top"
@@ -103,10 +111,12 @@ def _candidates(asked: ParsedQuestion, table: str) -> Iterator[CandidateQuery]:
     texts = [field for field in asked.fields if field.is_text]
     if texts and texts[0] not in columns:
         columns.append(texts[0])  # what the rows are called, as a rule
+    named = [field for field in columns if asked.places(field)]
     for conditions, mask in chosen:
         over = _Over(table, conditions, mask, columns, _tops(asked))
         yield from over.figures()
         yield from over.rows()
+        yield from over.equal(named)
         yield from over.groups()
         yield from over.years(asked.fields)
     alone = [(one[0], mask) for one, mask in chosen if len(one) == 1]
@@ -144,7 +154,8 @@ class _Over:
         self._and = f"{self._from}{' AND' if conditions else ' WHERE'}"
         self._table, self._conditions, self._mask = table, conditions, mask
         self._columns, self._tops = columns, tops
-        self._chosen = {one.field for one in conditions}
+        # Of two texts of a column it may be asked which of them.
+        self._chosen = {c.field for c in conditions if c.kind is not ConditionKind.EITHER}
         self._count = int(mask.sum())
         self._orders = [f for f in columns if not f.is_text][:_ORDERS]
         self._measures = [f for f in columns if f.is_measure][:_MEASURES]
@@ -182,7 +193,6 @@ class _Over:
                 yield self._made(Operator.PRODUCT, sql, one, other)
 
     def rows(self) -> Iterator[CandidateQuery]:
-        beside = len(self._conditions) == 1 and self._count <= _NEXT_TO
         for field in self._columns:
             name = field.name
             if self._conditions and field not in self._chosen and self._count <= _LIST:
@@ -191,7 +201,7 @@ class _Over:
                 first = f"SELECT {name} {self._from} ORDER BY rowid"
                 yield self._made(Operator.FIRST, f"{first} LIMIT 1", field)
                 yield self._made(Operator.LAST, f"{first} DESC LIMIT 1", field)
-            if beside:
+            if self._is_one_place:
                 for operator, row in (
                     (Operator.NEXT, "max(rowid) + 1"),
                     (Operator.BEFORE, "min(rowid) - 1"),
@@ -201,6 +211,27 @@ class _Over:
                     yield self._made(operator, sql, field)
             if self._count > 1 and field not in self._chosen and not field.is_measure:
                 yield from self._extremes(field)
+
+    @property
+    def _is_one_place(self) -> bool:
+        """Whether it makes sense to ask what stands beside the rows, or is like them."""
+        return len(self._conditions) == 1 and self._count <= _NEXT_TO
+
+    def equal(self, named: Sequence[Field]) -> Iterator[CandidateQuery]:
+        """Who has the same, in a column that the question names."""
+        if not self._is_one_place:
+            return
+        (condition,) = self._conditions
+        for by in named:
+            if by in self._chosen:
+                continue
+            held = as_compared(by)
+            there = f"(SELECT min({held}) {self._from})"
+            others = f"NOT coalesce({condition.sql}, false)"
+            sql = f"FROM {self._table} WHERE {held} = {there} AND {others}"
+            for field in self._texts:
+                if field is not by:
+                    yield self._made(Operator.SAME, f"SELECT {field.name} {sql}", field, by)
 
     def _extremes(self, field: Field) -> Iterator[CandidateQuery]:
         for by in self._orders:

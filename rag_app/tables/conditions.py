@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.describing import alike
 from rag_app.tables.querying import OpenTable, TableDatabase
-from rag_app.tables.values import month
+from rag_app.tables.values import Convention, DateOrder, date, month
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
 
@@ -27,6 +27,7 @@ MOST_ROWS = 20_000  # of a table that is asked so
 _SINGLES, _PAIRED, _PAIRS, _EITHER = 18, 12, 10, 6  # conditions that are tried alone, together
 _FEW = 4  # different texts of a column, of which each may be meant without being named
 _OF_COLUMN = 4  # texts of a column that are tried, of those that are named
+_NOT = 2  # of them that all others are tried of, too
 _WORDS = 3  # of a column of texts that are tried
 _LOOKED_AT, _HELD = 2_000, 400  # texts of a column that are compared, and that words are taken of
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -42,6 +43,7 @@ class ConditionKind(StrEnum):
     HAS = "has"  # a word of it
     ONE_OF_FEW = "few"  # a text that it does not name, of few
     EITHER = "or"  # of two
+    IS_NOT = "not"  # any other text than the one that is named
     EQUAL = "n="
     MORE = "n>"
     LESS = "n<"
@@ -214,6 +216,8 @@ class ParsedQuestion:
         named = scored[:_OF_COLUMN]
         for share, used, text in named:
             yield _is(ConditionKind.IS, field, text, share, used)
+        for share, used, text in named[:_NOT]:
+            yield _is_not(field, text, share, used)
         places = dict.fromkeys(place for _, used, _ in scored[:_HELD] for place in sorted(used))
         for place in list(places)[:_WORDS]:
             word = self.words[place]
@@ -297,7 +301,14 @@ class ParsedQuestion:
             yield Condition(ConditionKind.BETWEEN, field, sql, mask, 1.5, a | b)
 
     def _days(self, usual: int) -> Iterator[tuple[dt.date, frozenset[int]]]:
-        """The days that the question names; of the usual year, if it names none."""
+        """The days that the question names; of the usual year, if it names none. Of 3/4/2025 it is
+        the rows that say which day is meant."""
+        for found in _FIGURES.finditer(self._low):
+            at = frozenset().union(*(self.said_at(word) for word in compared(found[0])))
+            orders = (Convention(order=order) for order in DateOrder)
+            for read in dict.fromkeys(date(found[0], order) for order in orders):
+                if read:
+                    yield read.date(), at
         for found in (*_DAY.finditer(self._low), *_DAY_LAST.finditer(self._low)):
             day, name, year = found["day"], found["month"], found["year"]
             if not month(name):
@@ -334,7 +345,7 @@ class ParsedQuestion:
 
     def _of_two(self, found: Sequence[Condition]) -> list[Condition]:
         """Rows that meet one of two conditions on the same column."""
-        able = (ConditionKind.IS, ConditionKind.EQUAL, ConditionKind.YEAR)
+        able = (ConditionKind.IS, ConditionKind.EQUAL, ConditionKind.YEAR, ConditionKind.MONTH)
         likely = [c for c in self._likely(found) if c.kind in able][:_EITHER]
         return [
             Condition(
@@ -388,6 +399,7 @@ _PRIOR: Mapping[ConditionKind, float] = {  # only for which are tried at all
     ConditionKind.MONTH: 1.8,
     ConditionKind.BELOW: 0.4,
     ConditionKind.EITHER: 1.6,
+    ConditionKind.IS_NOT: 0.6,
     ConditionKind.ONE_OF_FEW: 0.3,
     ConditionKind.GAP: 0.15,
     ConditionKind.NEGATIVE: 0.3,
@@ -418,6 +430,7 @@ _OF_DAYS = (
 _SIGNS = ("=", ">", "<", ">=", "<=")
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)", re.ASCII)
 _NAME = r"[^\W\d_]{3,10}"
+_FIGURES = re.compile(r"(?<![\w.,/-])(?:\d{4}-\d\d-\d\d|\d{1,2}([./-])\d{1,2}\1\d{2,4})(?![\w/-])")
 _DAY = re.compile(  # "4 June 2025", "15 to 31 may"
     rf"(?:(?P<from>\d{{1,2}})\W+\w{{1,5}}\W+)?(?<!\d)(?P<day>\d{{1,2}})(?:[a-z]{{2}}|\.)?\s+"
     rf"(?:[a-z]{{2}}\s)?(?P<month>{_NAME})\b(?:\.?,?\s(?:de\s)?(?P<year>\d{{4}}))?"
@@ -451,7 +464,19 @@ def _is(
     kind: ConditionKind, field: Field, text: str, named: float, used: frozenset[int]
 ) -> Condition:
     mask = np.array([one == text for one in field.texts], bool)
-    return Condition(kind, field, f"lower({field.name}) = {_quoted(text)}", mask, named, used, text)
+    sql = f"{as_compared(field)} = {_quoted(text)}"
+    return Condition(kind, field, sql, mask, named, used, text)
+
+
+def _is_not(field: Field, text: str, named: float, used: frozenset[int]) -> Condition:
+    mask = np.array([one is not None and one != text for one in field.texts], bool)
+    sql = f"{as_compared(field)} <> {_quoted(text)}"
+    return Condition(ConditionKind.IS_NOT, field, sql, mask, named, used, text)
+
+
+def as_compared(field: Field) -> str:
+    """A column in a query, without regard to capitals."""
+    return f"lower({field.name})" if field.is_text else field.name
 
 
 def _quoted(text: str) -> str:

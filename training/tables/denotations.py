@@ -30,6 +30,8 @@ def denotation(one: CandidateQuery, columns: Sequence[Sequence[Any]]) -> Rows:
     if one.operator in OF_YEARS:
         return []  # asked of the database
     values = columns[one.field.place]
+    if one.operator is Operator.SAME:
+        return [(values[row],) for row in _equal(one, rows)]
     return [(values[row],) for row in _rows(one, rows, len(values))]
 
 
@@ -135,6 +137,16 @@ def _rows(one: CandidateQuery, rows: np.ndarray, count: int) -> list[int]:
     if one.operator in (Operator.OF_MOST, Operator.OF_LEAST):
         return list(there[numbers == (numbers.max() if down else numbers.min())])
     return list(there[np.argsort(-numbers if down else numbers, kind="stable")][: one.number])
+
+
+def _equal(one: CandidateQuery, rows: np.ndarray) -> list[int]:
+    assert one.by is not None
+    by = one.by.texts if one.by.numbers is None else one.by.numbers
+    held = [by[row] for row in rows if not one.by.gaps[row]]
+    if not held:
+        return []
+    least = min(held)
+    return [row for row, mine in enumerate(one.mask) if not mine and by[row] == least]
 
 
 def _groups(one: CandidateQuery, rows: np.ndarray, columns: Sequence[Sequence[Any]]) -> Rows:

@@ -127,7 +127,8 @@ def of_wikitables(
             if table is None:
                 continue
             with TableDatabase([table], store.tables, _LIMITS) as database:
-                yield _example(one["id"], one["question"], database, embedder, one["answers"])
+                key = f"{name}-{one['id']}"
+                yield _example(key, one["question"], database, embedder, one["answers"])
 
 
 def _table(store: Store, name: str, content: bytes, folder: Path) -> Table | None:
