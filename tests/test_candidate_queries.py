@@ -66,11 +66,13 @@ ASKED = (
 
 
 @contextmanager
-def table(tmp_path: Path, file: Callable[[bytes], Path], text: str) -> Iterator[TableDatabase]:
+def table(tmp_path: Path, file: Callable[[bytes], Path], *texts: str) -> Iterator[TableDatabase]:
     with closing(Store(tmp_path / "library.sqlite3")) as store:
-        reading = read_delimited(file(text.encode()), limits=Limits())
-        store.add_document(Document("f" * 64, "a.csv", ".csv", 1, Status.READY, "2026"))
-        store.save_reading("f" * 64, reading, typed_tables("f" * 64, reading))
+        for letter, text in zip("fedc", texts, strict=False):
+            reading = read_delimited(file(text.encode()), limits=Limits())
+            key = letter * 64
+            store.add_document(Document(key, f"{letter}.csv", ".csv", 1, Status.READY, "2026"))
+            store.save_reading(key, reading, typed_tables(key, reading))
         with TableDatabase(store.tables.of(WORKER), store.tables) as database:
             yield database
 
@@ -247,3 +249,13 @@ def test_which_of_two_has_more_may_be_asked(orders):
     either = "(lower(customer) = 'anna berg' OR lower(customer) = 'bruno')"
     most = f"SELECT max(qty) FROM t1 WHERE {either}"
     assert f"SELECT customer FROM t1 WHERE {either} AND qty = ({most})" in sqls
+
+
+def test_of_tables_that_could_both_be_meant_neither_is_as_likely_as_alone(tmp_path, file, embedder):
+    question = "how many orders did Bruno make?"
+    with table(tmp_path, file, ORDERS, ORDERS) as database:
+        found = QueryRanker(embedder).interpretations(question, database)
+    first, second = (one for one in found if one.values == (("2.00",),))
+    assert first.chance == pytest.approx(second.chance) and first.chance < 0.5
+    assert first.of_table == pytest.approx(second.of_table) and first.of_table > first.chance
+    assert sum(one.chance for one in found) < 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -34,6 +34,7 @@ CONDITIONS = ("-", *ConditionKind)
 _BRACES = str.maketrans("{}", "()")  # which stand for values in a template
 _RUN = 30  # of the candidates of a table
 _HEAD = 5  # words in which a question says what it asks for, as a rule
+_LEAST = 1e-6  # of a chance that divides
 _EXACT = 0.8  # of a text that is said, for it to be meant
 
 Values = tuple[tuple[str, ...], ...]
@@ -59,11 +60,12 @@ class QueryFeatures:
 @dataclass(frozen=True, eq=False)
 class Interpretation:
     """What a question may mean, and the chance that it does: that of all queries which give the
-    same. The likeliest of them stands for all."""
+    same. The likeliest of them stands for all. `of_table`: the chance if its table is meant."""
 
     candidate: CandidateQuery
     values: Values
     chance: float
+    of_table: float
 
 
 def features(question: TableQuestion, embedder: Embedder) -> QueryFeatures:
@@ -276,22 +278,39 @@ class QueryRanker:
     def interpretations(self, question: str, database: TableDatabase) -> list[Interpretation]:
         """What a question may mean over any table that is open and not too long, the likeliest
         first; none by an embedding model that it was not taught with. Raises QueryError and
-        ModelUnavailable."""
+        ModelUnavailable.
+
+        Of several tables at most one is meant: the odds of each against that nothing of it is are
+        held against each other."""
         if self._embedder.fingerprint != _weights()[0]:
             return []
-        found: list[Interpretation] = []
+        found: list[tuple[Interpretation, float]] = []  # and the chance of nothing of its table
+        total = 1.0
         for opened in database.tables:
             if opened.table.rows <= MOST_ROWS:
                 meant = candidates(question, opened, fields_of(database, opened))
-                found += self._over(meant, database)
-        return sorted(found, key=lambda one: -one.chance)
+                nothing, each = self._over(meant, database)
+                total += (1.0 - nothing) / nothing
+                found += ((one, nothing) for one in each)
+        shared = [replace(one, chance=one.of_table / nothing / total) for one, nothing in found]
+        return sorted(shared, key=lambda one: -one.chance)
 
-    def _over(self, question: TableQuestion, database: TableDatabase) -> Iterator[Interpretation]:
+    def _over(
+        self, question: TableQuestion, database: TableDatabase
+    ) -> tuple[float, list[Interpretation]]:
+        """The chance that nothing of a table is meant, and what may be."""
         if not question.candidates:
-            return
+            return 1.0, []
         scores = _scores(_weights()[1], features(question, self._embedder))
-        chances = np.exp(scores - scores.max())
-        chances = (chances / chances.sum())[:-1]
+        shares = np.exp(scores - scores.max())
+        *chances, nothing = shares / shares.sum()
+        return max(float(nothing), _LEAST), list(self._given(question, np.array(chances), database))
+
+    @staticmethod
+    def _given(
+        question: TableQuestion, chances: Floats, database: TableDatabase
+    ) -> Iterator[Interpretation]:
+        """Those of the likeliest candidates that give something, by what they give."""
         firsts: dict[Values, CandidateQuery] = {}
         sums: dict[Values, float] = {}
         for at in np.argsort(-chances)[:_RUN]:
@@ -304,7 +323,7 @@ class QueryRanker:
                 firsts.setdefault(values, question.candidates[at])
                 sums[values] = sums.get(values, 0.0) + float(chances[at])
         for values, candidate in firsts.items():
-            yield Interpretation(candidate, values, sums[values])
+            yield Interpretation(candidate, values, sums[values], sums[values])
 
 
 def values_of(result: Result) -> Values:
@@ -329,7 +348,7 @@ def said_of(candidate: CandidateQuery) -> str:
 def agreement(values: Values, interpretations: Sequence[Interpretation]) -> float:
     """The chance of what gives the same as another query; who is asked for may be named with the
     figure that tells."""
-    return sum(one.chance for one in interpretations if _same(values, one.values))
+    return sum(one.of_table for one in interpretations if _same(values, one.values))
 
 
 def _same(told: Values, values: Values) -> bool:

@@ -22,21 +22,29 @@ from rag_app.answering.prompts import (
     query_said_as,
     understood_query,
 )
-from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
+from rag_app.answering.query_ranking import (
+    Interpretation,
+    QueryRanker,
+    agreement,
+    said_of,
+    values_of,
+)
 from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.tables.computing import (
     NOTHING,
+    as_headed,
     computation,
     mentioned,
     names_of_rows,
     rows_used,
     sentence,
+    with_names,
     without_unknown_money,
 )
 from rag_app.tables.describing import Described, alike
-from rag_app.tables.explaining import TextCondition
+from rag_app.tables.explaining import of_column
 from rag_app.tables.mending import left_out, mended
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
@@ -55,6 +63,7 @@ _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
+_ALONE = 0.9  # of the ranker's chance: over office sheets it is right less often than it says
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
@@ -249,6 +258,13 @@ class TableAnswers:
             return _read_otherwise(tried, apart, question, opened)
         return None
 
+    def _meant(self, question: str, opened: OpenTables) -> list[Interpretation]:
+        """What the ranker takes a question for; nothing, where it cannot tell."""
+        try:
+            return self._ranker.interpretations(question, opened.database) if self._ranker else []
+        except (ModelUnavailable, QueryError):  # the writer's own query stands without it
+            return []
+
     def _beside(
         self, tried: TriedQuery | None, question: str, opened: OpenTables, yes_or_no: bool
     ) -> TriedQuery | None:
@@ -257,25 +273,17 @@ class TableAnswers:
         writer than the app's own is right where nothing agrees with it was never measured."""
         if tried is not None and not self._taught:
             return tried
-        try:
-            found = self._ranker.interpretations(question, opened.database) if self._ranker else []
-        except (ModelUnavailable, QueryError):  # the writer's own query stands without it
-            found = []
+        found = self._meant(question, opened)
         if not found:
             return tried
         if tried is not None:
             agrees = agreement(values_of(tried.result), found)
             tried = replace(tried, agrees=agrees)
-        best = found[0]
-        if yes_or_no or (tried is not None and tried.chance >= best.chance):
+        alone = _ALONE * found[0].chance
+        if yes_or_no or (tried is not None and tried.chance >= alone):
             return tried
-        sql, database = best.candidate.sql, opened.database
-        asked = tuple(one.table for one in database.tables)
         with suppress(QueryError):
-            own = TriedQuery(
-                sql, said_of(best.candidate), database.run(sql), 1.0, asked, ranked=best.chance
-            )
-            return _read_otherwise(own, units_apart(sql, database), question, opened)
+            return _of_ranker(found[0], alone, question, opened)
         return tried
 
     def _reply(
@@ -411,31 +419,16 @@ def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
     units."""
     if tried.apart:
         each = [
-            f"{one.name} – {sentence(tried.say, _with_names(one.result, one.called), language)}"
+            f"{one.name} – {sentence(tried.say, with_names(one.result, one.called), language)}"
             for one in tried.apart
         ]
         return (*(f"{one}\n\n" for one in each[:-1]), each[-1])
-    shown = _as_headed(_with_names(tried.result, tried.called), tried.tables)
+    shown = as_headed(with_names(tried.result, tried.called), tried.tables)
     said = sentence(tried.say, shown, language)
     if tried.other is None:
         return (said,)
     other = sentence(tried.say, tried.other.result, language)
     return (f"{tried.other.own_name} – {said}\n\n", f"{tried.other.name} – {other}")
-
-
-def _with_names(result: Result, called: Mapping[tuple[int, int], str]) -> Result:
-    """A result as it is said: beside the number of a row stands what the row is called."""
-    rows = tuple(
-        tuple(f"{v} ({called[i, j]})" if (i, j) in called else v for j, v in enumerate(row))
-        for i, row in enumerate(result.rows)
-    )
-    return replace(result, rows=rows)
-
-
-def _as_headed(result: Result, tables: Sequence[Table]) -> Result:
-    """A result whose columns are called as the tables call them."""
-    names = {column.sql_name: column.name for table in tables for column in table.columns}
-    return replace(result, columns=tuple(names.get(c.lower(), c) for c in result.columns))
 
 
 def _otherwise(
@@ -460,18 +453,11 @@ def _otherwise(
         if any(alike(compared(column.name), asked) for column in holding):
             continue
         with suppress(QueryError):
-            found = database.run(_of_column(sql, condition, rival.sql_name))
+            found = database.run(of_column(sql, condition, rival.sql_name))
             if found.rows != result.rows and _counts_something(found):
                 own_name, name = (f"{each.name}: {condition.text}" for each in (own[0], rival))
                 return OtherReading(own_name, name, found)
     return None
-
-
-def _of_column(sql: str, condition: TextCondition, column: str) -> str:
-    """A query that holds another column against a text."""
-    text = re.escape(condition.text.replace("'", "''"))
-    held = rf"\b{re.escape(condition.column)}\b(?=\s*\)?\s*(?:=|(?:I?LIKE)|IN)\s*\(?\s*'{text}')"
-    return re.sub(held, column, sql, flags=re.IGNORECASE)
 
 
 def _whole(sql: str, question: str, opened: OpenTables) -> str:
@@ -481,6 +467,17 @@ def _whole(sql: str, question: str, opened: OpenTables) -> str:
     if missing:
         raise QueryError(f"The query leaves out {missing}.")
     return better
+
+
+def _of_ranker(
+    meant: Interpretation, chance: float, question: str, opened: OpenTables
+) -> TriedQuery:
+    """What the ranker takes a question for, run. Raises QueryError."""
+    sql, database = meant.candidate.sql, opened.database
+    asked = tuple(one.table for one in database.tables)
+    say, result = said_of(meant.candidate), database.run(sql)
+    own = TriedQuery(sql, say, result, 1.0, asked, ranked=chance)
+    return _read_otherwise(own, units_apart(sql, database), question, opened)
 
 
 def _read_otherwise(

@@ -314,3 +314,18 @@ def _cells(
     )
     found = {row: one_line(str(text)) for row, text in database.fetch(asked).rows}
     return {r: t if len(t) <= _NAME else t[:_NAME].rstrip() + "…" for r, t in found.items()}
+
+
+def with_names(result: Result, called: Mapping[tuple[int, int], str]) -> Result:
+    """A result as it is said: beside the number of a row stands what the row is called."""
+    rows = tuple(
+        tuple(f"{v} ({called[i, j]})" if (i, j) in called else v for j, v in enumerate(row))
+        for i, row in enumerate(result.rows)
+    )
+    return replace(result, rows=rows)
+
+
+def as_headed(result: Result, tables: Sequence[Table]) -> Result:
+    """A result whose columns are called as the tables call them."""
+    names = {column.sql_name: column.name for table in tables for column in table.columns}
+    return replace(result, columns=tuple(names.get(c.lower(), c) for c in result.columns))

@@ -4,6 +4,7 @@ The tree is what DuckDB's json_serialize_sql gives."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -88,3 +89,10 @@ def nodes(node: Any) -> Iterator[Node]:
             waiting += each.values()
         elif isinstance(each, list):
             waiting += each
+
+
+def of_column(sql: str, condition: TextCondition, column: str) -> str:
+    """A query that holds another column against a text."""
+    text = re.escape(condition.text.replace("'", "''"))
+    held = rf"\b{re.escape(condition.column)}\b(?=\s*\)?\s*(?:=|(?:I?LIKE)|IN)\s*\(?\s*'{text}')"
+    return re.sub(held, column, sql, flags=re.IGNORECASE)
