@@ -65,9 +65,12 @@ class RememberingWriter(Writer):
 
     def __init__(self, folder: Path | None, kept: Path) -> None:
         self._is_silent = folder is None
-        model = OpenVinoChatModel(folder=str(folder), most_tokens=160)
         super().__init__(
-            "writer", lambda: model, lambda e: ChatModelError(str(e)), window=4_000, most_tokens=160
+            "writer",
+            lambda: OpenVinoChatModel(folder=str(folder), most_tokens=160),
+            lambda e: ChatModelError(str(e)),
+            window=4_000,
+            most_tokens=160,
         )
         self._kept = kept
         rows = _kept_rows(kept)

@@ -303,8 +303,9 @@ class QueryRanker:
             return 1.0, []
         scores = _scores(_weights()[1], features(question, self._embedder))
         shares = np.exp(scores - scores.max())
-        *chances, nothing = shares / shares.sum()
-        return max(float(nothing), _LEAST), list(self._given(question, np.array(chances), database))
+        shares /= shares.sum()
+        nothing = max(float(shares[-1]), _LEAST)
+        return nothing, list(self._given(question, shares[:-1], database))
 
     @staticmethod
     def _given(

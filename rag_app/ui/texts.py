@@ -267,7 +267,7 @@ def left(said: str, seconds: float | None) -> str:
 
 def waited(seconds: float) -> str:
     """How long something has been under way."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return _minutes(round(seconds))
 
 
 def in_parts(done: int, total: int) -> str:
