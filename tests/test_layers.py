@@ -346,6 +346,13 @@ def test_the_entry_is_the_only_other_place_that_knows_streamlit():
     )
 
 
+def test_what_is_drawn_anew_alone_has_a_container_of_its_own():
+    """`browser.fragment` says why; without it the page breaks when two runs follow at once."""
+    pages = (ROOT / "rag_app" / "ui").glob("*.py")
+    by = [page.name for page in pages if "st.fragment(" in page.read_text(encoding="utf-8")]
+    assert by == ["browser.py"]
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

@@ -17,7 +17,7 @@ from rag_app.export.conversation import as_text, where_in
 from rag_app.library import Library
 from rag_app.text.languages import language
 from rag_app.types import Answer
-from rag_app.ui import texts_answers
+from rag_app.ui import browser, texts_answers
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import ShownExchange, current, say
 from rag_app.ui.style import asset
@@ -123,12 +123,11 @@ def listen(library: Library) -> None:
     session = current()
     session.drawing = True
     try:
-        _take(library)
+        browser.fragment(_take, "thumbs")(library)
     finally:
         session.drawing = False
 
 
-@st.fragment
 def _take(library: Library) -> None:
     session = current()
     reasoning = session.reasoning

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import ParamSpec
 
 import streamlit as st
 
 from rag_app.ui import texts_answers
 from rag_app.ui.style import asset
+
+P = ParamSpec("P")
+
+
+def fragment(draw: Callable[P, None], key: str, every: float | None = None) -> Callable[P, None]:
+    """As `st.fragment`, every so many seconds, in a container of its own (`key` is the page's).
+
+    Streamlit throws away what a fragment drew and the browser has not got yet when the fragment is
+    run again. Where others stand beside it they then move to its place, and are drawn over, or the
+    page breaks ("Bad delta path index")."""
+
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+        with st.container(key=f"alone-{key}"):
+            st.fragment(draw, run_every=every)(*args, **kwargs)
+
+    return drawn
+
 
 # The end of the conversation stays in view while answers grow, until somebody looks elsewhere.
 #

@@ -15,6 +15,7 @@ from rag_app.types import Document
 from rag_app.ui import (
     answer_actions,
     answers,
+    browser,
     composer,
     live_answer,
     session_sync,
@@ -230,7 +231,7 @@ def _exchange(library: Library, session: Session, exchange: ShownExchange) -> No
         at_once = exchange.seen or _soon(library, exchange, exchange.generation)
         exchange.seen = True
         if exchange.running or not at_once:
-            st.fragment(_live, run_every=_LOOK_AGAIN)(library, exchange)
+            browser.fragment(_live, f"answer-{exchange.id}", _LOOK_AGAIN)(library, exchange)
             return
         exchange.drawn = True
         answers.draw(library, exchange, exchange.generation.now())

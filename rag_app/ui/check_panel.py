@@ -65,7 +65,7 @@ def draw(library: Library) -> None:
         if found is None or not found.tried:
             st.html(f"<p class='note'>{words.CHECK_WHAT}</p>")
         if now is not None and now.running:
-            st.fragment(_running, run_every=_LOOK_AGAIN)(now)
+            browser.fragment(_running, "check", _LOOK_AGAIN)(now)
         else:
             _begin(library, able, found is None)
             if now is not None and now.error:

@@ -82,7 +82,7 @@ def draw(library: Library) -> None:
     with st.popover(
         texts.CONVERSATIONS, key="conversations_list", icon=":material/history:", type="tertiary"
     ):
-        st.fragment(_opened)(library)
+        browser.fragment(_opened, "conversations")(library)
 
 
 def _opened(library: Library) -> None:

@@ -14,6 +14,7 @@ from rag_app.storage.originals import INSIDE
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, Progress, Status, askable
 from rag_app.ui import (
+    browser,
     check_panel,
     composer,
     conversation_list,
@@ -256,9 +257,9 @@ def draw(library: Library) -> None:
                 _receipt(library, current())
             settings_panel.languages_hint(library)
         working, drawn = _working(library), _state(library, current())
-        st.fragment(_list, run_every=0.7 if working else None)(library, drawn)
+        browser.fragment(_list, "documents", 0.7 if working else None)(library, drawn)
         if not working:  # an idle page draws nothing; it only looks what others add and remove
-            st.fragment(_look, run_every=_IDLE)(library, drawn)
+            browser.fragment(_look, "look", _IDLE)(library, drawn)
 
 
 def _working(library: Library) -> bool:

@@ -40,7 +40,7 @@ def draw(library: Library) -> None:
         made = library.overviews.of(document.id) if askable(document) else None
         _body(library, document, made)
         if not (made and made.complete) and not library.overviews.given_up(document.id):
-            st.fragment(_watch, run_every=_LOOK_AGAIN)(library, document, made)
+            browser.fragment(_watch, "overview", _LOOK_AGAIN)(library, document, made)
 
 
 def _watch(library: Library, document: Document, drawn: Overview | None) -> None:

@@ -15,7 +15,7 @@ from rag_app.addresses import is_loopback
 from rag_app.errors import DocumentError
 from rag_app.library import Library
 from rag_app.types import Watched
-from rag_app.ui import texts_library
+from rag_app.ui import browser, texts_library
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
@@ -75,7 +75,7 @@ def draw(library: Library) -> None:
             )  # fmt: skip
         if current().refused_folder:
             st.html(f"<p class='failed' role='alert'>{escape(current().refused_folder)}</p>")
-        st.fragment(_list, run_every=_LOOK_AGAIN)(library)
+        browser.fragment(_list, "folders", _LOOK_AGAIN)(library)
 
 
 def open_page() -> None:

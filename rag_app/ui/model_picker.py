@@ -13,7 +13,7 @@ from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import folder_panel, texts, who
+from rag_app.ui import browser, folder_panel, texts, who
 from rag_app.ui.state import Session, current
 
 # What a person chose: taken up when a session begins, kept when it changes.
@@ -87,7 +87,8 @@ def draw(library: Library) -> None:
             st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
             fetch = library.models.fetching
             running = fetch is not None and fetch.running
-            st.fragment(_download, run_every=0.7 if running else None)(library, now, running)
+            every = 0.7 if running else None
+            browser.fragment(_download, "download", every)(library, now, running)
             _try_out(library, session, now)
 
 

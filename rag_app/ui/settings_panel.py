@@ -10,7 +10,15 @@ from rag_app.answering.answer_language import LANGUAGES
 from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY
-from rag_app.ui import check_panel, folder_panel, model_picker, source, texts, texts_library
+from rag_app.ui import (
+    browser,
+    check_panel,
+    folder_panel,
+    model_picker,
+    source,
+    texts,
+    texts_library,
+)
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, say
@@ -159,7 +167,7 @@ def _choose_languages(library: Library) -> None:
         None, (current().refused_model, meaning.notice, _failed(library, picked))
     ):
         st.html(f"<p class='failed' role='alert'>{escape(sentence)}</p>")
-    st.fragment(_progress, run_every=_LOOK_AGAIN if busy else None)(library, busy)
+    browser.fragment(_progress, "languages", _LOOK_AGAIN if busy else None)(library, busy)
 
 
 def languages_working(library: Library) -> bool:

@@ -22,7 +22,7 @@ from rag_app.retrieval.retriever import Hit
 from rag_app.text.highlighting import Area, areas, escape_markdown, mark
 from rag_app.text.page_names import TABLES
 from rag_app.types import Box, Citation, Document, Page, PagePicture
-from rag_app.ui import session_sync, tasks_menu, texts, texts_answers, web_pages
+from rag_app.ui import browser, session_sync, tasks_menu, texts, texts_answers, web_pages
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, Session, current
 from rag_app.ui.style import asset
@@ -95,11 +95,14 @@ _WHOLE = 12_000  # a text up to this long is shown whole
 forget_pictures = session_sync.forget
 
 
-@st.fragment
 def draw(library: Library) -> None:
     """The panel, or nothing, and the listener that opens it. Call it before the chat is drawn.
 
-    A click on a citation reruns this fragment only."""
+    A click on a citation draws this alone."""
+    browser.fragment(_draw, "source")(library)
+
+
+def _draw(library: Library) -> None:
     session = current()
     with caught(_complain):
         clicked = _clicked_citation()

@@ -10,6 +10,7 @@ import streamlit as st
 
 from rag_app.library import Library
 from rag_app.storage.provenance import Origin
+from rag_app.ui import browser
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import Fetching, caught
 from rag_app.ui.state import Receipt, Replaceable, Session, WebPages, current, say
@@ -24,7 +25,7 @@ def draw(library: Library) -> None:
     if web.open:
         _field(library, web)
     if web.fetching:
-        st.fragment(_coming, run_every=_LOOK_AGAIN)(library)
+        browser.fragment(_coming, "pages", _LOOK_AGAIN)(library)
 
 
 def button() -> None:

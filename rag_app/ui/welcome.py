@@ -15,13 +15,14 @@ from rag_app.library import Library
 from rag_app.storage.overviews import Introduction
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, Status, askable
-from rag_app.ui import composer, document_page, texts
+from rag_app.ui import browser, composer, document_page, texts
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
 
 _OFFERED = 4  # questions
 _INTRODUCED = 2  # documents, the newest
 _LOOKED_AT = 12  # documents, the newest
+_LOOK_AGAIN = 1.5  # seconds
 
 
 @cache
@@ -79,7 +80,7 @@ def _introductions(library: Library, ready: list[Document]) -> bool:
     made = {d.id: library.overviews.of(d.id) or Overview() for d in newest}
     coming = [i for i, one in made.items() if not one.complete]
     if any(not library.overviews.given_up(i) for i in coming):
-        st.fragment(_watch, run_every=1.5)(library, made)
+        browser.fragment(_watch, "introductions", _LOOK_AGAIN)(library, made)
     known = [(d, made[d.id]) for d in newest if made[d.id].introduction]
     if not known or known[0][0] is not newest[0]:
         return False
@@ -141,7 +142,7 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
         )
     coming = {i: one for i, one in made.items() if not library.overviews.given_up(i)}
     if len(offered) < _OFFERED and not all(one.complete for one in coming.values()):
-        st.fragment(_watch, run_every=1.5)(library, made)
+        browser.fragment(_watch, "suggestions", _LOOK_AGAIN)(library, made)
     return bool(offered)
 
 
