@@ -387,6 +387,7 @@ class Ingestion(JobQueue):
         self._store.save_chunks(document.id, chunks, language_of(reading.pages))
 
     def _embed(self, document: Document, task: RunningJob) -> None:
+        written = self._store.tables.written([document.id]).get(document.id)
         indexed = self._store.indexed(document.id, WORKER)
         there = self._vectors.ids(document.id)
         missing = [i for i in indexed if i.chunk.id not in there]
@@ -403,7 +404,7 @@ class Ingestion(JobQueue):
             measures().embedded(len(step), time.perf_counter() - began)
             self._vectors.upsert(document.id, [i.chunk.id for i in step], made, document.collection)
             task.report(task.done + len(step), task.total)
-        self._store.scans.embedded(document.id)
+        self._store.scans.embedded(document.id, written)
 
     def _recognise(self, document: Document, task: RunningJob) -> None:
         def give_way() -> bool:

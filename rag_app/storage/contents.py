@@ -291,9 +291,14 @@ class Scans:
         with self._read() as db:
             return db.execute(_TEXT, (document_id, SPACE)).fetchone() is not None
 
-    def embedded(self, document_id: str) -> None:
-        """A document's chunks are all embedded: it is ready, or `scanned` if pages are left."""
+    def embedded(self, document_id: str, written: int | None = None) -> None:
+        """A document's chunks are all embedded: it is ready, or `scanned` if pages are left.
+
+        `written` is when its chunks were (Tables.written): nothing is said of later ones."""
         with self._write() as db:
+            newer = "SELECT 1 FROM documents WHERE id = ? AND written <> ?"
+            if written is not None and db.execute(newer, (document_id, written)).fetchone():
+                return
             left = db.execute(
                 "SELECT 1 FROM scans WHERE words IS NULL AND document_id = ?", (document_id,)
             ).fetchone()
