@@ -16,6 +16,16 @@ def test_a_sum_is_worked_out_and_shown():
     assert "255" in found.figures
 
 
+def test_the_figures_of_a_sum_are_known_of_it():
+    found = computed("<<12 * 1250>> and <<85 + 3.50>>", KNOWN)
+    assert found.operands == {"1250", "85", "3.5"}
+
+
+def test_a_figure_alone_is_no_sum():
+    found = computed("It costs <<6842.00>> EUR.", KNOWN)
+    assert (found.text, found.steps, found.wrong) == ("It costs 6842.00 EUR.", (), ())
+
+
 def test_what_is_not_whole_has_two_decimals():
     assert computed("<<1250 / 85>> each", KNOWN).text == "14.71 each"
     assert computed("<<1250 / 85>> je Stück", KNOWN, comma=True).text == "14,71 je Stück"

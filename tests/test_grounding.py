@@ -104,6 +104,32 @@ def test_a_sum_is_worked_out_by_code_and_shown():
     assert note.values == ("4 × 3 = 12",)
 
 
+def test_the_sources_of_a_sum_are_where_its_figures_stand():
+    model = Scripted("Answer: Altogether that would amount to <<4 * 3>>.", 0.97)
+    question = "How much for the 3 of us on that boat?"
+    _, draft = written(model, SureReader(4.0), 0.0, question)
+    assert draft.sentences == ("Altogether that would amount to 12.",)
+    assert draft.basis is Basis.COMPUTED
+    [[span]] = draft.evidence
+    assert FERRY[span.start - 50 : span.end - 50] == "The ferry costs four euros."
+
+
+def test_a_figure_has_its_source_where_it_stands_however_it_is_said():
+    model = Scripted("Answer: Altogether that would amount to 4.", 0.97)
+    _, draft = written(model, SureReader(4.0), 0.0, "How much is that boat?")
+    [[span]] = draft.evidence
+    assert FERRY[span.start - 50 : span.end - 50] == "The ferry costs four euros."
+    assert draft.basis is Basis.WRITTEN and not draft.notes
+
+
+def test_which_figures_of_a_sheet_make_a_sum_is_not_guessed():
+    model = Scripted("Answer: Altogether that would amount to <<4 * 3>>.", 0.97)
+    sheet = replace(PASSAGE, name="Fares.csv")
+    question = "How much for the 3 of us on that boat?"
+    text, draft = written(model, SureReader(4.0), 0.0, question, passages=(sheet,))
+    assert "12" not in text and draft.abstained
+
+
 def test_a_sum_of_figures_that_stand_nowhere_is_not_said():
     model = Scripted("Answer: The ferry costs <<17 * 93>> euros.", 0.97)
     text, draft = written(model, SureReader(4.0), 0.0)

@@ -33,19 +33,22 @@ _CONSTANTS = frozenset({"24", "30", "31", "52", "60", "100", "365", "366", "1000
 class Computed:
     """A text with its sums worked out.
 
-    `steps`: how, as "3 × 85 = 255"; `figures`: values that may now be said; `wrong`: sums that
-    cannot be worked out, or whose figures stand nowhere."""
+    `steps`: how, as "3 × 85 = 255"; `figures`: values that may now be said; `operands`: those known
+    that sums were made of; `wrong`: sums that cannot be worked out, or whose figures stand
+    nowhere."""
 
     text: str
     steps: tuple[str, ...] = ()
     figures: frozenset[str] = frozenset()
     wrong: tuple[str, ...] = ()
+    operands: frozenset[str] = frozenset()
 
 
 def computed(
     text: str, known: Set[str], comma: bool = False, shares: Set[str] = frozenset()
 ) -> Computed:
-    """The text with every whole sum in it worked out; one that is not whole yet is cut off.
+    """The text with every whole sum in it worked out; one that is not whole yet is cut off, and a
+    figure alone is none.
 
     `known`: the figures that may be used; `comma`: decimals come after a comma; `shares`: figures
     that stand as percentages only. A product with one of those is that share, unless the sum
@@ -53,8 +56,11 @@ def computed(
     steps: list[str] = []
     values: set[str] = set()
     wrong: list[str] = []
+    operands: set[str] = set()
 
     def worked_out(found: re.Match[str]) -> str:
+        if _DIGITS.fullmatch(found[1].strip()):
+            return found[1].strip()
         written = _with_shares(found[1], shares)
         value = _value(written, known)
         if value is None:
@@ -63,10 +69,11 @@ def computed(
         said = _said(value, comma)
         steps.append(f"{as_shown(written)} = {said}")
         values.update(option for one in numbers(said) for option in one)
+        operands.update({_plain(Decimal(one)) for one in _DIGITS.findall(written)} & known)
         return said
 
     done = SUM.sub(worked_out, _UNFINISHED.sub("", text))
-    return Computed(done, tuple(steps), frozenset(values), tuple(wrong))
+    return Computed(done, tuple(steps), frozenset(values), tuple(wrong), frozenset(operands))
 
 
 def _with_shares(written: str, shares: Set[str]) -> str:

@@ -230,6 +230,20 @@ def support_in(
     return _supported(text, found, around, embedder, asked, SHOWN_ENOUGH)
 
 
+def holding(wanted: Set[str], excerpts: Sequence[Excerpt]) -> tuple[Span, ...]:
+    """Of each of these figures the likeliest sentence shown that holds it, each sentence once."""
+    ranked = sorted(
+        (
+            (-odds, span, known_figures(text))
+            for excerpt in excerpts
+            for odds, span, text in zip(excerpt.odds, excerpt.spans, excerpt.texts, strict=True)
+        ),
+        key=lambda one: one[0],
+    )
+    first = (next((s for _, s, held in ranked if one in held), None) for one in sorted(wanted))
+    return tuple(dict.fromkeys(span for span in first if span))
+
+
 def _supported(
     text: str,
     found: Sequence[Candidate],

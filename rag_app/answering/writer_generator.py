@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.arithmetic import Computed, computed
+from rag_app.answering.attribution import holding, known_figures, numbers
 from rag_app.answering.chat_generator import (
     ChatGenerator,
     Grounding,
@@ -46,8 +48,9 @@ from rag_app.answering.prompts import (
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import is_english
+from rag_app.text.page_names import TABLES
 from rag_app.text.sentences import one_line
-from rag_app.types import Basis, Draft, Note, NoteKind
+from rag_app.types import Basis, Draft, Note, NoteKind, Span
 
 # Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
 # the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
@@ -148,9 +151,12 @@ class TaughtGenerator(ChatGenerator):
             return nothing(asked, asked.chance, notes)
         told = " ".join([asked.question, *done.figures])
         draft = self._supported(asked, kept, notes, told)
-        if done.steps and not any(draft.evidence):  # a sum of figures that nobody can look up
-            return nothing(asked, asked.chance, notes)
         backed = _backed(asked, draft)
+        if not any(draft.evidence):
+            places = _of_figures(asked, kept, done)
+            if done.steps and not places:  # a sum of figures that nobody can look up
+                return nothing(asked, asked.chance, notes)
+            draft = _resting_on(places, draft, notes)
         asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
         if asked.evidence is not None and asked.signals.score is not None:
             agrees = agreement(asked.evidence, asked.passages, kept)
@@ -164,6 +170,25 @@ class TaughtGenerator(ChatGenerator):
             notes = (*draft.notes, Note(NoteKind.COMPUTED, done.steps))
             return replace(draft, confidence=chance, basis=Basis.COMPUTED, notes=notes)
         return replace(draft, confidence=chance)
+
+
+def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
+    """Where the figures of an answer stand, or those of its sums, but for what was asked with.
+
+    No sum of a sheet: what that comes to a query says, and which of its rows a writer adds it only
+    guesses."""
+    texts: Sequence[Excerpt] = asked.excerpts
+    if done.steps:
+        texts = [one for one in texts if Path(one.name).suffix.lower() not in TABLES]
+    figures = done.operands or {value for one in numbers(text) for value in one}
+    return holding(figures - known_figures(asked.question), texts)
+
+
+def _resting_on(places: tuple[Span, ...], draft: Draft, notes: tuple[Note, ...]) -> Draft:
+    """A draft with places for its first sentence, if there are any."""
+    if not places or not draft.evidence:
+        return draft
+    return replace(draft, evidence=(places, *draft.evidence[1:]), notes=notes)
 
 
 def _backed(asked: Writing, draft: Draft) -> float | None:
