@@ -47,6 +47,15 @@ Rent;12000;12600;13100
 Wages;50100;48000;51250
 Grants;-2000;0;-500
 """
+CASH = """Day;Text;In;Out
+2025-01-03;Hall rent January, St Anne's;;180
+2025-01-09;Ticket sales, first night;540;
+2025-02-03;Hall rent February, St Anne's;;180
+2025-02-11;Raffle ticket printing;;24
+2025-02-14;Sales of cakes;61;
+2025-03-03;Hall rent March, St Anne's;;195
+2025-03-21;Tickets, last night;675;
+"""
 ON_THE_DAY = "CAST(ordered AS DATE) = DATE '2025-02-{}'"
 ASKED = (
     "how many orders are not paid",
@@ -62,6 +71,8 @@ ASKED = (
     "which customers but bruno ordered",
     "what else had the same price as anna berg's",
     "in which year were wages the highest",
+    "how much hall rent in february and march",
+    "what did tickets bring in",
 )
 
 
@@ -77,7 +88,7 @@ def table(tmp_path: Path, file: Callable[[bytes], Path], *texts: str) -> Iterato
             yield database
 
 
-@pytest.fixture(params=[ORDERS, COSTS], ids=["orders", "costs"])
+@pytest.fixture(params=[ORDERS, COSTS, CASH], ids=["orders", "costs", "cash"])
 def opened(request, tmp_path, file):
     with table(tmp_path, file, request.param) as database:
         yield database
@@ -165,6 +176,16 @@ def chosen(database: TableDatabase, question: str, kind: ConditionKind) -> set[s
 )
 def test_rows_are_chosen_by_what_a_question_names(orders, question, kind, sql):
     assert sql in chosen(orders, question, kind)
+
+
+def test_words_are_found_wherever_they_stand_in_a_text(tmp_path, file):
+    with table(tmp_path, file, CASH) as database:
+        rent = chosen(database, "total hall rent", ConditionKind.HAS)
+        tickets = chosen(database, "what came in from tickets", ConditionKind.HAS)
+        found = over(database, "total hall rent").candidates
+    assert "lower(text) LIKE '%hall%' AND lower(text) LIKE '%rent%'" in rent
+    assert "lower(text) LIKE '%ticket%'" in tickets
+    assert any(c.operator is Operator.SUM and c.mask.sum() == 3 for c in found)
 
 
 def test_a_day_that_no_month_has_chooses_nothing(orders):

@@ -29,8 +29,13 @@ _FEW = 4  # different texts of a column, of which each may be meant without bein
 _OF_COLUMN = 4  # texts of a column that are tried, of those that are named
 _NOT = 2  # of them that all others are tried of, too
 _WORDS = 3  # of a column of texts that are tried
+_PHRASES, _TOGETHER = 3, 60  # of words that come together; texts that are compared for that
+_LEAST_BEGUN = 4  # letters that all forms of a word begin with
 _LOOKED_AT, _HELD = 2_000, 400  # texts of a column that are compared, and that words are taken of
 _EPOCH = dt.datetime(1970, 1, 1)
+
+_Scored = tuple[float, frozenset[int], str]
+"""How much of a text a question says, where, and the text."""
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.float64]
@@ -218,20 +223,44 @@ class ParsedQuestion:
             yield _is(ConditionKind.IS, field, text, share, used)
         for share, used, text in named[:_NOT]:
             yield _is_not(field, text, share, used)
-        places = dict.fromkeys(place for _, used, _ in scored[:_HELD] for place in sorted(used))
-        for place in list(places)[:_WORDS]:
-            word = self.words[place]
-            if len(word) > 2 and word not in STOPWORDS:
-                mask = np.array([word in (text or "") for text in field.texts], bool)
-                sql = f"lower({field.name}) LIKE {_quoted(f'%{word}%')}"
-                used = frozenset([place])
-                yield Condition(ConditionKind.HAS, field, sql, mask, 0.6, used, word)
+        yield from self._of_words(field, scored[:_HELD])
         if len(different) <= _FEW:
             for text in different:
                 if text not in [one[2] for one in named]:
                     yield _is(ConditionKind.ONE_OF_FEW, field, text, 0.0, frozenset())
 
-    def _said(self, text: str) -> tuple[float, frozenset[int], str] | None:
+    def _of_words(self, field: Field, scored: Sequence[_Scored]) -> Iterator[Condition]:
+        """Rows whose texts have words of the question, wherever they stand: single words, and those
+        that come together in several texts."""
+        forms: dict[int, set[str]] = {}  # how the texts write what the question says at a place
+        for _, _, text in scored:
+            for word in compared(text):
+                for place in self.said_at(word):
+                    forms.setdefault(place, set()).add(word)
+        telling = frozenset(
+            p for p in forms if len(self.words[p]) > 2 and self.words[p] not in STOPWORDS
+        )
+        places = dict.fromkeys(p for _, used, _ in scored for p in sorted(used))
+        for place in list(places)[:_WORDS]:
+            if place in telling:
+                yield self._has(field, [place], forms)
+        shared = dict.fromkeys(
+            both
+            for (_, a, _), (_, b, _) in combinations(scored[:_TOGETHER], 2)
+            if len(both := a & b & telling) > 1
+        )
+        made = [self._has(field, sorted(both), forms) for both in shared]
+        made.sort(key=lambda one: (-len(one.used), -int(one.mask.sum())))
+        yield from made[:_PHRASES]
+
+    def _has(self, field: Field, places: Sequence[int], forms: Mapping[int, set[str]]) -> Condition:
+        parts = list(dict.fromkeys(_begun(forms[place]) for place in places))
+        mask = np.array([all(one in (text or "") for one in parts) for text in field.texts], bool)
+        sql = " AND ".join(f"lower({field.name}) LIKE {_quoted(f'%{one}%')}" for one in parts)
+        said, named = " ".join(self.words[place] for place in places), 0.3 + 0.3 * len(places)
+        return Condition(ConditionKind.HAS, field, sql, mask, named, frozenset(places), said)
+
+    def _said(self, text: str) -> _Scored | None:
         """How much of a text the question says, and where."""
         words = compared(text)
         said = [word for word in words if self.said_at(word)]
@@ -458,6 +487,14 @@ def _compared(
         values <= number,
     )
     yield from zip(_OF_NUMBERS, _SIGNS, masks, strict=True)
+
+
+def _begun(forms: set[str]) -> str:
+    """What several forms of a word begin with: "ticket" of "ticket" and "tickets"."""
+    shortest = begun = min(forms, key=lambda one: (len(one), one))
+    while not all(one.startswith(begun) for one in forms):
+        begun = begun[:-1]
+    return begun if len(begun) >= _LEAST_BEGUN else shortest
 
 
 def _is(
