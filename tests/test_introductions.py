@@ -34,6 +34,13 @@ def test_a_sentence_with_a_figure_that_stands_nowhere_is_left_out():
     assert made is not None and made.about == "A tenancy agreement for a flat."
 
 
+def test_no_more_than_two_sentences_are_kept():
+    reply = REPLY.replace("a month.", "a month. The deposit is £915. It is paid first.")
+    made = understood_introduction(reply, "a.pdf", TEXT)
+    assert made is not None
+    assert made.about == "A tenancy agreement for a flat. The rent is £795 a month."
+
+
 @pytest.mark.parametrize("reply", ["", "A title", "One\nTwo", f"{'x' * 200}\nkind\nAbout."])
 def test_what_is_no_introduction_is_none(reply):
     assert understood_introduction(reply, "a.pdf", TEXT) is None

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_app.answering.attribution import known_figures
+from rag_app.answering.attribution import known_figures, pieces_of
 from rag_app.answering.chat_generator import without_invented
 from rag_app.storage.overviews import Introduction
 from rag_app.text.sentences import one_line, sentences
@@ -21,7 +21,7 @@ from rag_app.types import Chunk, Heading, Page, Span
 
 READ = 1_200  # characters of a document that are read
 _TITLE_ROOM, _KIND_ROOM, _ABOUT_ROOM = 90, 60, 600  # characters that they may have
-_QUESTIONS = 3
+_QUESTIONS, _SENTENCES = 3, 2
 _FEWEST_WORDS = 5
 _ASKS = ("?", "？")
 _LIST = re.compile(r"^\s*(?:[-*•]|\d[.)])\s+")
@@ -44,6 +44,7 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
     title, kind, *rest = [*(line for line in lines if line not in asked), "", ""]
     known = known_figures(f"{name}\n{text}")
     about = next(filter(_is_sentence, (without_invented(one, known) for one in rest)), "")
+    about = "".join(pieces_of(about)[:_SENTENCES]).strip()
     questions = tuple(q for q in dict.fromkeys(asked) if without_invented(q, known))
     if not (about or questions) or not title or len(title) > _TITLE_ROOM or len(kind) > _KIND_ROOM:
         return None
