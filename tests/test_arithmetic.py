@@ -23,7 +23,8 @@ def test_the_figures_of_a_sum_are_known_of_it():
 
 def test_a_figure_alone_is_no_sum():
     found = computed("It costs <<6842.00>> EUR.", KNOWN)
-    assert (found.text, found.steps, found.wrong) == ("It costs 6842.00 EUR.", (), ())
+    assert (found.text, found.steps, found.wrong) == ("It costs 6842 EUR.", (), ())
+    assert computed("<<34.90>> EUR", KNOWN, comma=True).text == "34,90 EUR"
 
 
 def test_what_is_not_whole_has_two_decimals():

@@ -122,6 +122,12 @@ def test_a_figure_has_its_source_where_it_stands_however_it_is_said():
     assert draft.basis is Basis.WRITTEN and not draft.notes
 
 
+def test_a_sum_of_nothing_but_counted_things_has_no_source():
+    model = Scripted("Answer: Altogether that would amount to <<1 + 1 + 2>>.", 0.97)
+    _, draft = written(model, SureReader(4.0), 0.0, "How much is 1, 1 and 2?")
+    assert draft.abstained
+
+
 def test_which_figures_of_a_sheet_make_a_sum_is_not_guessed():
     model = Scripted("Answer: Altogether that would amount to <<4 * 3>>.", 0.97)
     sheet = replace(PASSAGE, name="Fares.csv")

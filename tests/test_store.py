@@ -66,6 +66,16 @@ def test_a_document_goes_through_its_states(store):
     assert store.document(d.id, WORKER).error is None
 
 
+def test_a_document_whose_passages_were_written_anew_is_not_ready_by_those_before(store):
+    one = fill(store, 1, ["Tea is green."])
+    before = store.tables.written([one])[one]
+    store.save_chunks(one, whole_page_chunks(one, ["Tea is black."]))
+    store.scans.embedded(one, before)
+    assert store.document(one, WORKER).status is Status.SEARCHABLE
+    store.scans.embedded(one, store.tables.written([one])[one])
+    assert store.document(one, WORKER).status is Status.READY
+
+
 def test_a_scope_is_given_no_text_of_a_document_that_it_does_not_see(store):
     kept = fill(store, 1, ["Cats purr."])
     [chunk] = [indexed.chunk for indexed in store.indexed(kept, OWN)]

@@ -60,7 +60,7 @@ def computed(
 
     def worked_out(found: re.Match[str]) -> str:
         if _DIGITS.fullmatch(found[1].strip()):
-            return found[1].strip()
+            return _said(Decimal(found[1].strip()), comma)
         written = _with_shares(found[1], shares)
         value = _value(written, known)
         if value is None:

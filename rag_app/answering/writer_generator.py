@@ -156,7 +156,7 @@ class TaughtGenerator(ChatGenerator):
             places = _of_figures(asked, kept, done)
             if done.steps and not places:  # a sum of figures that nobody can look up
                 return nothing(asked, asked.chance, notes)
-            draft = _resting_on(places, draft, notes)
+            draft = _resting_on(places, draft)
         asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
         if asked.evidence is not None and asked.signals.score is not None:
             agrees = agreement(asked.evidence, asked.passages, kept)
@@ -180,14 +180,16 @@ def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
     texts: Sequence[Excerpt] = asked.excerpts
     if done.steps:
         texts = [one for one in texts if Path(one.name).suffix.lower() not in TABLES]
-    figures = done.operands or {value for one in numbers(text) for value in one}
+    said = {value for one in numbers(text) for value in one}
+    figures = done.operands if done.steps else said
     return holding(figures - known_figures(asked.question), texts)
 
 
-def _resting_on(places: tuple[Span, ...], draft: Draft, notes: tuple[Note, ...]) -> Draft:
-    """A draft with places for its first sentence, if there are any."""
-    if not places or not draft.evidence:
+def _resting_on(places: tuple[Span, ...], draft: Draft) -> Draft:
+    """A draft without sources with these for its first sentence, if there are any."""
+    if not places:
         return draft
+    notes = tuple(note for note in draft.notes if note.kind is not NoteKind.UNSUPPORTED)
     return replace(draft, evidence=(places, *draft.evidence[1:]), notes=notes)
 
 

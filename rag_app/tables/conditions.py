@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -244,14 +245,13 @@ class ParsedQuestion:
         for place in list(places)[:_WORDS]:
             if place in telling:
                 yield self._has(field, [place], forms)
-        shared = dict.fromkeys(
+        shared = Counter(
             both
             for (_, a, _), (_, b, _) in combinations(scored[:_TOGETHER], 2)
             if len(both := a & b & telling) > 1
         )
-        made = [self._has(field, sorted(both), forms) for both in shared]
-        made.sort(key=lambda one: (-len(one.used), -int(one.mask.sum())))
-        yield from made[:_PHRASES]
+        for both in sorted(shared, key=lambda one: (-len(one), -shared[one]))[:_PHRASES]:
+            yield self._has(field, sorted(both), forms)
 
     def _has(self, field: Field, places: Sequence[int], forms: Mapping[int, set[str]]) -> Condition:
         parts = list(dict.fromkeys(_begun(forms[place]) for place in places))
