@@ -9,12 +9,12 @@ from decimal import Decimal
 import pytest
 from langchain_core.messages import AIMessageChunk
 
-from rag_app.answering.calculations import Calculations
+from rag_app.answering.calculations import Calculations, WithTables
 from rag_app.answering.chain import AskContext, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
 from rag_app.answering.query_ranking import QueryRanker
-from rag_app.answering.table_answers import TableAnswers, WithTables
+from rag_app.answering.table_answers import TableAnswers
 from rag_app.errors import ChatModelError
 from rag_app.export.json_contract import answer_json
 from rag_app.export.messages import remarks
@@ -44,16 +44,19 @@ DOCUMENT = Document(ID, "may.csv", ".csv", 1, Status.READY, "2021")
 
 
 class Scripted:
-    """A writer that says one thing, and is as sure of it as it is told to be."""
+    """A writer that says one thing, and is as sure of it as it is told to be; another to what it
+    has begun."""
 
-    def __init__(self, reply: str, sure: float = 0.97) -> None:
-        self._reply, self._sure = reply, sure
-        self.asked = ""
+    def __init__(self, reply: str, sure: float = 0.97, worded: str = "None") -> None:
+        self._reply, self._sure, self._worded = reply, sure, worded
+        self.asked, self.begun = "", [""]
 
     def stream(self, messages, begun="", logs=False):
         self.asked = messages[-1][1]
-        yield AIMessageChunk(self._reply[:4], response_metadata={FIRST: self._sure} if logs else {})
-        yield AIMessageChunk(self._reply[4:])
+        self.begun.append(begun)
+        reply = self._worded if begun else self._reply
+        yield AIMessageChunk(reply[:4], response_metadata={FIRST: self._sure} if logs else {})
+        yield AIMessageChunk(reply[4:])
 
 
 @pytest.fixture
@@ -81,44 +84,78 @@ def answered(store: Store, reply: str, sure: float = 0.97, caution: float = 0.5)
 
 
 def beside(
-    store: Store, question: str, reply: str, caution: float = 0.0, taught: bool = True
+    store: Store, question: str, model: Scripted | None, caution: float = 0.0, taught: bool = True
 ) -> Draft | None:
-    """An answer with the ranker's second opinion."""
-    model = Scripted(reply)
+    """An answer with the ranker's second opinion; by it alone, where there is no model."""
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     ranker = QueryRanker(MiniLmEmbedder(1))
-    answers = TableAnswers(store, OWN, writer, caution, taught, ranker=ranker)
+    by = writer if model else None
+    answers = TableAnswers(store, OWN, by, caution, taught and bool(model), ranker=ranker)
     found = (passage(store),)
     return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
 
 
+PAYMENTS = "How many payments did Ann Lee make?"  # of which the ranker is sure
+
+
 def test_a_query_that_the_ranker_agrees_with_is_surer_than_one_that_it_does_not(store):
-    question = "How many payments did Ann Lee make?"
+    question = "What did Ann Lee pay?"
     right, other = (
-        query_said_as(f"SELECT count(*) FROM t1 WHERE lower(person) = '{one}'", "{0} payments.")
-        for one in ("ann lee", "cid")
+        Scripted(query_said_as(f"SELECT sum(amount_eur) FROM t1 WHERE {which}", "{0} EUR."))
+        for which in ("lower(person) = 'ann lee'", "date < DATE '2021-05-14'")
     )
     agreed, doubted = beside(store, question, right), beside(store, question, other)
-    assert agreed.sentences == ("2 payments.",)
-    assert agreed.confidence > 0.6
-    assert doubted.sentences == ("Person: Ann Lee \u2013 2",)  # the ranker is the surer one
+    assert agreed.sentences == ("1229.25 EUR.",)
+    assert agreed.confidence > doubted.confidence + 0.2
 
 
 def test_where_the_writer_finds_no_query_the_rankers_is_said_with_its_rows(store):
-    draft = beside(store, "How many payments did Ann Lee make?", query_said_as("", ""), 0.45)
-    assert draft.sentences == ("Person: Ann Lee \u2013 2",)
+    draft = beside(store, "How much did Ann Lee pay?", Scripted(query_said_as("", "")), 0.3)
+    assert draft.sentences == ("Person: Ann Lee – Amount (EUR): 1229.25",)
     assert draft.basis is Basis.COMPUTED
     assert {cell.row for row in draft.computation.used[0].rows for cell in row} == {0, 2}
 
 
+def test_of_what_the_ranker_is_sure_the_writer_says_the_sentence_alone(store):
+    model = Scripted(query_said_as("", ""), worded=" Ann Lee made {0} payments.")
+    assert beside(store, PAYMENTS, model, 0.45).sentences == ("Ann Lee made 2 payments.",)
+    (begun,) = filter(None, model.begun)
+    assert begun == "SQL: SELECT count(*) FROM t1 WHERE lower(person) = 'ann lee'\nSay:"
+    assert len(model.begun) == 2  # what it began with, and this
+    assert "person text" in model.asked
+    assert "amount_eur" not in model.asked  # which the query does not need
+
+
+@pytest.mark.parametrize("worded", [" Ann Lee made 3 payments.", " {0} of 17.", " None", ""])
+def test_a_sentence_without_the_result_or_with_a_figure_of_its_own_is_not_said(store, worded):
+    model = Scripted(query_said_as("", ""), worded=worded)
+    assert beside(store, PAYMENTS, model, 0.45).sentences == ("Person: Ann Lee – 2",)
+
+
+def test_without_a_writer_what_the_ranker_is_sure_of_is_said_and_nothing_else(store):
+    draft = beside(store, PAYMENTS, None, 0.45)
+    assert (draft.sentences, draft.basis) == (("Person: Ann Lee – 2",), Basis.COMPUTED)
+    assert beside(store, "What did Ann Lee pay?", None) is None
+    assert beside(store, "Was Ann Lee paid?", None) is None
+
+
+@pytest.mark.parametrize("worded", ["{0} pounds.", "{0} quid.", "£ {0}."])
+def test_a_currency_that_nobody_spoke_of_is_not_said(store, worded):
+    made = Scripted(query_said_as("", ""), worded=f" Ann Lee made {worded}")
+    assert beside(store, PAYMENTS, made, 0.45).sentences == ("Ann Lee made 2.",)
+
+
 def test_of_a_writer_that_the_app_did_not_teach_nothing_is_doubted(store):
     of_cid = query_said_as("SELECT count(*) FROM t1 WHERE lower(person) = 'cid'", "{0} payments.")
-    question = "How many payments did Ann Lee make?"
-    assert beside(store, question, of_cid, 0.45, taught=False).sentences == ("1 payments.",)
+    told = beside(store, PAYMENTS, Scripted(of_cid), 0.45, taught=False)
+    assert told.sentences == ("1 payments.",)
 
 
 def test_what_neither_is_sure_of_is_not_said(store):
-    assert beside(store, "What is the capital of Mongolia?", query_said_as("", ""), 0.45) is None
+    assert (
+        beside(store, "What is the capital of Mongolia?", Scripted(query_said_as("", "")), 0.45)
+        is None
+    )
 
 
 ANN = query_said_as(
@@ -230,12 +267,17 @@ Hull,Hull,5
 """
 
 
-def travelled(tmp_path, file, question: str, sheet: bytes = VAN) -> Draft | None:
+OF_YORK = "SELECT sum(km) FROM t1 WHERE lower(start) = 'york'"
+
+
+def travelled(
+    tmp_path, file, question: str, sheet: bytes = VAN, sql: str = OF_YORK
+) -> Draft | None:
     store = Store(tmp_path / "van.sqlite")
     reading = read_delimited(file(sheet), limits=Limits())
     store.add_document(DOCUMENT)
     store.save_reading(ID, reading, typed_tables(ID, reading))
-    reply = query_said_as("SELECT sum(km) FROM t1 WHERE lower(start) = 'york'", "{0} km.")
+    reply = query_said_as(sql, "{0} km." if sql == OF_YORK else "{0} in all.")
     writer = Writer("w", lambda: Scripted(reply), lambda e: e, window=4_000, most_tokens=99)
     answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
     try:
@@ -243,6 +285,33 @@ def travelled(tmp_path, file, question: str, sheet: bytes = VAN) -> Draft | None
         return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
     finally:
         store.close()
+
+
+COURSES = b"""Day,Start,Hours,Coach
+Monday,18:00,1:30,Ana
+Tuesday,9:15,0:45,Ben
+Friday,20:00,1:30,Ana
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT max(start) FROM t1", "20:00"),
+        ("SELECT sum(hours) FROM t1 WHERE lower(coach) = 'ana'", "3:00"),
+        ("SELECT max(hours) - min(hours) FROM t1", "0:45"),
+        ("SELECT round(sum(hours) / 3600, 2) FROM t1", "3.75"),
+        ("SELECT count(hours) FROM t1", "3"),
+    ],
+)
+def test_a_duration_is_said_as_one_and_what_is_made_of_it_as_it_is(tmp_path, file, sql, told):
+    draft = travelled(tmp_path, file, "How long?", COURSES, sql)
+    assert (draft.sentences, draft.computation.rows) == ((f"{told} in all.",), ((told,),))
+
+
+def test_a_duration_with_seconds_has_hours_only_where_there_are_some():
+    times = [dt.timedelta(seconds=seconds) for seconds in (252, 3723, -5400)]
+    assert [said(one, "English") for one in times] == ["4:12", "1:02:03", "-1:30"]
 
 
 def test_where_two_columns_hold_what_is_asked_for_both_readings_are_said(tmp_path, file):

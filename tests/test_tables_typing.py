@@ -102,6 +102,8 @@ def test_a_date_is_read_however_it_is_written(day):
         (["007", "012"], ColumnKind.TEXT, ["007", "012"]),
         (["10–20", "5–7"], ColumnKind.TEXT, ["10–20", "5–7"]),
         (["12A", "3B", "4C"], ColumnKind.TEXT, ["12A", "3B", "4C"]),
+        (["5a", "5b", "5a", "7c", "5a"], ColumnKind.TEXT, ["5a", "5b", "5a", "7c", "5a"]),
+        (["4ºA", "3ºB", "4ºA"], ColumnKind.TEXT, ["4ºA", "3ºB", "4ºA"]),
         (["12 apples", "3 pears", "4 plums"], ColumnKind.TEXT, ["12 apples", "3 pears", "4 plums"]),
         (["+49 30 1234567", "+1 555 010 999"], ColumnKind.TEXT,
          ["+49 30 1234567", "+1 555 010 999"]),

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from rag_app.answering.arithmetic import as_shown, may_be_used
 from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
-from rag_app.answering.generation import Cancelled, Tokens, Writer
+from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
 from rag_app.answering.prompts import CALCULATE, Message
+from rag_app.answering.table_answers import TableAnswers, wants
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
@@ -36,6 +37,7 @@ from rag_app.types import (
     Basis,
     Cell,
     Computation,
+    Document,
     Draft,
     Note,
     NoteKind,
@@ -509,3 +511,60 @@ def _steps(calculation: Calculation, found: Mapping[str, FoundLine]) -> str:
 def _bare(value: Decimal) -> str:
     text = f"{value.normalize():f}"
     return f"({text})" if value < 0 else text
+
+
+class WithTables:
+    """A generator that first looks whether statements, where they are read, or tables answer."""
+
+    def __init__(
+        self,
+        by: Generator,
+        calculations: Calculations | None,
+        tables: TableAnswers,
+        documents: Sequence[Document],
+        language: str,
+        computes: bool,
+        searched: str = "",
+        before: Sequence[str] = (),
+    ) -> None:
+        self._by, self._calculations, self._tables = by, calculations, tables
+        self._before = before
+        self._documents, self._language = documents, language
+        self._computes, self._searched = computes, searched
+
+    @property
+    def name(self) -> str:
+        """Of the one that answers from passages."""
+        return self._by.name
+
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+        self._by.warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
+        draft = self._computed(question, passages, cancelled)
+        if draft is not None:
+            yield from pieces(replace(draft, generator=self.name))
+            return
+        yield from self._by.generate(question, passages, cancelled)
+
+    def _computed(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Draft | None:
+        draft, sheet = None, wants(passages, self._documents)
+        if not sheet and self._calculations and self._calculations.wants(passages):
+            draft = self._calculations.answer(question, passages, self._language, cancelled)
+        if draft is None and (self._computes or self._before or sheet):
+            draft = self._tables.answer(
+                question,
+                passages,
+                self._documents,
+                self._language,
+                cancelled,
+                self._searched,
+                self._before,
+            )
+        return draft

@@ -27,12 +27,13 @@ from rag_app.answering.ask_options import (
     taken,
 )
 from rag_app.answering.attribution import invented, known_figures
-from rag_app.answering.calculations import Calculations
+from rag_app.answering.calculations import Calculations, WithTables
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import Meant, meant
 from rag_app.answering.evidence import relevance
+from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
@@ -47,7 +48,7 @@ from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.suggested_questions import understood_introduction
-from rag_app.answering.table_answers import TableAnswers, WithTables
+from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.task_router import (
     NOTHING,
     ON_DOCUMENTS,
@@ -270,19 +271,16 @@ class Questioner:
         by: Generator = InLanguage(
             in_any_language(asked.by, asked.caution), asked.language, searched, leaning
         )
-        if isinstance(asked.by, ChatGenerator):
-            taught = isinstance(asked.by, TaughtGenerator)
-            tables = TableAnswers(
-                *(self._store, asked.scope, asked.by.writer, asked.caution, taught),
-                opener=self._tables,
-                ranker=QueryRanker(self._embedder),
-            )
-            lines = Calculations(
-                *(self._store, asked.scope, asked.by.writer, self._embedder, asked.caution, taught)
-            )
+        if isinstance(asked.by, ChatGenerator | Reader):
             before = asked.turns[-1].computed_from if leaning else ()
             by = WithTables(
-                by, lines, tables, asked.readable, asked.language, computes, searched, before
+                by,
+                *self._computing(asked),
+                asked.readable,
+                asked.language,
+                computes,
+                searched,
+                before,
             )
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
@@ -296,6 +294,20 @@ class Questioner:
             locate=self._locate,
         )
         return chain.ask(context, asked.retriever, by, asked.stop.is_set)
+
+    def _computing(self, asked: _Request) -> tuple[Calculations | None, TableAnswers]:
+        """What works figures out from statements and tables: by the writer, where one answers."""
+        writer = asked.by.writer if isinstance(asked.by, ChatGenerator) else None
+        taught = isinstance(asked.by, TaughtGenerator)
+        tables = TableAnswers(
+            *(self._store, asked.scope, writer, asked.caution, taught),
+            opener=self._tables,
+            ranker=QueryRanker(self._embedder),
+        )
+        if writer is None:
+            return None, tables
+        parts = (self._store, asked.scope, writer, self._embedder, asked.caution, taught)
+        return Calculations(*parts), tables
 
     def _answering(self, manner: AskOptions) -> Generator:
         if manner.caution is None and manner.generator is None:

@@ -6,15 +6,15 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rag_app.answering import abstention
-from rag_app.answering.calculations import Calculations
+from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.extraction import AnswerType, form
-from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
+from rag_app.answering.generation import Cancelled, Tokens, Writer
 from rag_app.answering.prompts import (
     SAY,
     Message,
@@ -51,6 +51,7 @@ from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
+from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Table
 
 MOST_TABLES = 3
@@ -63,6 +64,8 @@ _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
+_HOLE = re.compile(r"\{\w+\}")  # of a sentence, where a value goes
+_PLAIN = 0.65  # from this chance on the ranker is asked alone: it is right for 23 of 28
 _ALONE = 0.9  # of the ranker's chance: over office sheets it is right less often than it says
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
@@ -112,13 +115,14 @@ class TriedQuery:
 
 
 class TableAnswers:
-    """Computes over the tables that a scope sees, by queries of a writer."""
+    """Computes over the tables that a scope sees, by queries of a writer and those that the ranker
+    takes a question for; where there is no writer, by those of which the ranker is sure."""
 
     def __init__(
         self,
         store: Store,
         scope: Scope,
-        writer: Writer,
+        writer: Writer | None,
         caution: float,
         taught: bool,
         watch: Callable[[TriedQuery | None], None] | None = None,
@@ -156,9 +160,7 @@ class TableAnswers:
         language = language or language_of(question)
         try:
             with self._opener.opened(tables, names, self._store.tables) as opened:
-                decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
-                tried = self._tried(question, opened, language, cancelled, decides)
-                tried = self._beside(tried, searched or question, opened, decides)
+                tried = self._computed(question, searched, opened, language, cancelled)
         except QueryError:  # they take more memory or time than they may
             return None
         if self._watch:
@@ -219,6 +221,32 @@ class TableAnswers:
         best = max(held.values(), default=0.0)
         return not used or sum(held.get(one, 0.0) for one in used) >= _HOLDS * best
 
+    def _computed(
+        self,
+        question: str,
+        searched: str,
+        opened: OpenTables,
+        language: str,
+        cancelled: Cancelled,
+    ) -> TriedQuery | None:
+        """The ranker's query where it is sure of it; else the writer's, beside the ranker's."""
+        decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
+        meant = self._meant(searched or question, opened)
+        tried = None
+        if decides or not meant or not self._is_plain(meant[0]):
+            if self._writer is None:
+                return None
+            tried = self._tried(question, opened, language, cancelled, decides)
+        tried = self._beside(tried, meant, searched or question, opened, decides)
+        if tried is None or tried.ranked is None:
+            return tried
+        said = self._worded(tried, question, opened, language, cancelled)
+        return replace(tried, say=said) if said else tried
+
+    def _is_plain(self, meant: Interpretation) -> bool:
+        """Whether a question is answered without asking the writer what it means."""
+        return meant.chance >= _PLAIN and (self._writer is None or self._taught)
+
     def _tried(
         self,
         question: str,
@@ -236,7 +264,7 @@ class TableAnswers:
         for _ in range(TRIES):
             heard: list[float] = []
             each: list[tuple[str, float]] = []
-            reply = self._reply(messages, heard.append, cancelled, each.extend)
+            reply = self._reply(messages, cancelled, heard.append, each.extend)
             understood = understood_query(reply)
             if understood is None or cancelled() or _asks_less(understood[0], before):
                 return None
@@ -266,37 +294,62 @@ class TableAnswers:
             return []
 
     def _beside(
-        self, tried: TriedQuery | None, question: str, opened: OpenTables, yes_or_no: bool
+        self,
+        tried: TriedQuery | None,
+        meant: Sequence[Interpretation],
+        question: str,
+        opened: OpenTables,
+        yes_or_no: bool,
     ) -> TriedQuery | None:
         """The writer's query beside what the ranker takes the question for: agreement makes it
         surer, and where the ranker is surer of another, that is what is meant. How far another
         writer than the app's own is right where nothing agrees with it was never measured."""
-        if tried is not None and not self._taught:
-            return tried
-        found = self._meant(question, opened)
-        if not found:
+        if not meant or (tried is not None and not self._taught):
             return tried
         if tried is not None:
-            agrees = agreement(values_of(tried.result), found)
-            tried = replace(tried, agrees=agrees)
-        alone = _ALONE * found[0].chance
+            tried = replace(tried, agrees=agreement(values_of(tried.result), meant))
+        alone = _ALONE * meant[0].chance
         if yes_or_no or (tried is not None and tried.chance >= alone):
             return tried
         with suppress(QueryError):
-            return _of_ranker(found[0], alone, question, opened)
+            return _of_ranker(meant[0], alone, question, opened)
         return tried
+
+    def _worded(
+        self,
+        tried: TriedQuery,
+        question: str,
+        opened: OpenTables,
+        language: str,
+        cancelled: Cancelled,
+    ) -> str:
+        """The sentence that the app's writer puts around what comes of a query of the ranker; none,
+        if it says a figure of its own. It is told of the query's columns alone."""
+        if not self._taught:
+            return ""
+        told = opened.described.of_columns(tried.result.named)
+        messages = query_messages(question, told, (), language)
+        begun = query_said_as(tried.sql, "").rstrip()
+        say = without_unknown_money(one_line(self._reply(messages, cancelled, begun=begun)), told)
+        known = known_figures(f"{question} {told} {tried.sql}")
+        holes = _HOLE.search(say) is not None
+        return say if holes and not invented(_HOLE.sub("", say), known) else ""
 
     def _reply(
         self,
         messages: Sequence[Message],
-        hear: Callable[[float], None],
         cancelled: Cancelled,
-        hear_each: Callable[[Tokens], None],
+        hear: Callable[[float], None] = lambda _: None,
+        hear_each: Callable[[Tokens], None] | None = None,
+        begun: str = "",
     ) -> str:
-        """What the writer says; no more than its first word if that is that there is nothing."""
+        """What the writer says after what it has `begun`; no more than its first word if that is
+        that there is nothing."""
+        if self._writer is None:
+            return ""
         reply = ""
         replies = (
-            self._writer.write_on("", lambda _: messages, hear, cancelled, hear_each)
+            self._writer.write_on(begun, lambda _: messages, hear, cancelled, hear_each)
             if self._taught
             else self._writer.write(lambda _: messages, cancelled)
         )
@@ -526,60 +579,3 @@ def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
 def _sheets(documents: Sequence[Document]) -> set[str]:
     """The documents that are nothing but tables."""
     return {one.id for one in documents if one.suffix in TABLES}
-
-
-class WithTables:
-    """A generator that first looks whether statements or tables answer."""
-
-    def __init__(
-        self,
-        by: Generator,
-        calculations: Calculations,
-        tables: TableAnswers,
-        documents: Sequence[Document],
-        language: str,
-        computes: bool,
-        searched: str = "",
-        before: Sequence[str] = (),
-    ) -> None:
-        self._by, self._calculations, self._tables = by, calculations, tables
-        self._before = before
-        self._documents, self._language = documents, language
-        self._computes, self._searched = computes, searched
-
-    @property
-    def name(self) -> str:
-        """Of the one that answers from passages."""
-        return self._by.name
-
-    def warm(self) -> None:
-        """Load what it needs now. Raises ModelUnavailable."""
-        self._by.warm()
-
-    def generate(
-        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
-    ) -> Iterator[Piece]:
-        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
-        draft = self._computed(question, passages, cancelled)
-        if draft is not None:
-            yield from pieces(replace(draft, generator=self.name))
-            return
-        yield from self._by.generate(question, passages, cancelled)
-
-    def _computed(
-        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
-    ) -> Draft | None:
-        draft, sheet = None, wants(passages, self._documents)
-        if not sheet and self._calculations.wants(passages):
-            draft = self._calculations.answer(question, passages, self._language, cancelled)
-        if draft is None and (self._computes or self._before or sheet):
-            draft = self._tables.answer(
-                question,
-                passages,
-                self._documents,
-                self._language,
-                cancelled,
-                self._searched,
-                self._before,
-            )
-        return draft

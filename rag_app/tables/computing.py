@@ -21,7 +21,7 @@ from rag_app.tables.querying import (
     UsedRows,
     cells,
 )
-from rag_app.tables.values import currency
+from rag_app.tables.values import money_word
 from rag_app.text.sentences import one_line
 from rag_app.types import Cell, Column, ColumnKind, Computation, Operation, RowsUsed, Table
 
@@ -54,6 +54,8 @@ def said(value: Any, language: str) -> str:
         return str(value).lower()
     if isinstance(value, dt.datetime):
         return f"{said(value.date(), language)} {value:%H:%M}"
+    if isinstance(value, dt.timedelta):
+        return _clock(value)
     if isinstance(value, dt.date):
         return _DATES.get(language, "{0:%Y-%m-%d}").format(value)
     if isinstance(value, int | float | Decimal):
@@ -61,6 +63,32 @@ def said(value: Any, language: str) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(said(one, language) for one in value)
     return " ".join(str(value).split())
+
+
+def _clock(value: dt.timedelta) -> str:
+    """Hours and minutes; seconds, where there are any, and then no hours that are none."""
+    minutes, seconds = divmod(round(abs(value.total_seconds())), 60)
+    hours, rest = divmod(minutes, 60)
+    sign = "-" if value < dt.timedelta() else ""
+    if not seconds:
+        return f"{sign}{hours}:{rest:02}"
+    return f"{sign}{hours}:{rest:02}:{seconds:02}" if hours else f"{sign}{minutes}:{seconds:02}"
+
+
+def with_clocks(result: Result) -> Result:
+    """A result as it is said: durations as such, where a database has seconds."""
+
+    def clock(value: Any) -> Any:
+        known = isinstance(value, int | float | Decimal)
+        return dt.timedelta(seconds=float(value)) if known else value
+
+    if not result.durations:
+        return result
+    rows = tuple(
+        tuple(clock(v) if at in result.durations else v for at, v in enumerate(row))
+        for row in result.rows
+    )
+    return replace(result, rows=rows)
 
 
 def _number(value: float | Decimal, comma: bool) -> str:
@@ -80,6 +108,7 @@ def sentence(template: str, result: Result, language: str) -> str:
 
     Of several rows a column is said as a list, and a column that is not there makes the template
     useless: then the values alone are said."""
+    result = with_clocks(result)
     holes = _HOLE.findall(template)
     if not result.says_something and holes != [_ROWS]:
         return _by_name(result, language)
@@ -111,11 +140,11 @@ def _by_name(result: Result, language: str) -> str:
 
 def without_unknown_money(template: str, told: str) -> str:
     """A template without currencies that nobody spoke of: a bare 310 is no 310 EUR."""
-    known = {currency(word.strip(_AROUND)) for word in told.split()}
+    known = {money_word(word.strip(_AROUND)) for word in told.split()}
     kept = [
         word
         for word in template.split()
-        if not (money := currency(word.strip(_AROUND))) or money in known
+        if not (money := money_word(word.strip(_AROUND))) or money in known
     ]
     end = template[-1:] if template[-1:] in ".!?" else ""
     text = " ".join(kept)
@@ -145,7 +174,7 @@ def computation(
     return Computation(
         sql,
         tuple(called.get(name.lower(), name) for name in result.columns),
-        tuple(tuple(said(v, language) for v in row) for row in result.rows[:SHOWN_ROWS]),
+        tuple(tuple(said(v, language) for v in r) for r in with_clocks(result).rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),
         tuple(tuple(map(_figure, row)) for row in result.rows[:SHOWN_ROWS]),

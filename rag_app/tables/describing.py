@@ -28,12 +28,33 @@ _RARE = 3  # values, of all columns, that share a word which alone names them
 
 
 @dataclass(frozen=True, slots=True)
+class DescribedLine:
+    """What is said of a column, or of its table: then `column` is empty; both as queries call
+    them."""
+
+    table: str
+    column: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
     """Open tables as a model reads them, and the values of their columns of text."""
 
-    text: str
+    lines: tuple[DescribedLine, ...]
     values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
     titles: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(line.text for line in self.lines)
+
+    def of_columns(self, columns: Set[str]) -> str:
+        """What is said of some columns, as queries call them, and of their tables."""
+        said = {line for line in self.lines if line.column in columns}
+        said |= {line for line in self.lines if not line.column and _has(said, line.table)}
+        return "\n".join(line.text for line in self.lines if line in said)
 
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
@@ -67,6 +88,10 @@ class Described:
         return _nearest(text, values)
 
 
+def _has(lines: Set[DescribedLine], table: str) -> bool:
+    return any(line.table == table for line in lines)
+
+
 def _condition(table: OpenTable, column: Column, value: str) -> str:
     """A value as a query would say it, in whatever letters it stands."""
     quoted = value.lower().replace("'", "''")
@@ -76,22 +101,24 @@ def _condition(table: OpenTable, column: Column, value: str) -> str:
 def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
     """The open tables of a database; `titles`: names of documents by their ids."""
     values: dict[tuple[OpenTable, Column], tuple[str, ...]] = {}
-    parts, named = [], []
+    lines: list[DescribedLine] = []
+    named = []
     for opened in database.tables:
         table = opened.table
         names = [titles.get(table.document_id, ""), table.name, table.title]
         about = " / ".join(dict.fromkeys(one_line(name) for name in names if name.strip()))
         named.append(about)
-        lines = [f"{opened.sql_name}: {about} ({table.rows:,} rows)"]
+        name, said = opened.sql_name, f"{opened.sql_name}: {about} ({table.rows:,} rows)"
+        lines.append(DescribedLine(name, "", said))
         hidden = frozenset(table.hidden_columns)
         shown = [c for at, c in enumerate(table.columns) if at not in hidden][:MOST_COLUMNS]
         for column in shown:
             known = _values(database, opened, column)
             if column.kind is ColumnKind.TEXT:
                 values[opened, column] = tuple(known)
-            lines.append(_line(database, opened, column, known))
-        parts.append("\n".join(lines))
-    return Described("\n".join(parts), values, "\n".join(named))
+            said = _line(database, opened, column, known)
+            lines.append(DescribedLine(name, column.sql_name, said))
+    return Described(tuple(lines), values, "\n".join(named))
 
 
 def _line(database: TableDatabase, opened: OpenTable, column: Column, values: Sequence[str]) -> str:

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_app.types import Column, Operation
+from rag_app.types import Column, ColumnKind, Operation
 
 Node = dict[str, Any]
 _FIGURES = {"count_star": "count", "mean": "avg"}
 _AGGREGATES = frozenset(["sum", "avg", "count", "min", "max"])
+_LEAVE_SECONDS = frozenset(["sum", "avg", "mean", "min", "max", "median", "abs", "round", "+", "-"])
 _LIKE = frozenset(["~~", "~~*"])
 
 
@@ -48,6 +49,19 @@ def operations(node: Node, known: Mapping[str, Column]) -> tuple[Operation, ...]
             if made not in found:
                 found.append(made)
     return tuple(found)
+
+
+def durations(node: Node, known: Mapping[str, Column]) -> frozenset[int]:
+    """Which columns of a result are durations: what is said of such columns and of nothing else,
+    with nothing done that would leave something other than seconds."""
+    found = set()
+    for at, chosen in enumerate(node.get("select_list", [])):
+        named = columns({"of": chosen})
+        kinds = {known[name].kind if name in known else None for name in named}
+        done = {str(one.get("function_name", "")).lower() for one in nodes(chosen)} - {""}
+        if kinds == {ColumnKind.DURATION} and done <= _LEAVE_SECONDS:
+            found.add(at)
+    return frozenset(found)
 
 
 def text_conditions(node: Node) -> list[TextCondition]:

@@ -23,6 +23,7 @@ from rag_app.tables.explaining import (
     Node,
     TextCondition,
     columns,
+    durations,
     nodes,
     operations,
     text_conditions,
@@ -96,6 +97,7 @@ class Result:
     named: frozenset[str] = frozenset()  # columns that the query speaks of, as it calls them
     operations: tuple[Operation, ...] = ()
     conditions: tuple[TextCondition, ...] = ()
+    durations: frozenset[int] = frozenset()  # columns of it that are in seconds
 
     @property
     def says_something(self) -> bool:
@@ -209,6 +211,7 @@ class TableDatabase:
                 named=columns(node),
                 operations=operations(node, self._columns),
                 conditions=tuple(text_conditions(node)),
+                durations=durations(node, self._columns),
             )
 
     def of_named_groups(self, sql: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
@@ -35,6 +35,7 @@ _FITS = 0.7  # of the cells that say something, for a column to be more than tex
 _SAME_UNIT = 0.5  # of the numbers with a word behind them, for the word to be a unit
 _RARE = 0.02  # share of a unit that is rather a slip
 _MOST_UNITS = 12
+_LETTERS = "abcdef"  # by which classes, flats and versions are told apart
 _PLACES = 9  # behind the decimal mark; more are kept as floating point
 WIDTH = 18  # figures of an exact number
 
@@ -271,9 +272,15 @@ def _units(numbers: Mapping[WrittenNumber, int]) -> tuple[str, ...]:
             money |= {number.unit} if number.money else set()
     worded = {unit: count for unit, count in counts.items() if unit not in money}
     most, total = max(worded.values(), default=0), sum(worded.values())
-    few = len(worded) <= _MOST_UNITS and most >= _SAME_UNIT * total
+    few = len(worded) <= _MOST_UNITS and most >= _SAME_UNIT * total and not _are_letters(worded)
     kept = money | {u for u, n in worded.items() if few and n >= max(_RARE * total, 1)}
     return tuple(unit for unit, _ in counts.most_common() if unit in kept)
+
+
+def _are_letters(units: Collection[str]) -> bool:
+    """Whether they number things rather than measure them: the classes 5a, 5b and "6ºC"."""
+    bare = {unit.strip("ºª").lower() for unit in units}
+    return len(bare) > 1 and all(len(one) == 1 and one in _LETTERS for one in bare)
 
 
 def _rank_rule(usual: Convention) -> ColumnRule:

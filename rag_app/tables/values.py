@@ -94,6 +94,18 @@ _CURRENCIES = """
 """
 _CODES = frozenset(_CURRENCIES.split())
 _SIGNS = {"€": "EUR", "£": "GBP", "US$": "USD", "zł": "PLN", "Kč": "CZK", "₹": "INR", "₽": "RUB"}
+_IN_WORDS = {
+    "EUR": ("euro", "euros"),
+    "GBP": ("pound", "pounds", "quid", "pfund", "libra", "libras"),
+    "USD": ("dollar", "dollars", "dólar", "dólares"),
+    "CHF": ("franken", "franc", "francs", "franco", "francos"),
+}
+_OF_WORDS = {word: code for code, words in _IN_WORDS.items() for word in words}
+
+
+def money_word(text: str) -> str:
+    """The currency that a word of a sentence means, be it a name or as `currency` has it."""
+    return currency(text) or _OF_WORDS.get(text.lower(), "")
 
 
 def currency(text: str) -> str:

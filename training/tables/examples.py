@@ -99,7 +99,7 @@ def of_writer(embedder: RememberingEmbedder) -> Iterator[Example]:
             for number, one in enumerate(sheets.queries):
                 named = set(re.findall(r"\bt\d+\b", one.sql)) or {"t1"}
                 opened = [table for table in database.tables if table.sql_name in named]
-                if len(opened) == 1 and one.language == "English":
+                if len(opened) == 1:
                     with suppress(QueryError):  # `training.writer.queries` says which
                         gold = list(database.run(one.sql).rows) if one.sql else []
                         key = f"lot {lot}-{number}"
