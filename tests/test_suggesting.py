@@ -80,6 +80,7 @@ def test_a_sentence_becomes_the_question_that_it_answers(sentence, question):
         "While the board was elected in 2019, the chair was not.",
         "and the ferry was sold in 1998.",
         "3.6 The loft is reserved to the Landlord because it is his.",
+        "2. The fee a month is £24.",
     ],
 )
 def test_a_sentence_that_leans_on_others_is_left_alone(sentence):

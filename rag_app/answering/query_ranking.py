@@ -28,12 +28,28 @@ from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import ColumnKind
 
 BUCKETS = 1 << 13  # that one, two or three words of a question fall into
-OPERATORS = (*Operator, "none")
+_GROUPED = (
+    Operator.GROUPS,
+    Operator.MEANS_OF_GROUPS,
+    Operator.GROUP_OF_MOST,
+    Operator.GROUP_OF_LEAST,
+    Operator.TOP_GROUPS,
+)
+OPERATORS = (*Operator, *(f"{one} by month" for one in _GROUPED), "none")
+VALUES = 1 << 9  # that a text falls into which a column of few has; 0 is none
 KINDS = ("-", *ColumnKind)
 CONDITIONS = ("-", *ConditionKind)
 _BRACES = str.maketrans("{}", "()")  # which stand for values in a template
 _RUN = 30  # of the candidates of a table
 _HEAD = 5  # words in which a question says what it asks for, as a rule
+_BETWEEN = {  # two columns that a figure is of
+    Operator.PRODUCT: "×",
+    Operator.PLUS: "+",
+    Operator.PER: "/",
+    Operator.BETWEEN_COLUMNS: "–",
+    Operator.DAYS: "–",
+    Operator.MEAN_DAYS: "–",
+}
 _LEAST = 1e-6  # of a chance that divides
 _EXACT = 0.8  # of a text that is said, for it to be meant
 
@@ -47,7 +63,10 @@ class QueryFeatures:
     """What is known of the candidates of a question, none of them the last.
 
     `dense` (candidates, features); `operators` and `kinds` (candidates,); `conditions`
-    (candidates, 2); `question`: its vector (384,); `grams`: its words, as buckets."""
+    (candidates, 2); `question`: its vector (384,); `grams`: its words, as buckets; `names`: the
+    vectors of what columns are called, and none (columns + 1, 384); `columns`: which of them a
+    candidate is about (candidates,); `values`: texts that rows are chosen by without being named,
+    as buckets (candidates, 2)."""
 
     dense: Floats
     operators: Indices
@@ -55,6 +74,9 @@ class QueryFeatures:
     conditions: Indices
     question: Floats
     grams: Indices
+    names: Floats
+    columns: Indices
+    values: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +119,8 @@ class _Seen:
             if c.kind is ConditionKind.IS and c.named >= _EXACT
         ]
         self._head = " ".join(question.parsed.words[:_HEAD])
+        self._measures = [f for f in question.parsed.fields if f.column.kind.is_measure]
+        self._texts = [f for f in question.parsed.fields if f.is_text]
         self._first_text = next((f for f in question.parsed.fields if f.is_text), None)
         self._many = math.log1p(question.parsed.rows)
         self._choices: dict[tuple[Condition, ...], _Choice] = {}
@@ -110,6 +134,7 @@ class _Seen:
         asked = [self._asked.text, self._head]
         found = np.asarray(embedder.embed_documents([*asked, *names, *texts]))
         self._vector = found[0].astype(np.float32)
+        self._names = found[2 : 2 + len(names)].astype(np.float32)
         near, near_head = found[2:] @ found[0], found[2:] @ found[1]
         self._near = dict(zip(self._asked.fields, map(float, near), strict=False))
         self._near_head = dict(zip(self._asked.fields, map(float, near_head), strict=False))
@@ -134,13 +159,20 @@ class _Seen:
         fields = [one.field for one in candidates]
         kinds = [KINDS.index(f.column.kind if f else "-") for f in fields]
         chosen = [[CONDITIONS.index(c.kind) for c in one.conditions[:2]] for one in candidates]
+        places = {field: at for at, field in enumerate(self._asked.fields)}
+        no_column = len(places)
+        about = [places[field] if field else no_column for field in fields]
+        values = [[_value_bucket(c) for c in one.conditions[:2]] for one in candidates]
         return QueryFeatures(
             dense,
-            np.array([OPERATORS.index(one.operator) for one in candidates] + [len(Operator)]),
+            np.array([*(_operator(one) for one in candidates), len(OPERATORS) - 1]),
             np.array([*kinds, 0]),
             np.array([*(([*one, 0, 0])[:2] for one in chosen), [0, 0]]),
             self._vector,
             _grams(self._words),
+            np.vstack([self._names, np.zeros((1, self._vector.shape[0]), np.float32)]),
+            np.array([*about, no_column]),
+            np.array([*(([*one, 0, 0])[:2] for one in values), [0, 0]]),
         )
 
     def _dense(self, one: CandidateQuery) -> list[float]:
@@ -170,8 +202,31 @@ class _Seen:
             *self._where_said(target[3] - chosen.used, by[3] - chosen.used, chosen.used),
             self._near_head[one.field] if one.field else 0.0,
             self._near_head[one.by] if one.by else 0.0,
+            *self._missed(one, chosen.used),
+            float(one.field in self._measures) / max(1, len(self._measures)),
             0.0,
         ]
+
+    def _missed(self, one: CandidateQuery, used: frozenset[int]) -> tuple[float, ...]:
+        """How far the question speaks of a column that is not made use of: rows are counted where
+        "how many hours" asks for their sum, or "how many suppliers" for the different ones."""
+        made_use_of = {one.field, one.by, *(f for c in one.conditions for f in (c.field, c.other))}
+        missed = [field for field in self._measures if field not in made_use_of]
+        texts = [field for field in self._texts if field not in made_use_of]
+        return (
+            *self._named_beside(missed, used),
+            max((self._near_head[field] for field in missed), default=0.0),
+            *self._named_beside(texts, used),
+        )
+
+    def _named_beside(self, fields: Sequence[Field], used: frozenset[int]) -> tuple[float, float]:
+        """How far the question names one of some columns, beside what rows are chosen by, and
+        whether it does so where it says what it asks for."""
+        named = [field for field in fields if self._of_field[field][3] - used]
+        return (
+            max((self._of_field[field][0] for field in named), default=0.0),
+            float(any(min(self._of_field[field][3] - used) < _HEAD for field in named)),
+        )
 
     def _where_said(
         self, target: frozenset[int], by: frozenset[int], used: frozenset[int]
@@ -247,7 +302,7 @@ class _Seen:
         if not rows:
             return [0.0] * DENSE
         values = np.array(rows)
-        least = {_LEFT, _LEFT + 1, _LOST, _LOST + 1}
+        least = {_LEFT, _LEFT + 1, _LOST, _LOST + 1, *range(_MISSED, _MISSED + 5)}
         best = [
             float(values[:, at].min() if at in least else values[:, at].max())
             for at in range(DENSE)
@@ -256,8 +311,21 @@ class _Seen:
 
 
 _NO_FIELD: tuple[float, float, float, frozenset[int]] = (0.0, 0.0, 0.0, frozenset())
-_LEFT, _LOST = 21, 23  # where in the features stands what is not accounted for
-DENSE = 40
+_LEFT, _LOST, _MISSED = 21, 23, 39  # where in the features stands what is not accounted for
+DENSE = 46
+
+
+def _operator(one: CandidateQuery) -> int:
+    """Its place among OPERATORS; groups of months are asked for by other words than groups of
+    texts."""
+    by_month = one.operator in _GROUPED and one.field is not None and one.field.is_time
+    return OPERATORS.index(f"{one.operator} by month" if by_month else one.operator)
+
+
+def _value_bucket(condition: Condition) -> int:
+    if condition.kind is not ConditionKind.ONE_OF_FEW or not condition.said:
+        return 0
+    return 1 + zlib.crc32(condition.said.encode()) % (VALUES - 1)
 
 
 def _grams(words: Sequence[str]) -> Indices:
@@ -340,8 +408,10 @@ def said_of(candidate: CandidateQuery) -> str:
         for c in candidate.conditions
         if c.said
     ]
-    field = candidate.field
+    field, by = candidate.field, candidate.by
     named = f"{field.column.name}: " if field and not candidate.operator.counts else ""
+    if field and by and candidate.operator in _BETWEEN:
+        named = f"{field.column.name} {_BETWEEN[candidate.operator]} {by.column.name}: "
     begun = f"{', '.join(texts)} – " if texts else ""
     return f"{begun}{named}".translate(_BRACES) + "{rows}"
 
@@ -391,10 +461,14 @@ def _scores(weights: dict[str, Floats], seen: QueryFeatures) -> Floats:
         hidden = np.maximum(hidden @ weights[f"w{layer}"].T + weights[f"b{layer}"], 0.0)
     said = weights["of_vector"] @ seen.question + weights["of_grams"][seen.grams].sum(0)
     operators, kinds, conditions = np.split(said, [len(OPERATORS), len(OPERATORS) + len(KINDS)])
+    of_names = weights["of_names"] @ seen.names.T
+    of_values = weights["value"] @ weights["of_grams_values"][seen.grams].sum(0)
     scores: Floats = (
         hidden @ weights["w2"]
         + operators[seen.operators]
         + kinds[seen.kinds]
         + conditions[seen.conditions].sum(1)
+        + of_names[seen.operators, seen.columns]
+        + of_values[seen.values].sum(1)
     )
     return scores

@@ -137,7 +137,8 @@ _LEANS = re.compile(
     r"\b(?:our|ours|we|us|my|(?:its|their)(?! own)|his|her|your|above|below|such|these|those)\b",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"\b\d+(?:\.\d+)+\.? (?=[A-Z])")  # "3.6 The loft": a paragraph's number
+# "3.6 The loft", "2. The fee", "4) The fee": a paragraph and its number
+_NUMBERED = re.compile(r"\b\d+(?:(?:\.\d+)+\.?|[.)]) (?=[A-Z])")
 _TITLED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Lady|Judge|President)\b")
 _VAGUE = re.compile(
     r"^The \S+ $|\b(?:first|second|third|last|latter|former|following|only|other|rest|same) $"

@@ -65,8 +65,8 @@ TRIES = 2  # what a query gives for an error is told to who wrote it, so often l
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _HOLE = re.compile(r"\{\w+\}")  # of a sentence, where a value goes
-_PLAIN = 0.65  # from this chance on the ranker is asked alone: it is right for 23 of 28
-_ALONE = 0.9  # of the ranker's chance: over office sheets it is right less often than it says
+_PLAIN = 0.65  # from this chance on the ranker is asked alone: it is right for 82 of 100
+_ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
@@ -238,7 +238,9 @@ class TableAnswers:
                 return None
             tried = self._tried(question, opened, language, cancelled, decides)
         tried = self._beside(tried, meant, searched or question, opened, decides)
-        if tried is None or tried.ranked is None:
+        if tried is None or tried.ranked is None or tried.apart or tried.other:
+            return tried
+        if tried.chance < self._caution:  # it will not be said
             return tried
         said = self._worded(tried, question, opened, language, cancelled)
         return replace(tried, say=said) if said else tried
@@ -308,7 +310,7 @@ class TableAnswers:
             return tried
         if tried is not None:
             tried = replace(tried, agrees=agreement(values_of(tried.result), meant))
-        alone = _ALONE * meant[0].chance
+        alone = (_ALONE if len(opened.database.tables) == 1 else _AMONG) * meant[0].chance
         if yes_or_no or (tried is not None and tried.chance >= alone):
             return tried
         with suppress(QueryError):

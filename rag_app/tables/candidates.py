@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations
+from itertools import combinations, permutations
 
 from rag_app.tables.conditions import (
     Condition,
@@ -24,6 +24,7 @@ from rag_app.tables.querying import OpenTable
 from rag_app.types import ColumnKind
 
 _COLUMNS, _MEASURES, _ORDERS, _TEXTS, _YEARS = 8, 5, 5, 4, 12  # that are tried
+_PAIRED = 3  # of which two are held against each other
 _LIST = 25  # rows that are listed
 _NEXT_TO = 3  # rows beside which another is looked for
 _TOP = 3  # of how many, where no number is said
@@ -63,6 +64,12 @@ class Operator(StrEnum):
     YEAR_OF_MOST = "year of most"
     YEAR_OF_LEAST = "year of least"
     BETWEEN_COLUMNS = "between columns"  # the difference of two of them
+    DAYS = "days"  # from a date to another of the row
+    MEAN_DAYS = "mean days"
+    PLUS = "plus"  # the sum of two columns together
+    PER = "per"  # the sum of one column by that of another
+    OFTEN = "often"  # what is there so many times at least
+    MORE_OFTEN = "more often"
 
     @property
     def counts(self) -> bool:
@@ -111,6 +118,7 @@ def _candidates(asked: ParsedQuestion, table: str) -> Iterator[CandidateQuery]:
     texts = [field for field in asked.fields if field.is_text]
     if texts and texts[0] not in columns:
         columns.append(texts[0])  # what the rows are called, as a rule
+    columns += [f for f in asked.fields if f.is_measure and f not in columns][:_MEASURES]
     named = [field for field in columns if asked.places(field)]
     for conditions, mask in chosen:
         over = _Over(table, conditions, mask, columns, _tops(asked))
@@ -191,6 +199,22 @@ class _Over:
             for one, other in combinations(self._measures, 2):
                 sql = f"SELECT sum({one.name} * {other.name}) {self._from}"
                 yield self._made(Operator.PRODUCT, sql, one, other)
+        yield from self._of_two_columns()
+
+    def _of_two_columns(self) -> Iterator[CandidateQuery]:
+        for one, other in combinations(self._measures[:_PAIRED], 2):
+            sql = f"SELECT sum(coalesce({one.name}, 0) + coalesce({other.name}, 0)) {self._from}"
+            yield self._made(Operator.PLUS, sql, one, other)
+        if len(self._conditions) < 2:
+            for one, other in permutations(self._measures[:_PAIRED], 2):
+                sql = f"SELECT sum({one.name}) / nullif(sum({other.name}), 0) {self._from}"
+                yield self._made(Operator.PER, sql, one, other)
+        dates = sorted((f for f in self._orders if f.is_time), key=lambda f: f.place)
+        for one, other in combinations(dates[:_PAIRED], 2):
+            days = f"abs(date_diff('day', {one.name}, {other.name}))"
+            yield self._made(Operator.MEAN_DAYS, f"SELECT avg({days}) {self._from}", one, other)
+            if self._conditions and self._count <= _LIST:
+                yield self._made(Operator.DAYS, f"SELECT {days} {self._from}", one, other)
 
     def rows(self) -> Iterator[CandidateQuery]:
         for field in self._columns:
@@ -256,9 +280,21 @@ class _Over:
                 continue
             if field.is_text and field.different == len(field.texts):
                 continue
+            if field.is_text:
+                yield from self._often(field)
             label = f"strftime({field.name}, '%B %Y')" if field.is_time else field.name
             for by in (None, *self._measures[:3]):
                 yield from self._grouped(field, by, label)
+
+    def _often(self, field: Field) -> Iterator[CandidateQuery]:
+        held = f"{self._and} {field.name} IS NOT NULL GROUP BY {field.name} HAVING count(*)"
+        for number, said in self._tops:
+            if said:
+                top = (number, said)
+                least = f"SELECT {field.name} {held} >= {number}"
+                yield self._made(Operator.OFTEN, least, field, top=top)
+                more = f"SELECT {field.name} {held} > {number}"
+                yield self._made(Operator.MORE_OFTEN, more, field, top=top)
 
     def _grouped(self, field: Field, by: Field | None, label: str) -> Iterator[CandidateQuery]:
         held = "".join(f" AND {one.name} IS NOT NULL" for one in (field, by) if one)
@@ -318,7 +354,7 @@ def _shares(
             for field in (None, *measures):
                 figure = f"sum({field.name})" if field else "count(*)"
                 held = f"{figure} FILTER (WHERE {part.sql})"
-                sql = f"SELECT 100.0 * {held} / {figure} FROM {table}{_where(rest)}"
+                sql = f"SELECT 100.0 * {held} / nullif({figure}, 0) FROM {table}{_where(rest)}"
                 whole = rest[0] if rest else None
                 yield CandidateQuery(Operator.SHARE, sql, mask, conditions, field, whole=whole)
 

@@ -195,8 +195,9 @@ class ParsedQuestion:
         return self._alike[word]
 
     def places(self, field: Field) -> frozenset[int]:
-        """Where the question says words of a column's name."""
-        return frozenset().union(*(self.said_at(word) for word in field.words))
+        """Where the question says words of a column's name, or of what its figures are in."""
+        words = (*field.words, *compared(field.column.unit))
+        return frozenset().union(*(self.said_at(word) for word in words))
 
     # What rows may be chosen by.
 

@@ -5,6 +5,7 @@ The same as their SQL does, which a test holds against it; only for teaching."""
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,9 +28,13 @@ def denotation(one: CandidateQuery, columns: Sequence[Sequence[Any]]) -> Rows:
     if one.operator in _OF_GROUPS:
         return _groups(one, rows, columns)
     assert one.field is not None
-    if one.operator in OF_YEARS:
+    if one.operator in OF_COLUMNS:
         return []  # asked of the database
+    if one.operator in _OF_PAIRS:
+        return _of_pairs(one, rows)
     values = columns[one.field.place]
+    if one.operator in (Operator.OFTEN, Operator.MORE_OFTEN):
+        return _often(one, [values[row] for row in rows if values[row] is not None])
     if one.operator is Operator.SAME:
         return [(values[row],) for row in _equal(one, rows)]
     return [(values[row],) for row in _rows(one, rows, len(values))]
@@ -56,7 +61,7 @@ _OF_GROUPS = frozenset(
         Operator.TOP_GROUPS,
     ]
 )
-OF_YEARS = frozenset(
+OF_COLUMNS = frozenset(
     [
         Operator.OVER_YEARS,
         Operator.MEAN_OF_YEARS,
@@ -65,6 +70,32 @@ OF_YEARS = frozenset(
         Operator.BETWEEN_COLUMNS,
     ]
 )
+
+
+_OF_PAIRS = frozenset([Operator.DAYS, Operator.MEAN_DAYS, Operator.PLUS, Operator.PER])
+
+
+def _of_pairs(one: CandidateQuery, rows: np.ndarray) -> Rows:
+    assert one.field is not None and one.field.numbers is not None
+    assert one.by is not None and one.by.numbers is not None
+    first, second = one.field.numbers[rows], one.by.numbers[rows]
+    if one.operator is Operator.PLUS:
+        return [(float(np.nansum(first) + np.nansum(second)),)] if len(rows) else []
+    if one.operator is Operator.PER:
+        whole = float(np.nansum(second))
+        return [] if np.isnan(first).all() or not whole else [(float(np.nansum(first)) / whole,)]
+    days = np.abs(np.floor(first) - np.floor(second))
+    if one.operator is Operator.DAYS:
+        return [(None if np.isnan(day) else float(day),) for day in days]
+    days = days[~np.isnan(days)]
+    return [(float(days.mean()),)] if len(days) else []
+
+
+def _often(one: CandidateQuery, values: Sequence[Any]) -> Rows:
+    counts = Counter(str(value).lower() for value in values)
+    least = one.number + (one.operator is Operator.MORE_OFTEN)
+    names = {str(value).lower(): value for value in reversed(values)}
+    return [(names[key],) for key, count in counts.items() if count >= least]
 
 
 def _only(value: Any) -> Rows:

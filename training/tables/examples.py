@@ -10,6 +10,7 @@ that gives them counts. Tables whose number ends in 7 are left to the benchmark.
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import gzip
 import json
 import pickle
@@ -33,16 +34,17 @@ from rag_app.errors import QueryError
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.scope import WORKER
 from rag_app.storage import Store
-from rag_app.tables.candidates import CandidateQuery, candidates
+from rag_app.tables.candidates import CandidateQuery, Operator, candidates
 from rag_app.tables.computing import said
 from rag_app.tables.conditions import fields_of
 from rag_app.tables.querying import OpenTable, QueryLimits, TableDatabase
 from rag_app.types import Table
-from training.tables.denotations import OF_YEARS, Rows, denotation
+from training.tables.denotations import OF_COLUMNS, Rows, denotation
 from training.writer import queries
 
 HERE = Path(__file__).resolve().parent / "sheets"
 _LIMITS = QueryLimits(seconds=60.0, threads=1)
+_MONTHS = ("%B %Y", "%Y-%m", "%m/%Y", "%B", "%b %Y")
 _MOST = 60  # values of an answer
 
 
@@ -185,11 +187,13 @@ def _is_right(
     database: TableDatabase,
     gold: Sequence[Any],
 ) -> bool:
-    if one.operator in OF_YEARS:
+    if one.operator in OF_COLUMNS:
         rows = list(database.fetch(one.sql).rows)
     else:
         rows = denotation(one, columns)
     rows = [row for row in rows if None not in row]
+    if one.operator is Operator.LIST and not isinstance(gold[0], str):
+        rows, gold = list(dict.fromkeys(rows)), list(dict.fromkeys(gold))  # as they are said
     if not rows or len(rows) > _MOST:
         return False
     if isinstance(gold[0], str):
@@ -207,10 +211,13 @@ def _row(row: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def _value(value: Any) -> str:
-    try:
-        return f"{abs(float(value)):.1f}"
-    except (TypeError, ValueError):
-        return plain(str(value)[:10] if hasattr(value, "year") else str(value)).strip()
+    """Of a month its number, of a figure what rounding at either end leaves the same."""
+    with suppress(TypeError, ValueError):
+        return f"{round(abs(float(value)) + 1e-9, 2) + 1e-6:.1f}"
+    for form in _MONTHS:
+        with suppress(TypeError, ValueError):
+            return f"{dt.datetime.strptime(value, form).month:.1f}"
+    return plain(str(value)[:10] if hasattr(value, "year") else str(value)).strip()
 
 
 def main(argv: Sequence[str]) -> int:

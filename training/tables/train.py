@@ -21,12 +21,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from rag_app.answering.query_ranking import BUCKETS, CONDITIONS, DENSE, KINDS, OPERATORS
+from rag_app.answering.query_ranking import (
+    BUCKETS,
+    CONDITIONS,
+    DENSE,
+    KINDS,
+    OPERATORS,
+    VALUES,
+)
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from training.tables.examples import Example
 
 _EMBEDDED = {"operator": 12, "kind": 4, "condition": 8}
 _HIDDEN = 64
+_OF_VALUES = 4  # dimensions in which words and texts of few are held against each other
 _SEEN = 320  # candidates of a question in one step, and all that are right
 _STEP = 8  # questions
 _RATE = 2e-3
@@ -47,8 +55,12 @@ class Network(nn.Module):
         self.last = nn.Linear(_HIDDEN, 1, bias=False)
         self.of_vector = nn.Linear(384, _SAID, bias=False)
         self.of_grams = nn.EmbeddingBag(BUCKETS, _SAID, mode="sum")
+        self.of_names = nn.Linear(384, len(OPERATORS), bias=False)
+        self.value = nn.Embedding(VALUES, _OF_VALUES, padding_idx=0)
+        self.of_grams_values = nn.EmbeddingBag(BUCKETS, _OF_VALUES, mode="sum")
         self.drop = nn.Dropout(0.1)
-        nn.init.zeros_(self.of_grams.weight)
+        for zero in (self.of_grams, self.of_grams_values, self.of_names):
+            nn.init.zeros_(zero.weight)
         self.register_buffer("mean", torch.zeros(DENSE))
         self.register_buffer("spread", torch.ones(DENSE))
 
@@ -72,11 +84,15 @@ class Network(nn.Module):
         of_operators, of_kinds, of_conditions = said.split(
             [len(OPERATORS), len(KINDS), len(CONDITIONS)]
         )
+        of_names = self.of_names(torch.from_numpy(seen.names)) * 4
+        of_values = self.value(torch.from_numpy(seen.values[kept])).sum(1)
         scores: torch.Tensor = (
             self.last(hidden)[:, 0]
             + of_operators[operators]
             + of_kinds[kinds]
             + of_conditions[conditions].sum(1)
+            + of_names[torch.from_numpy(seen.columns[kept]), operators]
+            + of_values @ self.of_grams_values(grams)[0]
         )
         return scores
 
@@ -95,6 +111,9 @@ class Network(nn.Module):
             "w2": self.last.weight[0],
             "of_vector": self.of_vector.weight * 4,
             "of_grams": self.of_grams.weight,
+            "of_names": self.of_names.weight * 4,
+            "value": self.value.weight,
+            "of_grams_values": self.of_grams_values.weight,
         }
         return {name: one.detach().numpy().astype(np.float16) for name, one in named.items()}
 
