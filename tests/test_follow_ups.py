@@ -357,3 +357,12 @@ def test_no_figure_comes_into_a_question_that_nobody_said(written, expected):
     flight = Turn("When does our flight from Porto leave?", "At 13:25 on Tuesday 28 July. [1]")
     rewriter = Rewriter(lambda messages, cancelled: written, taught=True)
     assert rewriter.rewrite("key box code porto flat?", [flight]) == expected
+
+
+@pytest.mark.parametrize("computed_from", [(), ("f" * 64,)])
+def test_rows_of_a_table_are_no_topic_of_what_is_asked_next(computed_from):
+    total = Turn("How many nights in the Garden room?", "31 nights.", computed_from)
+    asked = "which guest paid the most"
+    made = standalone(asked, [total])
+    assert (made == asked) == bool(computed_from)
+    assert "Garden" in standalone("and how much did it bring in?", [total])

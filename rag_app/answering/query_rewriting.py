@@ -338,15 +338,17 @@ def standalone(question: str, turns: Sequence[Turn]) -> str:
     if len(question) > LONGEST_FOLLOW_UP or not question.strip():
         return question
     focus = Focus()
+    of_rows = False
     for turn in turns[-RECENT:]:
         if _is_foreign(turn.question):
             continue
         if wanted(turn.question):
             focus = focus.after_wish(subject(turn.question))
             continue
-        made, meant = _resolved(turn.question, focus)
+        made, meant = _resolved(turn.question, focus, of_rows)
         focus = focus.after(turn, made, meant)
-    return _resolved(question, focus)[0]
+        of_rows = bool(turn.computed_from)
+    return _resolved(question, focus, of_rows)[0]
 
 
 def _is_foreign(question: str) -> bool:
@@ -354,8 +356,11 @@ def _is_foreign(question: str) -> bool:
     return "?" in question and not is_english(question[:LONGEST_FOLLOW_UP])
 
 
-def _resolved(question: str, focus: Focus) -> tuple[str, Mapping[str, str]]:
-    """The question standalone, and what each of its pronouns was taken for."""
+def _resolved(question: str, focus: Focus, of_rows: bool = False) -> tuple[str, Mapping[str, str]]:
+    """The question standalone, and what each of its pronouns was taken for.
+
+    Some rows of a table, `of_rows`, are no topic: who asks for the most after the total of a room
+    asks for that of all."""
     if len(question) > LONGEST_FOLLOW_UP or not question.strip():
         return question, {}
     if whole := completed(question, focus):
@@ -365,7 +370,8 @@ def _resolved(question: str, focus: Focus) -> tuple[str, Mapping[str, str]]:
     made = _with_referents(made, focus, meant)
     made = _with_full_names(_with_work(_with_place(made, focus), focus), focus)
     named = focus.topic is not None and not focus.topic.text.islower()  # no word looked for
-    if focus.topic and named and meant.keys() <= {"it"} and _wants_anchor(question, focus):
+    leaves_open = meant.keys() <= {"it"} and not of_rows and _wants_anchor(question, focus)
+    if focus.topic and named and leaves_open:
         made = _anchored(made, focus.topic.text)
     return made, meant
 
