@@ -656,3 +656,17 @@ def test_a_sentence_says_what_came_out(template, rows, text):
 def test_a_reply_is_understood_as_it_is_taught():
     assert understood_query(query_said_as("SELECT 1", "{0}")) == ("SELECT 1", "{0}")
     assert understood_query(query_said_as("", "")) is None
+
+
+def test_of_two_wordings_the_ranker_reads_the_one_that_it_is_surer_of(store):
+    ranker = QueryRanker(MiniLmEmbedder(1))
+    answers = TableAnswers(store, OWN, None, 0.45, taught=False, ranker=ranker)
+
+    def told(question: str, searched: str) -> Draft | None:
+        found = (passage(store),)
+        return answers.answer(question, found, (DOCUMENT,), "", lambda: False, searched)
+
+    other = "Quid de rebus istis?"
+    for wordings in ((PAYMENTS, other), (other, PAYMENTS)):
+        assert told(*wordings).sentences == ("Person: Ann Lee – 2",)
+    assert told(other, "") is None

@@ -23,7 +23,14 @@ from rag_app.errors import QueryError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.candidates import CandidateQuery, Operator, TableQuestion, candidates
-from rag_app.tables.conditions import MOST_ROWS, Condition, ConditionKind, Field, fields_of
+from rag_app.tables.conditions import (
+    MOST_ROWS,
+    Condition,
+    ConditionKind,
+    Field,
+    ParsedQuestion,
+    fields_of,
+)
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import ColumnKind
 
@@ -82,12 +89,14 @@ class QueryFeatures:
 @dataclass(frozen=True, eq=False)
 class Interpretation:
     """What a question may mean, and the chance that it does: that of all queries which give the
-    same. The likeliest of them stands for all. `of_table`: the chance if its table is meant."""
+    same. The likeliest of them stands for all. `of_table`: the chance if its table is meant;
+    `leaves_out`: the question says a text of the table of which the query knows nothing."""
 
     candidate: CandidateQuery
     values: Values
     chance: float
     of_table: float
+    leaves_out: bool = False
 
 
 def features(question: TableQuestion, embedder: Embedder) -> QueryFeatures:
@@ -392,7 +401,21 @@ class QueryRanker:
                 firsts.setdefault(values, question.candidates[at])
                 sums[values] = sums.get(values, 0.0) + float(chances[at])
         for values, candidate in firsts.items():
-            yield Interpretation(candidate, values, sums[values], sums[values])
+            chance = sums[values]
+            yield Interpretation(
+                candidate, values, chance, chance, _leaves_out(candidate, question.parsed)
+            )
+
+
+def _leaves_out(one: CandidateQuery, asked: ParsedQuestion) -> bool:
+    fields = [one.field, one.by, *(f for c in one.conditions for f in (c.field, c.other))]
+    made_use_of = frozenset().union(
+        *(c.used for c in one.conditions), *(asked.places(field) for field in fields if field)
+    )
+    return any(
+        c.kind is ConditionKind.IS and c.named >= _EXACT and not c.used <= made_use_of
+        for c in asked.conditions
+    )
 
 
 def values_of(result: Result) -> Values:
