@@ -164,7 +164,7 @@ def test_what_two_columns_give_and_what_is_often_there_is_tried(tmp_path, file, 
     assert f"SELECT {sql}" in tried
 
 
-def test_no_column_of_figures_is_left_out_of_a_wide_table(tmp_path, file):
+def test_figures_far_to_the_right_in_a_wide_table_are_tried(tmp_path, file):
     wide = f"{';'.join('ABCDEFGHI')};Total\n" + f"{';'.join('abcdefghi')};7\n" * 3
     with table(tmp_path, file, wide) as database:
         tried = {one.sql for one in over(database, "what does it come to").candidates}

@@ -145,6 +145,13 @@ def test_a_currency_that_nobody_spoke_of_is_not_said(store, worded):
     assert beside(store, PAYMENTS, made, 0.45).sentences == ("Ann Lee made 2.",)
 
 
+def test_a_currency_of_which_the_question_speaks_is_said(store):
+    made = Scripted(query_said_as("", ""), worded=" {0} payments in pounds.")
+    question = "How many payments did Ann Lee make in pounds?"
+    draft = beside(store, question, made, 0.3)
+    assert draft.sentences == ("2 payments in pounds.",)
+
+
 def test_of_a_writer_that_the_app_did_not_teach_nothing_is_doubted(store):
     of_cid = query_said_as("SELECT count(*) FROM t1 WHERE lower(person) = 'cid'", "{0} payments.")
     told = beside(store, PAYMENTS, Scripted(of_cid), 0.45, taught=False)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rag_app.errors import QueryError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import STOPWORDS
-from rag_app.tables.candidates import CandidateQuery, Operator, TableQuestion, candidates
+from rag_app.tables.candidates import GROUPED, CandidateQuery, Operator, TableQuestion, candidates
 from rag_app.tables.conditions import (
     MOST_ROWS,
     Condition,
@@ -35,14 +35,7 @@ from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import ColumnKind
 
 BUCKETS = 1 << 13  # that one, two or three words of a question fall into
-_GROUPED = (
-    Operator.GROUPS,
-    Operator.MEANS_OF_GROUPS,
-    Operator.GROUP_OF_MOST,
-    Operator.GROUP_OF_LEAST,
-    Operator.TOP_GROUPS,
-)
-OPERATORS = (*Operator, *(f"{one} by month" for one in _GROUPED), "none")
+OPERATORS = (*Operator, *(f"{one} by month" for one in GROUPED), "none")
 VALUES = 1 << 9  # that a text falls into which a column of few has; 0 is none
 KINDS = ("-", *ColumnKind)
 CONDITIONS = ("-", *ConditionKind)
@@ -327,7 +320,7 @@ DENSE = 46
 def _operator(one: CandidateQuery) -> int:
     """Its place among OPERATORS; groups of months are asked for by other words than groups of
     texts."""
-    by_month = one.operator in _GROUPED and one.field is not None and one.field.is_time
+    by_month = one.operator in GROUPED and one.field is not None and one.field.is_time
     return OPERATORS.index(f"{one.operator} by month" if by_month else one.operator)
 
 

@@ -342,7 +342,8 @@ class TableAnswers:
         told = opened.described.of_columns(tried.result.named)
         messages = query_messages(question, told, (), language)
         begun = query_said_as(tried.sql, "").rstrip()
-        say = without_unknown_money(one_line(self._reply(messages, cancelled, begun=begun)), told)
+        reply = one_line(self._reply(messages, cancelled, begun=begun))
+        say = without_unknown_money(reply, f"{question} {told}")
         known = known_figures(f"{question} {told} {tried.sql}")
         holes = _HOLE.search(say) is not None
         return say if holes and not invented(_HOLE.sub("", say), known) else ""

@@ -83,6 +83,15 @@ class Operator(StrEnum):
         )
 
 
+GROUPED = (  # in the order of the weights that were taught
+    Operator.GROUPS,
+    Operator.MEANS_OF_GROUPS,
+    Operator.GROUP_OF_MOST,
+    Operator.GROUP_OF_LEAST,
+    Operator.TOP_GROUPS,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class CandidateQuery:
     """A query that may be meant. `mask`: the rows it is about."""

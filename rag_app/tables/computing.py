@@ -75,7 +75,7 @@ def _clock(value: dt.timedelta) -> str:
     return f"{sign}{hours}:{rest:02}:{seconds:02}" if hours else f"{sign}{minutes}:{seconds:02}"
 
 
-def with_clocks(result: Result) -> Result:
+def _with_clocks(result: Result) -> Result:
     """A result as it is said: durations as such, where a database has seconds."""
 
     def clock(value: Any) -> Any:
@@ -108,7 +108,7 @@ def sentence(template: str, result: Result, language: str) -> str:
 
     Of several rows a column is said as a list, and a column that is not there makes the template
     useless: then the values alone are said."""
-    result = with_clocks(result)
+    result = _with_clocks(result)
     holes = _HOLE.findall(template)
     if not result.says_something and holes != [_ROWS]:
         return _by_name(result, language)
@@ -174,7 +174,7 @@ def computation(
     return Computation(
         sql,
         tuple(called.get(name.lower(), name) for name in result.columns),
-        tuple(tuple(said(v, language) for v in r) for r in with_clocks(result).rows[:SHOWN_ROWS]),
+        tuple(tuple(said(v, language) for v in r) for r in _with_clocks(result).rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),
         tuple(tuple(map(_figure, row)) for row in result.rows[:SHOWN_ROWS]),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_app.tables.candidates import CandidateQuery, Operator
+from rag_app.tables.candidates import GROUPED, CandidateQuery, Operator
 from rag_app.tables.conditions import Field
 
 Rows = list[tuple[Any, ...]]
@@ -25,7 +25,7 @@ def denotation(one: CandidateQuery, columns: Sequence[Sequence[Any]]) -> Rows:
         return _only(_figure(one, rows))
     if one.operator in (Operator.SHARE, Operator.DIFFERENCE):
         return _only(_of_two(one))
-    if one.operator in _OF_GROUPS:
+    if one.operator in GROUPED:
         return _groups(one, rows, columns)
     assert one.field is not None
     if one.operator in OF_COLUMNS:
@@ -50,15 +50,6 @@ _OF_FIGURES = frozenset(
         Operator.LEAST,
         Operator.SPREAD,
         Operator.PRODUCT,
-    ]
-)
-_OF_GROUPS = frozenset(
-    [
-        Operator.GROUPS,
-        Operator.MEANS_OF_GROUPS,
-        Operator.GROUP_OF_MOST,
-        Operator.GROUP_OF_LEAST,
-        Operator.TOP_GROUPS,
     ]
 )
 OF_COLUMNS = frozenset(
