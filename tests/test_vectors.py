@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,21 @@ class PgContract(IndexContract):
             for n in range(3):
                 index.upsert(f"{n}", [f"{n}-0"], [[1.0, n / 10]], HOME)
         assert [i for i, _ in index.search([1.0, 0.0], 2, WORKER)] == ["0-0", "1-0"]
+
+
+def test_two_who_begin_at_once_both_have_pgvector(postgres_library):
+    meet = threading.Barrier(4)
+
+    def begin(_: int) -> int:
+        meet.wait(10)
+        return PgTables(postgres_library).open("test").count()
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            with postgres_library.write() as db:
+                db.execute("DROP EXTENSION IF EXISTS vector CASCADE")
+                db.execute("DELETE FROM vector_tables")
+            assert list(pool.map(begin, range(4))) == [0] * 4
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from rag_app.storage.vectors import Found
 
 log = logging.getLogger(__name__)
 
+_INSTALLING = 0x7261675F766563  # who puts pgvector into a database holds the lock of this number
 _OLDEST = 0, 8  # pgvector that goes on in its graph until enough is found
 _GRAPH_FROM = 20_000  # vectors; fewer are compared one by one
 _LOOK_AFTER = 1_000  # vectors more, to see whether they are that many
@@ -46,8 +47,8 @@ class PgTables:
 
     def __init__(self, database: AnyDatabase) -> None:
         self._database = database
+        _prepare(database)
         with database.read() as db:
-            _prepare(db)
             there = [name for (name,) in db.execute("SELECT name FROM vector_tables").fetchall()]
             open_to_all = unlocked(db, there)  # made before there was a role for scopes
         if open_to_all:
@@ -299,12 +300,13 @@ def _chosen(scope: Scope, documents: Sequence[str] | None) -> tuple[str, list[li
     return " AND ".join(only) or "TRUE", given
 
 
-def _prepare(db: Connection) -> None:
+def _prepare(database: AnyDatabase) -> None:
     """See that the server has pgvector. Raises DatabaseUnavailable."""
-    row = db.execute(
-        "SELECT coalesce(installed_version, default_version), installed_version IS NULL "
-        "FROM pg_available_extensions WHERE name = 'vector'"
-    ).fetchone()
+    with database.read() as db:
+        row = db.execute(
+            "SELECT coalesce(installed_version, default_version), installed_version IS NULL "
+            "FROM pg_available_extensions WHERE name = 'vector'"
+        ).fetchone()
     if row is None or tuple(map(int, row[0].split(".")[:2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise DatabaseUnavailable(
@@ -312,4 +314,7 @@ def _prepare(db: Connection) -> None:
             "Let an administrator of the server install it; see docs/server.md."
         )
     if row[1]:
-        db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        with database.write() as db:
+            # IF NOT EXISTS alone fails where two begin at once: both see that there is none.
+            db.execute("SELECT pg_advisory_xact_lock(?)", (_INSTALLING,))
+            db.execute("CREATE EXTENSION IF NOT EXISTS vector")
