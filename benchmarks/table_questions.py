@@ -37,7 +37,7 @@ from benchmarks.kitchen_table.questions import Question
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import query_said_as
-from rag_app.answering.query_ranking import QueryRanker
+from rag_app.answering.query_ranking import QueryRanker, QueryReader
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import ChatModelError
@@ -118,7 +118,7 @@ class Asker:
     def __init__(self, folder: Path | None, store: Store, rows: Path) -> None:
         self._writer = writer = RememberingWriter(folder, rows.with_suffix(".replies.jsonl"))
         self._seen: TriedQuery | None = None
-        ranker = QueryRanker(MiniLmEmbedder())
+        ranker = QueryRanker(MiniLmEmbedder(), QueryReader())
         self._answers = TableAnswers(store, OWN, writer, 0.0, True, self._watch, ranker=ranker)
 
     def _watch(self, tried: TriedQuery | None) -> None:

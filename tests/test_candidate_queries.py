@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 from rag_app.answering.query_ranking import (
+    READ,
+    Interpretation,
     QueryRanker,
+    QueryReader,
     _weights,
     agreement,
     features,
     said_of,
     values_of,
 )
+from rag_app.answering.sentence_ranker import Titled
 from rag_app.errors import QueryError
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
@@ -243,16 +247,62 @@ def embedder() -> MiniLmEmbedder:
     return MiniLmEmbedder(1)
 
 
-def test_what_a_question_plainly_asks_for_is_taken_to_be_meant(orders, embedder):
-    first = QueryRanker(embedder).interpretations("how many orders did Bruno make?", orders)[0]
+@pytest.fixture(scope="module")
+def ranker(embedder) -> QueryRanker:
+    return QueryRanker(embedder, QueryReader(threads=1))
+
+
+def test_what_a_question_plainly_asks_for_is_taken_to_be_meant(orders, ranker):
+    first = ranker.interpretations("how many orders did Bruno make?", orders)[0]
     assert first.values == (("2.00",),)
     assert said_of(first.candidate).startswith("Customer: Bruno")
 
 
-def test_chances_are_shared_with_that_of_nothing(orders, embedder):
-    found = QueryRanker(embedder).interpretations("what is the capital of Mongolia?", orders)
+def test_chances_are_shared_with_that_of_nothing(orders, ranker):
+    found = ranker.interpretations("what is the capital of Mongolia?", orders)
     assert sum(one.chance for one in found) < 1.0
     assert [one.chance for one in found] == sorted((one.chance for one in found), reverse=True)
+
+
+def ways(found: list[Interpretation]) -> list[str]:
+    return [way.told for one in found for way in one.ways]
+
+
+def test_a_query_is_read_by_the_names_of_its_columns_with_what_it_gives(orders, ranker):
+    counted = ways(ranker.interpretations("how many orders did Bruno make?", orders))
+    assert "count(*) WHERE Customer = bruno => 2" in counted
+    shared = ways(ranker.interpretations("what share of the orders are Bruno's", orders))
+    assert "percent count(*) (where Customer = bruno ) / count(*) => 33.3333" in shared
+
+
+def test_what_reads_puts_right_how_likely_each_query_is(orders, embedder, ranker):
+    question = "which customer ordered the most in a single order"
+    alone = QueryRanker(embedder, None).interpretations(question, orders)[:READ]
+    read = ranker.interpretations(question, orders)
+    assert {one.values for one in read} == {one.values for one in alone}
+    assert {one.chance for one in read} != {one.chance for one in alone}
+    assert sum(one.chance for one in read) < 1.0
+
+
+def test_of_the_ways_to_a_result_the_one_that_reads_likeliest_stands_for_it(orders, embedder):
+    class Sums:
+        def score(self, _: str, given: list[Titled]) -> list[list[float]]:
+            return [[3.0 if "sum(Qty)" in one.text else 0.0] for one in given]
+
+    reader = QueryReader()
+    reader._network = Sums()
+    question = "who ordered the most?"
+    [first, *_] = QueryRanker(embedder, reader).interpretations(question, orders)
+    assert len(first.ways) > 1
+    assert "sum(Qty)" in first.ways[0].told
+
+
+def test_a_month_that_a_query_does_not_know_is_left_out(orders, ranker):
+    def leaves_out(question: str) -> bool:
+        return ranker.interpretations(question, orders)[0].leaves_out
+
+    assert leaves_out("how many orders did Bruno make in August?")
+    assert not leaves_out("how many orders did Bruno make in April?")
 
 
 def test_there_is_one_more_candidate_and_no_feature_is_missing(orders, embedder):
@@ -264,11 +314,11 @@ def test_there_is_one_more_candidate_and_no_feature_is_missing(orders, embedder)
 
 
 def test_of_another_embedding_model_nothing_is_said(orders):
-    assert QueryRanker(WordEmbedder()).interpretations("how many orders?", orders) == []
+    assert QueryRanker(WordEmbedder(), None).interpretations("how many orders?", orders) == []
 
 
-def test_who_is_named_with_the_figure_agrees_with_who_is_named(orders, embedder):
-    found = QueryRanker(embedder).interpretations("who bought the most buns?", orders)
+def test_who_is_named_with_the_figure_agrees_with_who_is_named(orders, ranker):
+    found = ranker.interpretations("who bought the most buns?", orders)
     bruno = values_of(orders.run("SELECT customer, qty FROM t1 WHERE qty = 40"))
     alone = values_of(orders.run("SELECT customer FROM t1 WHERE qty = 40"))
     assert 0.0 < agreement(alone, found) <= agreement(bruno, found)
@@ -277,7 +327,7 @@ def test_who_is_named_with_the_figure_agrees_with_who_is_named(orders, embedder)
     assert date(1999, 1, 1).isoformat() == nobody[0][0]
 
 
-def test_a_candidate_that_cannot_be_run_takes_no_other_with_it(orders, embedder, monkeypatch):
+def test_a_candidate_that_cannot_be_run_takes_no_other_with_it(orders, ranker, monkeypatch):
     fetch = orders.fetch
 
     def refuses(sql: str, most: int = 0) -> Result:
@@ -286,7 +336,7 @@ def test_a_candidate_that_cannot_be_run_takes_no_other_with_it(orders, embedder,
         return fetch(sql, most)
 
     monkeypatch.setattr(orders, "fetch", refuses)
-    found = QueryRanker(embedder).interpretations("how many orders did Bruno make?", orders)
+    found = ranker.interpretations("how many orders did Bruno make?", orders)
     assert found
     assert not any("count(" in one.candidate.sql for one in found)
 
@@ -307,10 +357,10 @@ def test_which_of_two_has_more_may_be_asked(orders):
     assert f"SELECT customer FROM t1 WHERE {either} AND qty = ({most})" in sqls
 
 
-def test_of_tables_that_could_both_be_meant_neither_is_as_likely_as_alone(tmp_path, file, embedder):
+def test_of_tables_that_could_both_be_meant_neither_is_as_likely_as_alone(tmp_path, file, ranker):
     question = "how many orders did Bruno make?"
     with table(tmp_path, file, ORDERS, ORDERS) as database:
-        found = QueryRanker(embedder).interpretations(question, database)
+        found = ranker.interpretations(question, database)
     first, second = (one for one in found if one.values == (("2.00",),))
     assert first.chance == pytest.approx(second.chance) and first.chance < 0.5
     assert first.of_table == pytest.approx(second.of_table) and first.of_table > first.chance

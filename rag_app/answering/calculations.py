@@ -557,7 +557,8 @@ class WithTables:
         draft, sheet = None, wants(passages, self._documents)
         if not sheet and self._calculations and self._calculations.wants(passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
-        if draft is None and (self._computes or self._before or sheet):
+        asks = bool(self._computes or self._before or sheet)
+        if draft is None and (asks or self._tables.near(passages)):
             draft = self._tables.answer(
                 question,
                 passages,
@@ -566,5 +567,6 @@ class WithTables:
                 cancelled,
                 self._searched,
                 self._before,
+                asks,
             )
         return draft

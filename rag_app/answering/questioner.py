@@ -43,7 +43,7 @@ from rag_app.answering.prompts import (
     titling_messages,
     translation_messages,
 )
-from rag_app.answering.query_ranking import QueryRanker
+from rag_app.answering.query_ranking import QueryRanker, QueryReader
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
@@ -132,6 +132,7 @@ class Questioner:
         self._chitchat = Chitchat(self._router)
         self._ranker = SentenceRanker(threads=settings.threads)
         self._tables = TableOpener()
+        self._query_reader = QueryReader(threads=settings.threads)
         self._workshop = GeneratorFactory(
             embedder,
             SpanModel(threads=settings.threads),
@@ -302,7 +303,7 @@ class Questioner:
         tables = TableAnswers(
             *(self._store, asked.scope, writer, asked.caution, taught),
             opener=self._tables,
-            ranker=QueryRanker(self._embedder),
+            ranker=QueryRanker(self._embedder, self._query_reader),
         )
         if writer is None:
             return None, tables

@@ -300,7 +300,7 @@ class ParsedQuestion:
             for kind, (_, sign, mask) in zip(_OF_YEARS, _compared(years, year), strict=True):
                 sql = f"year({field.name}) {sign} {year}"
                 yield Condition(kind, field, sql, mask & there, 0.9, used)
-        for place, number in self._months():
+        for place, number in self.months():
             mask, used = months == number, frozenset([place])
             sql = f"month({field.name}) = {number}"
             yield Condition(ConditionKind.MONTH, field, sql, mask, 0.9, used)
@@ -310,7 +310,7 @@ class ParsedQuestion:
                 at = used | self.said_at(str(year))
                 yield Condition(ConditionKind.MONTH_OF_YEAR, field, both, of_year, 1.2, at)
 
-    def _months(self) -> list[tuple[int, int]]:
+    def months(self) -> list[tuple[int, int]]:
         """The months that the question names: where, and which."""
         return [(i, month(w)) for i, w in enumerate(self.words) if len(w) > 2 and month(w)]
 
@@ -350,7 +350,7 @@ class ParsedQuestion:
 
     def _of_months(self, field: Field) -> Iterator[tuple[tuple[dt.date, frozenset[int]], ...]]:
         """From the first day of a month to the last of another, where two are named."""
-        named = self._months()
+        named = self.months()
         if len(named) != 2:
             return
         years = [int(n) for n, _ in self.numbers if 1_000 < n < 2_200 and n == int(n)]

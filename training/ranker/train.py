@@ -40,17 +40,19 @@ TIMES = 2  # that the library is gone through
 CONTEXTS, SPANS = 1_500, 1_000  # groups of the other two kinds
 RATE, WARM = 1.2e-4, 50
 HELD = 5  # of so many documents of the library one is kept aside
-_ROWS, _WIDTH = 8, 32  # shapes of batches: each new one costs a second
 _WORDS = "bert.embeddings.word_embeddings.weight"
 
 
 class Network(nn.Module):
     """The reader's encoder, whose word embeddings stay as they are, and a head for sentences."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = 8, width: int = 32) -> None:
+        """Batches are of so many rows, and of a multiple of so many tokens: each new shape costs a
+        second."""
         from transformers import BertModel
 
         super().__init__()
+        self._rows, self._width = rows, width
         self.bert = BertModel.from_pretrained(
             READER,
             add_pooling_layer=False,
@@ -71,9 +73,9 @@ class Network(nn.Module):
         sums, counts = torch.zeros(int(base[-1]), width), torch.zeros(int(base[-1]))
         order = sorted(range(len(given)), key=lambda i: -len(given[i].ids))
         with torch.autocast("cpu", torch.bfloat16):
-            for at in range(0, len(order), _ROWS):
-                part = order[at : at + _ROWS]
-                ids, mask, kinds, owner = _tensors([given[i] for i in part], base[part])
+            for at in range(0, len(order), self._rows):
+                part = order[at : at + self._rows]
+                ids, mask, kinds, owner = self._tensors([given[i] for i in part], base[part])
                 hidden = self.bert(ids, mask, kinds).last_hidden_state
                 inside = owner >= 0
                 sums = sums.index_add(0, owner[inside], hidden[inside].float())
@@ -82,20 +84,19 @@ class Network(nn.Module):
         read: Tensor = scores.masked_fill(counts == 0, NOT_READ)
         return read
 
-
-def _tensors(given: Sequence[RankerInput], base: np.ndarray) -> tuple[Tensor, ...]:
-    length = -(-max(len(one.ids) for one in given) // _WIDTH) * _WIDTH
-    ids = torch.zeros(_ROWS, length, dtype=torch.long)
-    mask, kinds, owner = torch.zeros_like(ids), torch.zeros_like(ids), torch.full_like(ids, -1)
-    mask[:, 0] = 1
-    for row, (one, first) in enumerate(zip(given, base, strict=True)):
-        size = len(one.ids)
-        ids[row, :size] = torch.tensor(one.ids)
-        mask[row, :size] = 1
-        kinds[row, one.first : size] = 1
-        own = torch.tensor(one.owner)
-        owner[row, :size] = torch.where(own >= 0, own + int(first), own)
-    return ids, mask, kinds, owner
+    def _tensors(self, given: Sequence[RankerInput], base: np.ndarray) -> tuple[Tensor, ...]:
+        length = -(-max(len(one.ids) for one in given) // self._width) * self._width
+        ids = torch.zeros(self._rows, length, dtype=torch.long)
+        mask, kinds, owner = torch.zeros_like(ids), torch.zeros_like(ids), torch.full_like(ids, -1)
+        mask[:, 0] = 1
+        for row, (one, first) in enumerate(zip(given, base, strict=True)):
+            size = len(one.ids)
+            ids[row, :size] = torch.tensor(one.ids)
+            mask[row, :size] = 1
+            kinds[row, one.first : size] = 1
+            own = torch.tensor(one.owner)
+            owner[row, :size] = torch.where(own >= 0, own + int(first), own)
+        return ids, mask, kinds, owner
 
 
 def loss_of(scores: Tensor, gold: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ from rag_app.errors import QueryError
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.scope import WORKER
 from rag_app.storage import Store
-from rag_app.tables.candidates import CandidateQuery, Operator, candidates
+from rag_app.tables.candidates import CandidateQuery, Operator, TableQuestion, candidates
 from rag_app.tables.computing import said
 from rag_app.tables.conditions import fields_of
 from rag_app.tables.querying import OpenTable, QueryLimits, TableDatabase
@@ -74,7 +74,23 @@ class Example:
     answerable: bool
 
 
-def of_sheets(embedder: RememberingEmbedder) -> Iterator[Example]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question over one of the tables of a database, and the rows or texts that are right; none:
+    nothing answers it."""
+
+    id: str
+    question: str
+    database: TableDatabase
+    over: OpenTable
+    gold: Sequence[Any]
+
+    def with_candidates(self) -> TableQuestion:
+        """The question with the queries that it may mean."""
+        return candidates(self.question, self.over, fields_of(self.database, self.over))
+
+
+def of_sheets() -> Iterator[Asked]:
     """Our own questions, each over its sheet."""
     asked = [json.loads(line) for line in (HERE / "questions.jsonl").read_text().splitlines()]
     with tempfile.TemporaryDirectory() as place, closing(Store(Path(place) / "t.sqlite")) as store:
@@ -89,12 +105,11 @@ def of_sheets(embedder: RememberingEmbedder) -> Iterator[Example]:
                         continue
                     rows = _answer(gold, one["sql"]) if one["sql"] else []
                     if rows is not None:
-                        yield _example(
-                            f"{name}-{number}", one["question"], database, embedder, rows
-                        )
+                        key, over = f"{name}-{number}", database.tables[0]
+                        yield Asked(key, one["question"], database, over, rows)
 
 
-def of_writer(embedder: RememberingEmbedder) -> Iterator[Example]:
+def of_writer() -> Iterator[Asked]:
     """The questions over sheets that the writer is taught with, each over the table it reads."""
     for lot, sheets in enumerate(queries.written()):
         with queries.opened(sheets) as database:
@@ -105,12 +120,10 @@ def of_writer(embedder: RememberingEmbedder) -> Iterator[Example]:
                     with suppress(QueryError):  # `training.writer.queries` says which
                         gold = list(database.run(one.sql).rows) if one.sql else []
                         key = f"lot {lot}-{number}"
-                        yield _example(key, one.question, database, embedder, gold, opened[0])
+                        yield Asked(key, one.question, database, opened[0], gold)
 
 
-def of_wikitables(
-    embedder: RememberingEmbedder, data: Path, most: int, part: tuple[int, int]
-) -> Iterator[Example]:
+def of_wikitables(data: Path, most: int, part: tuple[int, int]) -> Iterator[Asked]:
     """Questions over tables of Wikipedia."""
     with gzip.open(data / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
         asked = [json.loads(line) for line in lines]
@@ -129,8 +142,8 @@ def of_wikitables(
             if table is None:
                 continue
             with TableDatabase([table], store.tables, _LIMITS) as database:
-                key = f"{name}-{one['id']}"
-                yield _example(key, one["question"], database, embedder, one["answers"])
+                key, over = f"{name}-{one['id']}", database.tables[0]
+                yield Asked(key, one["question"], database, over, one["answers"])
 
 
 def _table(store: Store, name: str, content: bytes, folder: Path) -> Table | None:
@@ -163,22 +176,15 @@ def _answer(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows | None:
         return None
 
 
-def _example(
-    key: str,
-    question: str,
-    database: TableDatabase,
-    embedder: RememberingEmbedder,
-    gold: Sequence[Any],
-    over: OpenTable | None = None,
-) -> Example:
-    opened = over or database.tables[0]
-    asked = candidates(question, opened, fields_of(database, opened))
+def example(asked: Asked, embedder: RememberingEmbedder) -> Example:
+    """What is known of a question's candidates, and which are right."""
+    question, opened, database = asked.with_candidates(), asked.over, asked.database
     names = ", ".join(column.sql_name for column in opened.table.columns)
     table = database.fetch(f"SELECT {names} FROM {opened.sql_name} ORDER BY rowid", 100_000).rows
-    columns = list(zip(*table, strict=True))
-    right = [bool(gold) and _is_right(one, columns, database, gold) for one in asked.candidates]
+    columns, gold = list(zip(*table, strict=True)), asked.gold
+    right = [bool(gold) and _is_right(one, columns, database, gold) for one in question.candidates]
     right.append(not any(right))
-    return Example(key, features(asked, embedder), np.array(right), bool(gold))
+    return Example(asked.id, features(question, embedder), np.array(right), bool(gold))
 
 
 def _is_right(
@@ -232,12 +238,12 @@ def main(argv: Sequence[str]) -> int:
     embedder = RememberingEmbedder()
     first, parts = map(int, options.part.split("/"))
     if options.kind == "wikitables":
-        found = of_wikitables(embedder, options.data, options.most, (first, parts))
+        found = of_wikitables(options.data, options.most, (first, parts))
     else:
-        found = of_sheets(embedder) if options.kind == "sheets" else of_writer(embedder)
+        found = of_sheets() if options.kind == "sheets" else of_writer()
     made: list[Example] = []
-    for example in found:
-        made.append(example)
+    for asked in found:
+        made.append(example(asked, embedder))
         if len(made) % 100 == 0:
             able = [one for one in made if one.answerable]
             reached = sum(not one.right[-1] for one in able) / max(1, len(able))
