@@ -37,7 +37,8 @@ from benchmarks.kitchen_table.questions import Question
 from rag_app.answering.generation import Cancelled, Messages, TokenBudget, Tokens, Writer
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import query_said_as
-from rag_app.answering.query_ranking import QueryRanker, QueryReader
+from rag_app.answering.query_ranking import QueryRanker
+from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.table_answers import TableAnswers, TriedQuery
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import ChatModelError

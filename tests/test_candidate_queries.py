@@ -13,16 +13,14 @@ import numpy as np
 import pytest
 
 from rag_app.answering.query_ranking import (
-    READ,
-    Interpretation,
     QueryRanker,
-    QueryReader,
     _weights,
     agreement,
     features,
     said_of,
     values_of,
 )
+from rag_app.answering.query_reading import READ, Interpretation, QueryReader
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.errors import QueryError
 from rag_app.reading.limits import Limits

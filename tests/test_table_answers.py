@@ -13,7 +13,8 @@ from rag_app.answering.calculations import Calculations, WithTables
 from rag_app.answering.chain import AskContext, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
-from rag_app.answering.query_ranking import QueryRanker, QueryReader
+from rag_app.answering.query_ranking import QueryRanker
+from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.errors import ChatModelError
 from rag_app.export.json_contract import answer_json

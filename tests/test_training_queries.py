@@ -8,7 +8,7 @@ import pickle
 import pytest
 import torch
 
-from rag_app.answering.query_ranking import Interpretation, QueryReader, Way
+from rag_app.answering.query_reading import Interpretation, QueryReader, Way
 from rag_app.answering.sentence_ranker import RankerTokens
 from rag_app.tables.candidates import CandidateQuery, Operator
 from training.tables import reading

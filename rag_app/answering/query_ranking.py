@@ -9,22 +9,28 @@ cross-encoder, as `sentence_ranker` has it)."""
 
 from __future__ import annotations
 
-import json
 import math
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_app.answering.sentence_ranker import ABOUT, SentenceRanker, Titled
+from rag_app.answering.query_reading import (
+    LEAST,
+    Floats,
+    Interpretation,
+    QueryReader,
+    Values,
+    Way,
+    as_read,
+    shares,
+)
 from rag_app.errors import QueryError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import STOPWORDS
@@ -40,9 +46,6 @@ from rag_app.tables.conditions import (
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import ColumnKind, Table
 
-FOLDER = Path(str(files("rag_app") / "models" / "query_reader"))
-READ = 16  # results of a question that are read beside it
-_WAYS = 3  # to each of them
 BUCKETS = 1 << 13  # that one, two or three words of a question fall into
 OPERATORS = (*Operator, *(f"{one} by month" for one in GROUPED), "none")
 VALUES = 1 << 9  # that a text falls into which a column of few has; 0 is none
@@ -59,21 +62,7 @@ _BETWEEN = {  # two columns that a figure is of
     Operator.DAYS: "–",
     Operator.MEAN_DAYS: "–",
 }
-_LEAST = 1e-6  # of a chance that divides
 _EXACT = 0.8  # of a text that is said, for it to be meant
-_SHOWN_ROWS, _SHOWN_LETTERS = 3, 24  # of what a query gives, to whoever reads it
-_SHORTER = (  # of a query: what all have in common, or what says nothing to whoever reads it
-    (re.compile(r"\bFROM t\d+\b"), ""),
-    (re.compile(r"^SELECT "), ""),
-    (re.compile(r"lower\((\w+)\)"), r"\1"),
-    (re.compile(r"100\.0 \*"), "percent"),
-    (re.compile(r"FILTER \(WHERE"), "(where"),
-    (re.compile(r"nullif\((.*?), 0\)"), r"\1"),
-)
-_MARKS = str.maketrans("'%", "  ")
-
-Values = tuple[tuple[str, ...], ...]
-Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
 
 
@@ -96,33 +85,6 @@ class QueryFeatures:
     names: Floats
     columns: Indices
     values: Indices
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """A query, what it says and gives in words that a network reads, and its own chance."""
-
-    candidate: CandidateQuery
-    told: str
-    chance: float
-
-
-@dataclass(frozen=True, eq=False)
-class Interpretation:
-    """What a question may mean, and the chance that it does: that of all queries which give the
-    same, the likeliest first. `of_table`: the chance if its table is meant; `leaves_out`: the
-    question says a text of the table, or a month, of which none of these queries knows anything."""
-
-    ways: tuple[Way, ...]
-    values: Values
-    chance: float
-    of_table: float
-    leaves_out: bool = False
-
-    @property
-    def candidate(self) -> CandidateQuery:
-        """The query that stands for all."""
-        return self.ways[0].candidate
 
 
 def features(question: TableQuestion, embedder: Embedder) -> QueryFeatures:
@@ -374,7 +336,7 @@ def _grams(words: Sequence[str]) -> Indices:
 
 def first_chances(question: TableQuestion, embedder: Embedder) -> Floats:
     """How likely each candidate is meant by what was taught first; nothing last."""
-    return _shares(_scores(_weights()[1], features(question, embedder)))
+    return shares(_scores(_weights()[1], features(question, embedder)))
 
 
 class QueryRanker:
@@ -412,58 +374,11 @@ class QueryRanker:
         if not question.candidates:
             return 1.0, []
         *each, last = first_chances(question, self._embedder)
-        nothing = max(float(last), _LEAST)
+        nothing = max(float(last), LEAST)
         meant = list(given(question, np.array(each), table, database))
         if self._reader is None or not meant:
             return nothing, meant
         return self._reader.weighed(question.parsed.text, nothing, meant)
-
-
-class QueryReader:
-    """Reads queries and what they give beside the question, by the network in `folder`."""
-
-    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
-        self._network = SentenceRanker(folder, threads)
-        self._folder = folder
-
-    def weighed(
-        self, question: str, nothing: float, meant: Sequence[Interpretation]
-    ) -> tuple[float, list[Interpretation]]:
-        """The chance that nothing is meant, and the likeliest interpretations with theirs: what the
-        network reads is added to the odds that there are. Raises ModelUnavailable."""
-        first = sorted(meant, key=lambda one: -one.chance)[:READ]
-        told = [as_passage(way.told) for one in first for way in one.ways[:_WAYS]]
-        read = iter(self._network.score(question, told))
-        scored = [self._read(one, read) for one in first]
-        known = np.log(np.array([*(one.chance for one in first), nothing], np.float32))
-        scores = np.array([*(score for _, score in scored), 0.0], np.float32)
-        odds: Floats = self._counts * known + scores
-        *chances, nothing = map(float, _shares(odds))
-        weighed = [
-            replace(one, chance=chance, of_table=chance)
-            for (one, _), chance in zip(scored, chances, strict=True)
-        ]
-        return max(nothing, _LEAST), sorted(weighed, key=lambda one: -one.chance)
-
-    def _read(
-        self, one: Interpretation, scores: Iterator[list[float]]
-    ) -> tuple[Interpretation, float]:
-        """An interpretation with the way first that is likeliest now, and its score."""
-        read = [
-            (self._counts * math.log(way.chance) + score, score, way)
-            for way, (score,) in zip(one.ways[:_WAYS], scores, strict=False)
-        ]
-        read.sort(key=lambda each: -each[0])
-        return replace(one, ways=tuple(way for *_, way in read)), read[0][1]
-
-    @cached_property
-    def _counts(self) -> np.float32:
-        return np.float32(json.loads((self._folder / ABOUT).read_text("utf-8"))["counts"])
-
-
-def as_passage(told: str) -> Titled:
-    """A query as a passage of one sentence."""
-    return Titled("", told, ((0, len(told)),))
 
 
 def given(
@@ -479,34 +394,12 @@ def given(
         except QueryError:  # too large a figure, say: it is not what is meant
             continue
         if result.says_something:
-            way = Way(candidate, _told(candidate, table, result), float(chances[at]))
+            way = Way(candidate, as_read(candidate, table, result), float(chances[at]))
             found.setdefault(values_of(result), []).append(way)
     for values, ways in found.items():
         chance = sum(way.chance for way in ways)
         leaves_out = all(_leaves_out(way.candidate, question.parsed) for way in ways)
         yield Interpretation(tuple(ways), values, chance, chance, leaves_out)
-
-
-def _told(candidate: CandidateQuery, table: Table, result: Result) -> str:
-    """A query by the names of its columns, and the first of what it gives."""
-    text = candidate.sql
-    for pattern, shorter in _SHORTER:
-        text = pattern.sub(shorter, text)
-    names = {column.sql_name: column.name for column in table.columns}
-    text = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text).translate(_MARKS)
-    rows = [" ".join(map(_shown, row)) for row in result.rows[:_SHOWN_ROWS]]
-    more = f" ({len(result.rows)})" if len(result.rows) > _SHOWN_ROWS else ""
-    return f"{' '.join(text.split())} => {'; '.join(rows)}{more}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)[:_SHOWN_LETTERS]
-
-
-def _shares(odds: Floats) -> Floats:
-    shares: Floats = np.exp(odds - odds.max())
-    shares /= shares.sum()
-    return shares
 
 
 def _leaves_out(one: CandidateQuery, asked: ParsedQuestion) -> bool:

@@ -43,7 +43,8 @@ from rag_app.answering.prompts import (
     titling_messages,
     translation_messages,
 )
-from rag_app.answering.query_ranking import QueryRanker, QueryReader
+from rag_app.answering.query_ranking import QueryRanker
+from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel

@@ -22,13 +22,8 @@ from rag_app.answering.prompts import (
     sure_of_columns,
     understood_query,
 )
-from rag_app.answering.query_ranking import (
-    Interpretation,
-    QueryRanker,
-    agreement,
-    said_of,
-    values_of,
-)
+from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
+from rag_app.answering.query_reading import Interpretation
 from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store

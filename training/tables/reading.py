@@ -29,7 +29,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_app.answering.query_ranking import READ, as_passage, first_chances, given
+from rag_app.answering.query_ranking import first_chances, given
+from rag_app.answering.query_reading import READ, as_passage
 from rag_app.answering.sentence_ranker import ABOUT, RankerTokens
 from rag_app.answering.sentence_ranker import FOLDER as SENTENCE_RANKER
 from rag_app.tables.candidates import TableQuestion
