@@ -363,3 +363,11 @@ def test_of_tables_that_could_both_be_meant_neither_is_as_likely_as_alone(tmp_pa
     assert first.chance == pytest.approx(second.chance) and first.chance < 0.5
     assert first.of_table == pytest.approx(second.of_table) and first.of_table > first.chance
     assert sum(one.chance for one in found) < 1.0
+
+
+def test_numbers_of_rows_are_never_added_up_and_may_be_asked_for(tmp_path, file):
+    jobs = "Job;Who;Paid\n" + "\n".join(f"{101 + n};{w};{9 * n}" for n, w in enumerate("abcab"))
+    with table(tmp_path, file, jobs) as database:
+        sqls = {c.sql for c in over(database, "which job paid the most").candidates}
+    assert not any("sum(job" in sql or "avg(job" in sql for sql in sqls)
+    assert "SELECT job FROM t1 WHERE paid = (SELECT max(paid) FROM t1)" in sqls

@@ -60,7 +60,7 @@ TRIES = 2  # what a query gives for an error is told to who wrote it, so often l
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _HOLE = re.compile(r"\{\w+\}")  # of a sentence, where a value goes
 # From this chance on the writer isn't asked which query is meant: of 580 questions over tables that
-# nothing was taught from 226 have it, 196 rightly. And the same where nothing speaks for a table
+# nothing was taught from 219 have it, 192 rightly. And the same where nothing speaks for a table
 # but that it is on a page that was found (benchmarks/LOG.md).
 _PLAIN, _PLAIN_OF_PAGE = 0.58, 0.85
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant

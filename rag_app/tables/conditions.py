@@ -24,6 +24,7 @@ from rag_app.tables.values import Convention, DateOrder, date, month
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
 
+_FEWEST_NUMBERED = 5  # rows that count from one to the next, to be numbers of rows
 MOST_ROWS = 20_000  # of a table that is asked so
 _SINGLES, _PAIRED, _PAIRS, _EITHER = 18, 12, 10, 6  # conditions that are tried alone, together
 _FEW = 4  # different texts of a column, of which each may be meant without being named
@@ -121,7 +122,14 @@ class Field:
     @property
     def is_measure(self) -> bool:
         """Whether it makes sense to add it up."""
-        return self.column.kind.is_measure
+        return self.column.kind.is_measure and not self._numbers_rows
+
+    @cached_property
+    def _numbers_rows(self) -> bool:
+        """Whether it counts the rows one after the other, as numbers of orders or jobs do."""
+        if self.numbers is None or len(self.numbers) < _FEWEST_NUMBERED:
+            return False
+        return bool((np.diff(self.numbers) == 1).all())
 
 
 @dataclass(frozen=True, eq=False)
