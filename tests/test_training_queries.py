@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import astuple
 
 import pytest
 import torch
@@ -57,7 +58,7 @@ def test_what_is_taught_is_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reading, "AT_ONCE", 2)
     monkeypatch.setattr(reading, "WARM", 1)
     groups, work = tmp_path / "groups.pkl", tmp_path / "work"
-    groups.write_bytes(pickle.dumps([BUNS, MAYOR]))
+    groups.write_bytes(pickle.dumps([astuple(BUNS), astuple(MAYOR)]))
     steps = ["train", str(groups), "--work", str(work), "--rounds", "12"]
     assert main([*steps, "--held", str(groups)]) == 0
     assert "1.000 of what can be answered" in capsys.readouterr().out

@@ -21,7 +21,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -258,7 +258,12 @@ def _groups(files: Sequence[Path], out: Path, data: Path | None) -> None:
         sources.append(examples.of_wikitables(data, len(made), (0, 1)))
     told_ = [told(one, *known[one.id]) for one in chain(*sources) if one.id in known]
     told_ += of_others((one for one in examples.of_sheets() if one.id in known), OTHERS)
-    out.write_bytes(pickle.dumps([one for one in told_ if one]))
+    out.write_bytes(pickle.dumps([astuple(one) for one in told_ if one]))
+
+
+def kept(file: Path) -> list[Told]:
+    """The groups of a file."""
+    return [Told(*row) for row in pickle.loads(file.read_bytes())]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -275,12 +280,11 @@ def main(argv: Sequence[str]) -> int:
     if options.what == "groups":
         _groups(options.files, options.out, options.data)
         return 0
-    asked = [one for file in options.files for one in pickle.loads(file.read_bytes())]
-    asked = [one for one in asked if one.queries]
+    asked = [one for file in options.files for one in kept(file) if one.queries]
     options.work.mkdir(parents=True, exist_ok=True)
     network = train(asked, options.rounds, 0, options.work / "state.pt")
     for file in options.held:
-        print(file.name, judged(network, pickle.loads(file.read_bytes())), flush=True)
+        print(file.name, judged(network, kept(file)), flush=True)
     if options.out:
         save(network, options.out)
     return 0
