@@ -666,6 +666,29 @@ def test_a_reply_is_understood_as_it_is_taught():
     assert understood_query(query_said_as("", "")) is None
 
 
+def test_a_table_of_which_nobody_spoke_is_looked_up_where_that_is_sure_and_the_writer_is_not_asked(
+    store,
+):
+    model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."), worded=" {0} payments.")
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
+    found = (passage(store),)
+
+    def tables(taught: bool) -> TableAnswers:
+        return TableAnswers(store, OWN, writer, 0.45, taught=taught, ranker=ranker)
+
+    def looked_up(question: str) -> Draft | None:
+        asked = found, (DOCUMENT,), "English", lambda: False
+        return tables(taught=True).answer(question, *asked, asks=False)
+
+    assert looked_up(PAYMENTS).sentences == ("2 payments.",)
+    model.begun.clear()
+    assert looked_up("Tell me of Ann Lee's payments") is None
+    assert not model.begun
+    assert tables(taught=True).near(found)
+    assert not tables(taught=False).near(found)  # nothing would be said of it
+
+
 def test_of_two_wordings_the_ranker_reads_the_one_that_it_is_surer_of(store):
     ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
     answers = TableAnswers(store, OWN, None, 0.45, taught=False, ranker=ranker)

@@ -373,9 +373,9 @@ class QueryRanker:
         """The chance that nothing of a table is meant, and what may be."""
         if not question.candidates:
             return 1.0, []
-        *each, last = first_chances(question, self._embedder)
-        nothing = max(float(last), LEAST)
-        meant = list(given(question, np.array(each), table, database))
+        likely = first_chances(question, self._embedder)
+        nothing = max(float(likely[-1]), LEAST)
+        meant = list(given(question, likely[:-1], table, database))
         if self._reader is None or not meant:
             return nothing, meant
         return self._reader.weighed(question.parsed.text, nothing, meant)

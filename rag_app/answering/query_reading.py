@@ -87,7 +87,7 @@ class QueryReader:
         told = [as_passage(way.told) for one in first for way in one.ways[:_WAYS]]
         read = iter(self._network.score(question, told))
         scored = [self._read(one, read) for one in first]
-        known = np.array([*map(_log, (*(one.chance for one in first), nothing))], np.float32)
+        known = np.array([*map(log_chance, (*(one.chance for one in first), nothing))], np.float32)
         scores = np.array([*(score for _, score in scored), 0.0], np.float32)
         odds: Floats = self._counts * known + scores
         *chances, nothing = map(float, shares(odds))
@@ -102,7 +102,7 @@ class QueryReader:
     ) -> tuple[Interpretation, float]:
         """An interpretation with the way first that is likeliest now, and its score."""
         read = [
-            (self._counts * _log(way.chance) + score, score, way)
+            (self._counts * log_chance(way.chance) + score, score, way)
             for way, (score,) in zip(one.ways[:_WAYS], scores, strict=False)
         ]
         read.sort(key=lambda each: -each[0])
@@ -134,7 +134,8 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)[:_SHOWN_LETTERS]
 
 
-def _log(chance: float) -> float:
+def log_chance(chance: float) -> float:
+    """Its logarithm; that of no chance at all, too."""
     return math.log(chance + _LEAST_KNOWN)
 
 

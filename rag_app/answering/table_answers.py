@@ -200,7 +200,10 @@ class TableAnswers:
         ]
 
     def near(self, passages: Sequence[Passage]) -> bool:
-        """Whether a table is on a page that was found first."""
+        """Whether a table is on a page that was found first, and may be looked up without asking
+        the writer what is meant."""
+        if self._ranker is None or (self._writer is not None and not self._taught):
+            return False
         first = passages[:_FIRST]
         tables = self._store.tables.of(self._scope, list({p.chunk.document_id for p in first}))
         return any(_found(table, first) for table in tables)

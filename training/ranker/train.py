@@ -160,11 +160,18 @@ def train(groups: Sequence[Group], tokens: RankerTokens, seed: int, state: Path)
                 f"{step + 1}/{steps} loss {np.mean(losses):.3f}, {speed:.0f} tokens/s", flush=True
             )
             losses = []
-            kept = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
-            half = state.with_suffix(".half")
-            torch.save(kept | {"chance": rng.getstate(), "step": step + 1}, half)
-            half.replace(state)
+            keep(state, network, optimizer, chance=rng.getstate(), step=step + 1)
     return network
+
+
+def keep(
+    state: Path, network: nn.Module, optimizer: torch.optim.Optimizer, **place: object
+) -> None:
+    """Write how far teaching came, in one step."""
+    parts = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
+    half = state.with_suffix(".half")
+    torch.save(parts | place, half)
+    half.replace(state)
 
 
 @torch.no_grad()

@@ -123,12 +123,15 @@ def of_writer() -> Iterator[Asked]:
                         yield Asked(key, one.question, database, opened[0], gold)
 
 
-def of_wikitables(data: Path, most: int, part: tuple[int, int]) -> Iterator[Asked]:
-    """Questions over tables of Wikipedia."""
+def of_wikitables(
+    data: Path, most: int | None = None, part: tuple[int, int] = (0, 1)
+) -> Iterator[Asked]:
+    """Questions over tables of Wikipedia: a part of the `most` that are drawn, or all."""
     with gzip.open(data / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
         asked = [json.loads(line) for line in lines]
     asked = [one for one in asked if not re.search(r"7\.csv$", one["documents"][0])]
-    asked = random.Random(3).sample(asked, most)[part[0] :: part[1]]
+    asked = random.Random(3).sample(asked, len(asked) if most is None else most)
+    asked = asked[part[0] :: part[1]]
     with (
         tarfile.open(data / "tables.tar.gz") as tar,
         tempfile.TemporaryDirectory() as place,

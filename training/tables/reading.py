@@ -30,12 +30,12 @@ import torch
 from torch import Tensor
 
 from rag_app.answering.query_ranking import first_chances, given
-from rag_app.answering.query_reading import READ, as_passage
+from rag_app.answering.query_reading import READ, as_passage, log_chance
 from rag_app.answering.sentence_ranker import ABOUT, RankerTokens
 from rag_app.answering.sentence_ranker import FOLDER as SENTENCE_RANKER
 from rag_app.tables.candidates import TableQuestion
 from training.library import questions
-from training.ranker.train import Network, export
+from training.ranker.train import Network, export, keep
 from training.tables import examples
 from training.tables.examples import Asked, Example, RememberingEmbedder
 from training.tables.train import taught
@@ -96,8 +96,8 @@ def _told(asked: Asked, question: TableQuestion, chances: np.ndarray, right: np.
     meant = sorted(meant, key=lambda one: -one.chance)[:READ]
     return Told(
         *(asked.id, asked.question, tuple(one.ways[0].told for one in meant)),
-        tuple(float(np.log(one.chance + 1e-12)) for one in meant),
-        float(np.log(chances[-1] + 1e-12)),
+        tuple(log_chance(one.chance) for one in meant),
+        log_chance(float(chances[-1])),
         tuple(bool(right[places[id(one.candidate)]]) for one in meant),
         bool(asked.gold),
     )
@@ -208,10 +208,7 @@ def train(asked: Sequence[Told], rounds: float, seed: int, state: Path) -> Query
                 flush=True,
             )
             losses = []
-            kept = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
-            half = state.with_suffix(".half")
-            torch.save(kept | {"step": step + 1}, half)
-            half.replace(state)
+            keep(state, network, optimizer, step=step + 1)
     return network
 
 
@@ -242,7 +239,7 @@ def judged(network: QueryNetwork, asked: Sequence[Told]) -> str:
 
 
 def save(network: QueryNetwork, folder: Path) -> None:
-    """Write what `rag_app.answering.query_ranking.QueryReader` reads."""
+    """Write what `rag_app.answering.query_reading.QueryReader` reads."""
     export(network.reader, folder)
     about = json.loads((folder / ABOUT).read_text("utf-8"))
     about["counts"] = round(float(network.counts.detach()), 4)
@@ -255,7 +252,7 @@ def _groups(files: Sequence[Path], out: Path, data: Path | None) -> None:
     known = {key: (chances, right) for key, chances, right in weighed(made)}
     sources = [examples.of_sheets(), examples.of_writer()]
     if data:
-        sources.append(examples.of_wikitables(data, len(made), (0, 1)))
+        sources.append(examples.of_wikitables(data))
     told_ = [told(one, *known[one.id]) for one in chain(*sources) if one.id in known]
     told_ += of_others((one for one in examples.of_sheets() if one.id in known), OTHERS)
     out.write_bytes(pickle.dumps([astuple(one) for one in told_ if one]))
