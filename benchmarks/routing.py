@@ -1,11 +1,13 @@
 """Does the router tell the tasks apart, and does it leave real questions alone?
 
-    .venv/bin/python -m benchmarks.routing --fit squad_v11_train_du44.jsonl.gz nq_part.jsonl.gz …
+    .venv/bin/python -m benchmarks.routing --fit squad_v11_train_du44.jsonl.gz:1500 sheets.jsonl …
     .venv/bin/python -m benchmarks.routing --questions squad_v2_dev.jsonl.gz … --utterances FILE
 
---fit writes the weights that come with the app; its files hold questions ({"question"} a line) that
-are the background: all of them questions. --questions counts how many real ones are routed away;
-lines may have a "kind", and those that compute are left out. --utterances are {"text", "task"}."""
+--fit writes the weights that come with the app; its files hold questions ({"question"} a line), of
+which all or so many are the background: those with a "sql" that computes are computations, all
+others questions.
+--questions counts how many real ones are routed away; of lines with a "kind" those that compute are
+left out. --utterances are {"text", "task"}."""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ import argparse
 import gzip
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -35,15 +38,16 @@ from rag_app.answering.task_router import (
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.types import Task
 
-_BACKGROUND = 5_200  # questions, evenly from the files
 _MOST = 2_000  # questions of one file that are measured
+_COMPUTES = re.compile(r"\b(?:count|sum|avg|min|max)\(|\bORDER BY\b", re.IGNORECASE)
+_FEW = 3  # times as many questions as computations: else every "how many" would be one
 _ALIKE = 0.95  # cosine from which an utterance counts as one of the examples
 
 
 def main() -> None:
     """Fit, or measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fit", type=Path, nargs="+", default=[])
+    parser.add_argument("--fit", nargs="+", default=[], metavar="FILE[:MOST]")
     parser.add_argument("--questions", type=Path, nargs="+", default=[])
     parser.add_argument("--utterances", type=Path)
     arguments = parser.parse_args()
@@ -64,32 +68,49 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def _asked(path: Path, most: int) -> list[str]:
-    """Different questions of a file, drawn by chance but the same every time."""
+def _asked(path: Path, most: int | None) -> list[tuple[str, Task]]:
+    """Different questions of a file and what they ask for, drawn by chance but the same every
+    time."""
     rows = [row for row in _rows(path) if row.get("kind") != "arithmetic"]
-    found = list(dict.fromkeys(row["question"].strip() for row in rows))
+    found = list({row["question"].strip(): _task(row) for row in rows}.items())
     random.Random(3).shuffle(found)
     return found[:most]
 
 
-def _fit(embedder: MiniLmEmbedder, paths: Sequence[Path]) -> None:
+def _task(row: dict[str, Any]) -> Task:
+    return Task.COMPUTATION if _COMPUTES.search(row.get("sql") or "") else Task.QUESTION
+
+
+def _fit(embedder: MiniLmEmbedder, files: Sequence[str]) -> None:
     said = [one.text for one in examples()]
     labels = [TASKS.index(one.task) for one in examples()]
     vectors = embedded(embedder, said)
     scores = left_out(said, vectors, labels)
     right = float(np.mean(scores.argmax(axis=1) == np.array(labels)))
     print(f"{len(said)} examples; each left out of the fit, {right:.3f} are right")
-    background = [opening(q) for path in paths for q in _asked(path, _BACKGROUND // len(paths))]
-    weights = fitted(said, vectors, labels, (background, embedded(embedder, background)))
+    asked: list[tuple[str, Task]] = []
+    for file in files:
+        name, _, most = file.partition(":")
+        found = _asked(Path(name), int(most) if most else None)
+        plain = [one for one in found if one[1] is Task.QUESTION]
+        computing = [one for one in found if one[1] is Task.COMPUTATION]
+        asked += [*plain, *computing[: len(plain) // _FEW]]
+    background = [opening(question) for question, _ in asked]
+    kinds = [TASKS.index(task) for _, task in asked]
+    weights = fitted(said, vectors, labels, (background, embedded(embedder, background), kinds))
     keep(weights, embedder.fingerprint)
 
 
 def _questions(router: Router, path: Path) -> None:
     asked = _asked(path, _MOST)
     began = time.perf_counter()
-    routed = [router.route(question) for question in asked]
+    routed = [router.route(question) for question, _ in asked]
     spent = (time.perf_counter() - began) / len(asked)
-    away = [(q, r) for q, r in zip(asked, routed, strict=True) if r.task is not Task.QUESTION]
+    away = [
+        (question, one)
+        for (question, task), one in zip(asked, routed, strict=True)
+        if one.task not in (task, Task.QUESTION)
+    ]
     share = len(away) / len(asked)
     print(f"{path.name}: {len(asked)} questions, {len(away)} away: {share:.4f}")
     print(f"   {spent * 1e3:.1f} ms each")

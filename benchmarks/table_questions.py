@@ -141,6 +141,9 @@ class Asker:
                 "result": draft.computation.rows,
                 "chance": draft.confidence,
             }
+        if self._seen:
+            known = ("says_yes", "sure_of_columns", "agrees", "ranked")
+            row |= {name: getattr(self._seen, name) for name in known}
         return draft, row
 
 

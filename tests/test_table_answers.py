@@ -85,7 +85,12 @@ def answered(store: Store, reply: str, sure: float = 0.97, caution: float = 0.5)
 
 
 def beside(
-    store: Store, question: str, model: Scripted | None, caution: float = 0.0, taught: bool = True
+    store: Store,
+    question: str,
+    model: Scripted | None,
+    caution: float = 0.0,
+    taught: bool = True,
+    asks: bool = True,
 ) -> Draft | None:
     """An answer with the ranker's second opinion; by it alone, where there is no model."""
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
@@ -93,7 +98,7 @@ def beside(
     by = writer if model else None
     answers = TableAnswers(store, OWN, by, caution, taught and bool(model), ranker=ranker)
     found = (passage(store),)
-    return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
+    return answers.answer(question, found, (DOCUMENT,), "English", lambda: False, asks=asks)
 
 
 PAYMENTS = "How many payments did Ann Lee make?"  # of which the ranker is sure
@@ -110,27 +115,40 @@ def test_a_query_that_the_ranker_agrees_with_is_surer_than_one_that_it_does_not(
     assert agreed.confidence > doubted.confidence + 0.2
 
 
-def test_where_the_writer_finds_no_query_the_rankers_is_said_with_its_rows(store):
-    draft = beside(store, "How much did Ann Lee pay?", Scripted(query_said_as("", "")), 0.3)
+def test_where_another_writer_finds_no_query_the_rankers_is_said_with_its_rows(store):
+    silent = Scripted(query_said_as("", ""))
+    draft = beside(store, "How much did Ann Lee pay?", silent, 0.3, taught=False)
     assert draft.sentences == ("Person: Ann Lee – Amount (EUR): 1229.25",)
     assert draft.basis is Basis.COMPUTED
     assert {cell.row for row in draft.computation.used[0].rows for cell in row} == {0, 2}
 
 
-def test_of_what_the_ranker_is_sure_the_writer_says_the_sentence_alone(store):
+def test_where_the_apps_own_writer_finds_no_query_there_is_none(store):
+    assert beside(store, PAYMENTS, Scripted(query_said_as("", "")), 0.45) is None
+
+
+def test_the_apps_own_writer_says_what_is_meant_though_the_ranker_is_sure_of_something_else(store):
+    of_cid = query_said_as("SELECT count(*) FROM t1 WHERE lower(person) = 'cid'", "{0} payments.")
+    assert beside(store, PAYMENTS, Scripted(of_cid)).sentences == ("1 payments.",)
+
+
+def test_where_no_query_is_asked_for_the_writer_says_the_sentence_alone(store):
     model = Scripted(query_said_as("", ""), worded=" Ann Lee made {0} payments.")
-    assert beside(store, PAYMENTS, model, 0.45).sentences == ("Ann Lee made 2 payments.",)
+    draft = beside(store, PAYMENTS, model, 0.45, asks=False)
+    assert draft.sentences == ("Ann Lee made 2 payments.",)
     (begun,) = filter(None, model.begun)
     assert begun == "SQL: SELECT count(*) FROM t1 WHERE lower(person) = 'ann lee'\nSay:"
     assert len(model.begun) == 2  # what it began with, and this
     assert "person text" in model.asked
     assert "amount_eur" not in model.asked  # which the query does not need
+    assert beside(store, "What is the average amount?", model, asks=False) is None
 
 
 @pytest.mark.parametrize("worded", [" Ann Lee made 3 payments.", " {0} of 17.", " None", ""])
 def test_a_sentence_without_the_result_or_with_a_figure_of_its_own_is_not_said(store, worded):
     model = Scripted(query_said_as("", ""), worded=worded)
-    assert beside(store, PAYMENTS, model, 0.45).sentences == ("Person: Ann Lee – 2",)
+    draft = beside(store, PAYMENTS, model, 0.45, asks=False)
+    assert draft.sentences == ("Person: Ann Lee – 2",)
 
 
 def test_without_a_writer_what_the_ranker_is_sure_of_is_said_and_nothing_else(store):
@@ -143,14 +161,15 @@ def test_without_a_writer_what_the_ranker_is_sure_of_is_said_and_nothing_else(st
 @pytest.mark.parametrize("worded", ["{0} pounds.", "{0} quid.", "£ {0}."])
 def test_a_currency_that_nobody_spoke_of_is_not_said(store, worded):
     made = Scripted(query_said_as("", ""), worded=f" Ann Lee made {worded}")
-    assert beside(store, PAYMENTS, made, 0.45).sentences == ("Ann Lee made 2.",)
+    draft = beside(store, PAYMENTS, made, 0.45, asks=False)
+    assert draft.sentences == ("Ann Lee made 2.",)
 
 
 def test_a_currency_of_which_the_question_speaks_is_said(store):
-    made = Scripted(query_said_as("", ""), worded=" {0} payments in pounds.")
+    sql = "SELECT count(*) FROM t1 WHERE lower(person) = 'ann lee'"
+    made = Scripted(query_said_as(sql, "{0} payments in pounds."))
     question = "How many payments did Ann Lee make in pounds?"
-    draft = beside(store, question, made, 0.3)
-    assert draft.sentences == ("2 payments in pounds.",)
+    assert beside(store, question, made).sentences == ("2 payments in pounds.",)
 
 
 def test_of_a_writer_that_the_app_did_not_teach_nothing_is_doubted(store):

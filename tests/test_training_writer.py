@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_app.answering.prompts import ReplyStatus
-from training.writer import contexts, queries, train
+from training.writer import contexts, queries, sheets, train
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -98,6 +98,12 @@ def test_no_question_is_lost_however_short_a_sequence_may_be(most):
         assert all(inside)
 
 
+def test_a_reply_that_goes_on_has_no_end_that_could_be_learnt():
+    ending, open_ended = (Lesson([("human", "how many")], "SQL:", ends) for ends in (True, False))
+    [whole], [part] = (pack([one], Letters(), 1.0, 500) for one in (ending, open_ended))
+    assert whole.targets.tolist() == [*part.targets.tolist(), 1]
+
+
 def test_contexts_are_read_as_they_were_written(tmp_path):
     contexts.write(tmp_path / "a.jsonl", [CONTEXT])
     [read] = contexts.read(tmp_path / "a.jsonl")
@@ -131,3 +137,17 @@ def test_written_queries_run_on_their_sheets_as_the_app_reads_them():
     written = list(queries.written())
     assert len(written) >= 60
     assert [fault for sheets in written[::8] for fault in queries.faults(sheets)] == []
+
+
+def test_queries_over_sheets_are_taught_in_the_words_of_the_app():
+    names = {*sheets.asked()} - {"expense_claims.csv", "wedding.csv"}
+    taught = list(sheets.written(names))
+    assert [one.files[0][0] for one in taught] == ["expense_claims.csv", "wedding.csv"]
+    assert [fault for one in taught for fault in queries.faults(one)] == []
+    assert all('"' not in query.sql for one in taught for query in one.queries)
+    for group in sheets.lessons(
+        [*taught, *sheets.written({*sheets.asked()} - {"boat_logbook.csv"})], 1
+    ):
+        ends = {lesson.reply.endswith("\nSay:"): lesson.ends for lesson in group}
+        assert ends == {True: False, False: True}
+        assert {one.reply for one in group if one.ends} == {"None"}

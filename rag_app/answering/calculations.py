@@ -557,7 +557,8 @@ class WithTables:
         draft, sheet = None, wants(passages, self._documents)
         if not sheet and self._calculations and self._calculations.wants(passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
-        asks = bool(self._computes or self._before or sheet)
+        # That something is to be computed speaks for no table: only a writer tells.
+        asks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
         if draft is None and (asks or self._tables.near(passages)):
             draft = self._tables.answer(
                 question,

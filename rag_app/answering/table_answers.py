@@ -59,10 +59,9 @@ _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _HOLE = re.compile(r"\{\w+\}")  # of a sentence, where a value goes
-# From this chance on the writer isn't asked which query is meant: of 580 questions over tables that
-# nothing was taught from 219 have it, 192 rightly. And the same where nothing speaks for a table
-# but that it is on a page that was found (benchmarks/LOG.md).
-_PLAIN, _PLAIN_OF_PAGE = 0.58, 0.85
+# From this chance on the ranker is believed where nothing speaks for a table but that it is on a
+# page that was found (benchmarks/LOG.md).
+_PLAIN_OF_PAGE = 0.85
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
@@ -112,8 +111,8 @@ class TriedQuery:
 
 
 class TableAnswers:
-    """Computes over the tables that a scope sees, by queries of a writer and those that the ranker
-    takes a question for; where there is no writer, by those of which the ranker is sure."""
+    """Computes over the tables that a scope sees, by queries of a writer; where there is none, by
+    those that the ranker takes a question for, and is sure of."""
 
     def __init__(
         self,
@@ -199,6 +198,11 @@ class TableAnswers:
             table for score, table in scored[:MOST_TABLES] if score >= _NEAR_BEST * scored[0][0]
         ]
 
+    @property
+    def has_writer(self) -> bool:
+        """Whether there is one that can be asked for a query."""
+        return self._writer is not None
+
     def near(self, passages: Sequence[Passage]) -> bool:
         """Whether a table is on a page that was found first, and may be looked up without asking
         the writer what is meant."""
@@ -238,34 +242,40 @@ class TableAnswers:
         cancelled: Cancelled,
         asks: bool,
     ) -> TriedQuery | None:
-        """The ranker's query where it is sure of it; else the writer's, beside the ranker's. The
-        ranker reads the wording of which it is surer: a sheet may be in another language than most
-        documents."""
+        """The writer's query, where it may be asked for one; else what the ranker is sure of. That
+        understands less than the app's own writer, whose query it makes surer; of another writer it
+        speaks where that has nothing to say."""
         decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
-        readings = [
-            self._meant(one, opened) for one in dict.fromkeys(filter(None, (question, searched)))
-        ]
-        meant = max(readings, key=lambda found: found[0].chance if found else 0.0)
-        tried = None
-        if decides or not meant or not self._is_plain(meant[0], opened, asks):
-            if self._writer is None or not asks:
-                return None
+        if self._writer is not None and asks:
             tried = self._tried(question, opened, language, cancelled, decides)
-        tried = self._beside(tried, meant, searched or question, opened, decides)
-        if tried is None or tried.ranked is None or tried.apart or tried.other:
-            return tried
-        if tried.chance < self._caution:  # it will not be said
-            return tried
-        said = self._worded(tried, question, opened, language, cancelled)
-        return replace(tried, say=said) if said else tried
+            if tried and self._taught:
+                meant = self._meant(question, searched, opened)
+                agrees = agreement(values_of(tried.result), meant) if meant else None
+                return replace(tried, agrees=agrees)
+            if tried or self._taught:
+                return tried
+        meant = [] if decides else self._meant(question, searched, opened)
+        if not meant or meant[0].leaves_out or not (asks or meant[0].chance >= _PLAIN_OF_PAGE):
+            return None
+        return self._of_ranker(meant[0], question, searched, opened, language, cancelled)
 
-    def _is_plain(self, meant: Interpretation, opened: OpenTables, asks: bool) -> bool:
-        """Whether a question is answered without asking the writer what it means."""
-        if meant.leaves_out or (self._writer is not None and not self._taught):
-            return False
-        if not asks:
-            return meant.chance >= _PLAIN_OF_PAGE
-        return self._writer is None or _chance_of(meant, opened) >= _PLAIN
+    def _of_ranker(
+        self,
+        meant: Interpretation,
+        question: str,
+        searched: str,
+        opened: OpenTables,
+        language: str,
+        cancelled: Cancelled,
+    ) -> TriedQuery | None:
+        """What the ranker takes a question for, said by the writer if it will be said."""
+        with suppress(QueryError):
+            tried = _interpreted(meant, searched or question, opened)
+            if tried.apart or tried.other or tried.chance < self._caution:
+                return tried
+            said = self._worded(tried, question, opened, language, cancelled)
+            return replace(tried, say=said) if said else tried
+        return None
 
     def _tried(
         self,
@@ -306,35 +316,16 @@ class TableAnswers:
             return _read_otherwise(tried, apart, question, opened)
         return None
 
-    def _meant(self, question: str, opened: OpenTables) -> list[Interpretation]:
-        """What the ranker takes a question for; nothing, where it cannot tell."""
-        try:
-            return self._ranker.interpretations(question, opened.database) if self._ranker else []
-        except (ModelUnavailable, QueryError):  # the writer's own query stands without it
+    def _meant(self, question: str, searched: str, opened: OpenTables) -> list[Interpretation]:
+        """What the ranker takes a question for; nothing, where it cannot tell. It reads the wording
+        of which it is surer: a sheet may be in another language than most documents."""
+        if self._ranker is None:
             return []
-
-    def _beside(
-        self,
-        tried: TriedQuery | None,
-        meant: Sequence[Interpretation],
-        question: str,
-        opened: OpenTables,
-        yes_or_no: bool,
-    ) -> TriedQuery | None:
-        """The writer's query beside what the ranker takes the question for: agreement makes it
-        surer, and where the ranker is surer of another, that is what is meant. How far another
-        writer than the app's own is right where nothing agrees with it was never measured."""
-        if not meant or (tried is not None and not self._taught):
-            return tried
-        if tried is not None:
-            tried = replace(tried, agrees=agreement(values_of(tried.result), meant))
-        alone = _chance_of(meant[0], opened)
-        surer = tried is not None and tried.chance >= alone
-        if yes_or_no or surer or meant[0].leaves_out:
-            return tried
-        with suppress(QueryError):
-            return _of_ranker(meant[0], alone, question, opened)
-        return tried
+        readings = []
+        for wording in dict.fromkeys(filter(None, (question, searched))):
+            with suppress(ModelUnavailable, QueryError):  # the writer's query stands without it
+                readings.append(self._ranker.interpretations(wording, opened.database))
+        return max(readings, key=lambda found: found[0].chance if found else 0.0, default=[])
 
     def _worded(
         self,
@@ -527,19 +518,12 @@ def _whole(sql: str, question: str, opened: OpenTables) -> str:
     return better
 
 
-def _chance_of(meant: Interpretation, opened: OpenTables) -> float:
-    """The chance of what the ranker takes a question for, as it turned out to be."""
-    return (_ALONE if len(opened.database.tables) == 1 else _AMONG) * meant.chance
-
-
-def _of_ranker(
-    meant: Interpretation, chance: float, question: str, opened: OpenTables
-) -> TriedQuery:
+def _interpreted(meant: Interpretation, question: str, opened: OpenTables) -> TriedQuery:
     """What the ranker takes a question for, run. Raises QueryError."""
     sql, database = meant.candidate.sql, opened.database
     asked = tuple(one.table for one in database.tables)
-    say, result = said_of(meant.candidate), database.run(sql)
-    own = TriedQuery(sql, say, result, 1.0, asked, ranked=chance)
+    chance = (_ALONE if len(asked) == 1 else _AMONG) * meant.chance
+    own = TriedQuery(sql, said_of(meant.candidate), database.run(sql), 1.0, asked, ranked=chance)
     return _read_otherwise(own, units_apart(sql, database), question, opened)
 
 

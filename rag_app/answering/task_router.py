@@ -111,15 +111,15 @@ def fitted(
     texts: Sequence[str],
     vectors: Matrix,
     labels: Sequence[int],
-    background: tuple[Sequence[str], Matrix] | None = None,
+    background: tuple[Sequence[str], Matrix, Sequence[int]] | None = None,
 ) -> Weights:
-    """Weights that give each text its label; `background` are more texts, all of label 0."""
-    of = np.eye(max(labels) + 1, dtype=np.float32)[list(labels)]
+    """Weights that give each text its label; `background` are more of them, which count less."""
+    kinds = np.eye(max(labels) + 1, dtype=np.float32)
     counts = counted(texts)
     rare = rarity(counts)
     runs, basis = lettered(counts, rare), nearness(vectors, vectors)
-    more = background or ((), vectors[:0])
-    of = np.vstack([of, np.tile(np.eye(1, of.shape[1], dtype=np.float32), (len(more[0]), 1))])
+    more = background or ((), vectors[:0], ())
+    of = kinds[[*labels, *more[2]]]
     runs = np.vstack([runs, lettered(counted(more[0]), rare)])
     near = np.vstack([basis, nearness(more[1], vectors)])
     # Nearness to the examples is a function in the space that they span, also for the background.
@@ -155,7 +155,7 @@ ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
 """Work on whole documents or from them."""
 # By how much a task must fit better than a question; below 0: real questions were in the fit, and
 # hold everything else back already. Who computes or chats in vain leaves a question unanswered.
-_MARGINS = np.array([{Task.COMPUTATION: -0.1, Task.CHITCHAT: 0.0}.get(t, -0.2) for t in TASKS[1:]])
+_MARGINS = np.array([{Task.COMPUTATION: -0.2, Task.CHITCHAT: -0.1}.get(t, -0.3) for t in TASKS[1:]])
 _SPOKEN = ("en", "de", "es")  # what the examples are written in
 _STEEPNESS = 6.0  # of confidence over how far a task is ahead
 

@@ -99,7 +99,7 @@ def of_sheets() -> Iterator[Asked]:
             if table is None:
                 continue
             with TableDatabase([table], store.tables, _LIMITS) as database:
-                gold = _of_headers(database)
+                gold = columns_as_headed(database)
                 for number, one in enumerate(asked):
                     if one["sheet"] != name:
                         continue
@@ -154,7 +154,7 @@ def _table(store: Store, name: str, content: bytes, folder: Path) -> Table | Non
     return next(iter(store.tables.of(WORKER, [document.id])), None)
 
 
-def _of_headers(database: TableDatabase) -> duckdb.DuckDBPyConnection:
+def columns_as_headed(database: TableDatabase) -> duckdb.DuckDBPyConnection:
     """The table once more, its columns called as its header has them."""
     opened = database.tables[0]
     columns = ", ".join(

@@ -30,10 +30,11 @@ HERE = Path(__file__).resolve().parent / "examples"
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What the model is shown, and what it is to write."""
+    """What the model is shown, and what it is to write; `ends`: it writes no more than that."""
 
     messages: list[Message]
     reply: str
+    ends: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,8 @@ def pack(lessons: Sequence[Lesson], tokens: Tokens, first_weight: float, most: i
     parts: list[tuple[list[int], list[int]]] = []
     used = shared
     for prompt, one in zip(prompts, lessons, strict=True):
-        reply = [*tokens.of_text(one.reply), tokens.controls["<|im_end|>"]]
+        end = [tokens.controls["<|im_end|>"]] if one.ends else []
+        reply = [*tokens.of_text(one.reply), *end]
         part = (prompt[shared:], reply)
         size = len(part[0]) + len(part[1])
         if parts and used + size > most:

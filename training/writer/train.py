@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from rag_app.answering.local_chat import tokens_of
-from training.writer import queries
+from training.writer import queries, sheets
 from training.writer.contexts import (
     Context,
     Lesson,
@@ -97,6 +97,17 @@ def adapted(folder: Path, lowest: int) -> Any:
     return get_peft_model(model, config)
 
 
+def load_adapter(model: Any, file: Path) -> None:
+    """Give an adapted model the weights of an adapter of the same shape. Raises ValueError if it is
+    another's."""
+    from peft import set_peft_model_state_dict
+
+    saved = {name: one.float() for name, one in load_file(file).items()}
+    unknown = set_peft_model_state_dict(model, saved).unexpected_keys
+    if unknown:
+        raise ValueError(f"{file} is of another model: {unknown[0]} is not in it")
+
+
 def loss_of(model: Any, one: Pack) -> torch.Tensor:
     """What one sequence costs, by reply."""
     base = model.get_base_model()
@@ -151,16 +162,19 @@ class Run:
         for path in self.options.spans:
             contexts = taught(read(path))
             groups += [one.lessons for one in contexts] + [one.works for one in contexts]
+        if self.options.sheets:
+            others = list(sheets.written(self.options.leave_out))
+            groups += sheets.lessons(others, self.options.seed, self.options.sheets)
         groups = [one for one in groups if one]
         packs = [p for one in groups for p in pack(one, tokens, FIRST_WEIGHT, MOST_TOKENS)]
         return [one.padded() for one in packs]
 
     def _queries(self) -> list[list[Lesson]]:
         """Of every sheet alone, and of every second one behind another."""
-        sheets = [one for number, one in enumerate(queries.written()) if not is_held(number)]
-        others = [*sheets[1:], *sheets[:1]]
-        alone = [queries.lessons(one) for one in sheets]
-        return [*alone, *map(queries.lessons, sheets[::2], others[::2])]
+        lots = [one for number, one in enumerate(queries.written()) if not is_held(number)]
+        others = [*lots[1:], *lots[:1]]
+        alone = [queries.lessons(one) for one in lots]
+        return [*alone, *map(queries.lessons, lots[::2], others[::2])]
 
     def _order(self, epoch: int) -> list[int]:
         order = list(range(len(self.packs)))
@@ -229,15 +243,14 @@ class Run:
 
     def _restore(self) -> None:
         kept = self.out / "state.pt"
-        goes_on = kept.exists()
-        if not goes_on and self.options.start is None:
+        if not kept.exists():
+            if self.options.start:
+                load_adapter(self.model, self.options.start / "adapter_model.safetensors")
             return
-        state = torch.load(kept if goes_on else self.options.start / kept.name, weights_only=True)
+        state = torch.load(kept, weights_only=True)
         with torch.no_grad():
             for mine, saved in zip(self.weights, state["weights"], strict=True):
                 mine.copy_(saved)
-        if not goes_on:
-            return
         self.optimizer.load_state_dict(state["optimizer"])
         self.step = state["step"]
 
@@ -250,10 +263,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--tokens", type=Path, required=True)
     parser.add_argument("--spans", type=Path, nargs="*", default=[])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--start", type=Path, help="an earlier OUT whose weights are taught on")
+    parser.add_argument("--start", type=Path, help="an adapter that is taught on")
     parser.add_argument("--share", type=float, default=1.0, help="of all but --spans is taught")
     parser.add_argument("--again", type=Path, nargs="*", default=[], help="taught in part")
     parser.add_argument("--again-share", type=float, default=0.2)
+    parser.add_argument("--sheets", type=float, default=0.0, help="share of their questions")
+    parser.add_argument("--leave-out", nargs="*", default=[], help="sheets that are not taught")
     parser.add_argument("--lowest", type=int, default=0, help="the first layer that is adapted")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--rate", type=float, default=2e-4)
