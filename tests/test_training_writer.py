@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
 from rag_app.answering.prompts import ReplyStatus
-from training.writer import contexts, queries, sheets, train
+from training.writer import contexts, export, queries, sheets, train
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -137,6 +140,21 @@ def test_written_queries_run_on_their_sheets_as_the_app_reads_them():
     written = list(queries.written())
     assert len(written) >= 60
     assert [fault for sheets in written[::8] for fault in queries.faults(sheets)] == []
+
+
+def test_the_mean_of_two_adapters_lies_between_them(tmp_path):
+    for name, value in (("taught", 3.0), ("before", 1.0)):
+        folder = tmp_path / name
+        folder.mkdir()
+        save_file({"a": np.full((2, 2), value, np.float32)}, folder / export.WEIGHTS)
+        (folder / "adapter_config.json").write_text(
+            json.dumps({key: [] for key in export.KEPT} | {"unread": 1})
+        )
+    export.export(tmp_path / "taught", tmp_path / "made", tmp_path / "before")
+    assert (load_file(tmp_path / "made" / export.WEIGHTS)["a"] == np.float16(2.0)).all()
+    save_file({"b": np.zeros(1, np.float32)}, tmp_path / "before" / export.WEIGHTS)
+    with pytest.raises(ValueError, match="another model"):
+        export.export(tmp_path / "taught", tmp_path / "made", tmp_path / "before")
 
 
 def test_queries_over_sheets_are_taught_in_the_words_of_the_app():

@@ -71,7 +71,7 @@ def test_what_is_dropped_while_what_came_before_is_taken_arrives(browser):
     drop(page, text("first.txt", 1_000))
     row(page, "first.txt").wait_for()  # the field was emptied then, by another in its place
     field.set_input_files([text("meanwhile.txt", MIB)])  # on its way for some nine seconds
-    eventually(page, lambda: begun.count("PUT") == 2)
+    eventually(page, lambda: begun.count("PUT") >= 2)
     page.wait_for_timeout(5_000)
     page.locator(".st-key-drop_mode button").click()  # the whole page is drawn again
     page.wait_for_timeout(500)

@@ -1,9 +1,11 @@
-"""A taught adapter as the app carries it: numbers of 16 bits, and no more settings than it reads.
+r"""A taught adapter as the app carries it: numbers of 16 bits, and no more settings than it reads.
 
-    python -m training.writer.export --run WORK/run --out rag_app/models/adapters/NAME
+    python -m training.writer.export --run WORK/run --out rag_app/models/adapters/NAME \
+        [--mean FOLDER]
 
 Its NAME stands in `rag_app/models/catalogue.py` beside the model that it belongs to; weights that
-are made ready afterwards have it."""
+are made ready afterwards have it. Who was taught on forgets some of what it knew; the `--mean` with
+the adapter that it began as has most of both (Wortsman et al. 2022, "Robust fine-tuning")."""
 
 from __future__ import annotations
 
@@ -12,23 +14,36 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+WEIGHTS = "adapter_model.safetensors"
 KEPT = ("r", "lora_alpha", "target_modules", "layers_to_transform", "peft_type", "task_type")
 
 
-def export(run: Path, out: Path) -> None:
-    """Write the adapter of a run."""
+def export(run: Path, out: Path, other: Path | None = None) -> None:
+    """Write the adapter of a run, or its mean with another one of the same shape. Raises ValueError
+    if that has other weights."""
     out.mkdir(parents=True, exist_ok=True)
-    tensors = load_file(run / "adapter_model.safetensors")
-    halves = {name: values.astype(np.float16) for name, values in sorted(tensors.items())}
-    save_file(halves, out / "adapter_model.safetensors")
+    halves = _halves(run)
+    if other:
+        theirs = _halves(other)
+        if theirs.keys() != halves.keys():
+            raise ValueError(f"{other} is of another model")
+        whole = {name: values.astype(np.float32) for name, values in halves.items()}
+        halves = {name: ((v + theirs[name]) / 2).astype(np.float16) for name, v in whole.items()}
+    save_file(halves, out / WEIGHTS)
     config = json.loads((run / "adapter_config.json").read_text(encoding="utf-8"))
     kept = {key: config[key] for key in KEPT}
     kept["target_modules"] = sorted(kept["target_modules"])
     (out / "adapter_config.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def _halves(folder: Path) -> dict[str, Any]:
+    tensors = load_file(folder / WEIGHTS)
+    return {name: values.astype(np.float16) for name, values in sorted(tensors.items())}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,8 +51,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--mean", type=Path, help="an adapter to take the mean with")
     options = parser.parse_args(argv)
-    export(options.run, options.out)
+    export(options.run, options.out, options.mean)
     return 0
 
 
