@@ -3,13 +3,16 @@
     python -m benchmarks.written_answers WRITER rows.jsonl --kitchen a/dev b/dev --half odd
     python -m benchmarks.written_answers WRITER rows.jsonl --squad squad_v2_dev.jsonl.gz --most 100
     python -m benchmarks.written_answers WRITER rows.jsonl --written clapnq_dev_half.jsonl --most 60
+    python -m benchmarks.written_answers UNTAUGHT rows.jsonl --written … --plain
     python -m benchmarks.written_answers --fit rows.jsonl more.jsonl --against held.jsonl
     python -m benchmarks.written_answers --report rows.jsonl --caution 0.3
 
 WRITER is the folder of the writer's weights. Nothing is withheld while rows are collected, so that
 a report can be made for any caution. Rows that are there already are not asked again. A question of
 the kitchen table is right if its answer matches all that it must and nothing that it must not; one
-of SQuAD if it holds a gold answer; one that nothing answers, if it is withheld."""
+of SQuAD if it holds a gold answer; one that nothing answers, if it is withheld. Answers of several
+sentences are compared by ROUGE-L (Lin 2004). With --plain the model is asked as LangChain's
+tutorial asks it, with all of the passages: what the app is to be ahead of."""
 
 from __future__ import annotations
 
@@ -33,6 +36,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.kitchen_table.judging import refusing
+from benchmarks.kitchen_table.langchain_side import PROMPT
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import EMBEDDED, Grounding
@@ -45,7 +50,7 @@ from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.environment import quiet_dependencies
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
-from rag_app.retrieval.ranking import fused
+from rag_app.retrieval.ranking import TOKEN, fused, stem
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.settings import Settings
 from rag_app.types import Chunk, Passage
@@ -82,6 +87,40 @@ class Asked:
         found = [bool(re.search(one, answer, re.IGNORECASE)) for one in self.must]
         not_found = [not re.search(one, answer, re.IGNORECASE) for one in self.must_not]
         return bool(found) and all(found) and all(not_found)
+
+    def row(
+        self, text: str, withheld: bool, began: float, first: float, signals: Signals | None
+    ) -> dict[str, Any]:
+        """What is kept of an answer; `began`: by `time.perf_counter`, `first`: seconds."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "question": self.question,
+            "text": text,
+            "right": self.right(text) if self.kind != "written" else None,
+            "f1": max((metrics.f1(gold, text) for gold in self.golds), default=0.0),
+            "rouge_l": max((rouge_l(text, gold) for gold in self.golds), default=0.0),
+            "withheld": withheld,
+            "first": round(first, 2),
+            "seconds": round(time.perf_counter() - began, 2),
+            "signals": asdict(signals) if signals else None,
+        }
+
+
+def rouge_l(said: str, reference: str) -> float:
+    """F1 of the longest common subsequence of two texts' words, stemmed (Lin 2004)."""
+    one, other = (
+        [stem(word) for word in TOKEN.findall(text.lower())] for text in (said, reference)
+    )
+    lengths = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for at, wanted in enumerate(other, 1):
+            before, lengths[at] = (
+                lengths[at],
+                before + 1 if word == wanted else max(lengths[at], lengths[at - 1]),
+            )
+    return 2 * lengths[-1] / max(1, len(one) + len(other))
 
 
 def normalised(text: str) -> str:
@@ -164,6 +203,25 @@ def passages_of(name: str, texts: Sequence[str]) -> tuple[Passage, ...]:
 # Answers
 
 
+class PlainDesk:
+    """A model from a folder with the prompt of LangChain's tutorial and whole passages."""
+
+    def __init__(self, folder: Path) -> None:
+        from rag_app.answering.local_chat import OpenVinoChatModel
+
+        self._model = OpenVinoChatModel(folder=str(folder), most_tokens=200)
+
+    def answer(self, asked: Asked) -> dict[str, Any]:
+        """One row."""
+        began, first, text = time.perf_counter(), 0.0, ""
+        context = "\n\n".join(passage.chunk.text for passage in asked.passages)
+        prompt = PROMPT.format(question=asked.question, context=context)
+        for piece in self._model.stream(prompt):
+            first = first or time.perf_counter() - began
+            text += str(piece.content)
+        return asked.row(text, refusing(text), began, first, None)
+
+
 class Desk:
     """The app's own generator with a writer from a folder; remembers what was known."""
 
@@ -195,27 +253,15 @@ class Desk:
             draft = piece.draft
         assert draft is not None
         text = "".join(draft.sentences)
-        return {
-            "id": asked.id,
-            "kind": asked.kind,
-            "question": asked.question,
-            "text": text,
-            "right": asked.right(text) if asked.kind != "written" else None,
-            "f1": max((metrics.f1(gold, text) for gold in asked.golds), default=0.0),
-            "withheld": draft.abstained,
-            "by": draft.generator,
-            "cited": sum(map(bool, draft.evidence)),
-            "first": round(first, 2),
-            "seconds": round(time.perf_counter() - began, 2),
-            "signals": asdict(self._known.signals),
-        }
+        row = asked.row(text, draft.abstained, began, first, self._known.signals)
+        return row | {"by": draft.generator, "cited": sum(map(bool, draft.evidence))}
 
 
 def _as_it_is(error: Exception) -> Any:
     return error
 
 
-def collect(desk: Desk, asked: Sequence[Asked], into: Path, at_once: int) -> None:
+def collect(desk: Desk | PlainDesk, asked: Sequence[Asked], into: Path, at_once: int) -> None:
     """A row for every question that has none yet, in no order: what is there is a fair sample."""
     known = {row["id"] for row in rows_of([into])} if into.exists() else set()
     left = [one for one in random.Random(1).sample(asked, len(asked)) if one.id not in known]
@@ -234,8 +280,8 @@ def rows_of(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def chance(row: dict[str, Any]) -> float:
-    """Of being right, by the fit that the app has now."""
-    return abstention.after(Signals(**row["signals"]))
+    """Of being right, by the fit that the app has now; 1 where nothing is known."""
+    return 1.0 if row["signals"] is None else abstention.after(Signals(**row["signals"]))
 
 
 def verdict(row: dict[str, Any], caution: float) -> str:
@@ -266,6 +312,10 @@ def report(rows: Sequence[dict[str, Any]], caution: float) -> None:
         print(f"caution {at:.2f} {shares} refused {refused:.2f} right when said {good:.2f}")
     firsts = [row["first"] for row in rows]
     print(f"first word {np.median(firsts):.1f} s, F1 {np.mean([row['f1'] for row in rows]):.3f}")
+    if written := [row for row in rows if row["kind"] == "written"]:
+        for at in sorted({0.0, *CAUTIONS, caution}):
+            said = [row["rouge_l"] * (verdict(row, at) != "silent") for row in written]
+            print(f"caution {at:.2f} ROUGE-L {np.mean(said):.3f}")
 
 
 def fit(rows: Sequence[dict[str, Any]], held: Sequence[dict[str, Any]]) -> None:
@@ -306,6 +356,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("odd", "even", "all"), default="odd")
     parser.add_argument("--squad", type=Path)
     parser.add_argument("--written", type=Path)
+    parser.add_argument("--plain", action="store_true", help="a plain prompt, nothing of the app's")
     parser.add_argument("--most", type=int, default=100, help="questions of --squad or --written")
     parser.add_argument("--context", type=int, default=EMBEDDED, help="tokens of excerpts")
     parser.add_argument("--at-once", type=int, default=1, help="questions; more blur the seconds")
@@ -318,7 +369,8 @@ def main() -> None:
         asked = [*of_kitchen(given.kitchen, given.half)] if given.kitchen else []
         asked += of_squad(given.squad, given.most) if given.squad else ()
         asked += of_written(given.written, given.most) if given.written else ()
-        collect(Desk(given.writer, given.context), asked, given.rows, given.at_once)
+        desk = PlainDesk(given.writer) if given.plain else Desk(given.writer, given.context)
+        collect(desk, asked, given.rows, given.at_once)
     if given.fit:
         fit(rows_of(given.fit), rows_of(given.against))
     if given.report:

@@ -24,6 +24,7 @@ from benchmarks.kitchen_table.questions import (
     questions,
 )
 from benchmarks.kitchen_table.rows import Kept, Row, Said, Seconds
+from benchmarks.written_answers import rouge_l
 
 EVERY = {part: questions(part) for part in PARTS}
 ALL = [question for part in PARTS for question in EVERY[part]]
@@ -178,6 +179,12 @@ def test_a_peer_that_is_right_did_not_refuse_and_a_plain_answer_is_none():
     assert not sounds_refused(asked, "The contract does not mention dogs, but says no pets.")
     for answer in ("Paris.", "No, smoking is not allowed.", "You must not use a hose.", "Nein."):
         assert not sounds_refused(question(kind=UNANSWERABLE), answer)
+
+
+def test_how_much_of_an_answer_is_said_is_told_by_its_longest_common_subsequence():
+    assert rouge_l("the cat sat on the mat", "a cat sat there, on a mat") == pytest.approx(8 / 13)
+    assert rouge_l("", "nothing") == rouge_l("other words", "nothing") == 0
+    assert rouge_l("Cats sit", "cat sits") == 1
 
 
 def test_an_error_is_no_refusal():

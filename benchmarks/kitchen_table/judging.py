@@ -76,11 +76,14 @@ _REFUSALS = re.compile(
 )
 
 
-def sounds_refused(question: Question, answer: str) -> bool:
-    """Whether a peer's answer is to count as a refusal; silence is one."""
+def refusing(answer: str) -> bool:
+    """Whether an answer's words refuse; silence does."""
     text = normalised(answer)
-    if not text:
+    return not text or bool(_REFUSALS.search(text))
+
+
+def sounds_refused(question: Question, answer: str) -> bool:
+    """Whether a peer's answer is to count as a refusal."""
+    if not normalised(answer):
         return True
-    if not _REFUSALS.search(text):
-        return False
-    return question.kind == UNANSWERABLE or not holds(question, answer)
+    return refusing(answer) and (question.kind == UNANSWERABLE or not holds(question, answer))
