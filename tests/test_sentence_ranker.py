@@ -146,3 +146,16 @@ def test_what_training_exports_scores_as_it_was_taught(tmp_path):
         taught = network(given, [len(one.sentences) for one in passages]).tolist()
     served = SentenceRanker(tmp_path).score("Who pays?", passages)
     assert [v for one in served for v in one] == pytest.approx(taught, abs=0.03)
+
+
+def test_teaching_that_goes_on_begins_with_what_is_there_and_ends_at_the_mean(tmp_path):
+    before = Network(start=FOLDER)
+    with torch.no_grad():
+        before.head.bias += 1.0  # what it learnt
+    export(before, tmp_path, FOLDER)
+    passages = [titled("lease.pdf", LEASE), titled("", CLUB)]
+    scores = [
+        [v for one in SentenceRanker(folder).score("Who pays?", passages) for v in one]
+        for folder in (FOLDER, tmp_path)
+    ]
+    assert scores[1] == pytest.approx([v + 0.5 for v in scores[0]], abs=0.03)

@@ -2,7 +2,8 @@
 what they want done with them.
 
 Each folder is the library of one household or office. Every question has the verbatim pieces of
-the documents that answer it. What the app finds in the library is what ranker and writer are
+the documents that answer it; those in `spoken.jsonl` were put by people who had not got the
+documents' words in their heads. What the app finds in the library is what ranker and writer are
 taught with."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from rag_app.types import Passage
 
 HERE = Path(__file__).resolve().parent
 SHOWN = 60  # characters of a piece of evidence that must stand in a text that holds it
+WRITTEN, SPOKEN = "questions.jsonl", "spoken.jsonl"
+"""Questions put beside the documents, and by people who had not got their words in mind."""
 _TAG = re.compile(r"<[^>]{1,80}>")
 _MARKS = re.compile(r'[\s|,;"*_#>`…]+')
 
@@ -78,7 +81,9 @@ def folders() -> list[Path]:
     return sorted(path.parent for path in HERE.glob("*/documents"))
 
 
-def questions(folder: Path | None = None) -> list[LibraryQuestion]:
+def questions(
+    folder: Path | None = None, files: Sequence[str] = (WRITTEN, SPOKEN)
+) -> list[LibraryQuestion]:
     """All that were written, or those of one library."""
     return [
         LibraryQuestion(
@@ -88,7 +93,8 @@ def questions(folder: Path | None = None) -> list[LibraryQuestion]:
             (row["turn"]["question"], row["turn"]["answer"]) if "turn" in row else None,
             row.get("standalone", ""),
         )
-        for row in _rows("questions.jsonl", folder)
+        for name in files
+        for row in _rows(name, folder)
     ]
 
 

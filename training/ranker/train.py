@@ -1,8 +1,11 @@
 """Teach the sentence ranker which sentences hold an answer.
 
-    python -m training.ranker.train --data DATA --out rag_app/models/sentence_ranker --work WORK
+    python -m training.ranker.train --data DATA --work WORK --out OUT
+    python -m training.ranker.train --data DATA --work WORK --out OUT --start FOLDER
 
-`--data`: folder with `train/*.jsonl.gz`, as for the reader, from whose weights it begins. Groups
+`--data`: folder with `train/*.jsonl.gz`, as for the reader, from whose weights it begins, if not
+from those of an earlier ranker, `--start`, which is shown a part of all once more and what was
+spoken twice; what is written then is the mean of the weights before and after. Groups
 are made once and kept in WORK, and so is how far it came every 50 steps. A softmax over all
 sentences of a question's passages and "none of them" (score 0): each sentence that holds the answer
 against all that do not. Every fifth document of the library is kept aside; how well its questions'
@@ -24,13 +27,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
 from rag_app.answering.sentence_ranker import ABOUT, NOT_READ, READER, RankerInput, RankerTokens
 from rag_app.retrieval.embedding import MiniLmEmbedder
-from training.library import folders, questions
+from training.library import SPOKEN, WRITTEN, folders, questions
 from training.ranker.groups import Group, of_contexts, of_library, of_spans
 from training.writer.contexts import written
 
@@ -39,16 +42,19 @@ AT_ONCE = 6  # groups of a step
 TIMES = 2  # that the library is gone through
 CONTEXTS, SPANS = 1_500, 1_000  # groups of the other two kinds
 RATE, WARM = 1.2e-4, 50
+# The same for weights that go on from others.
+AGAIN, CONTEXTS_AGAIN, SPANS_AGAIN, RATE_AGAIN = 0.45, 300, 500, 8e-5
 HELD = 5  # of so many documents of the library one is kept aside
 _WORDS = "bert.embeddings.word_embeddings.weight"
+_FILE = "model.safetensors"
 
 
 class Network(nn.Module):
     """The reader's encoder, whose word embeddings stay as they are, and a head for sentences."""
 
-    def __init__(self, rows: int = 8, width: int = 32) -> None:
+    def __init__(self, rows: int = PASSAGES, width: int = 32, start: Path | None = None) -> None:
         """Batches are of so many rows, and of a multiple of so many tokens: each new shape costs a
-        second."""
+        second; a row that nothing fills costs as much as others."""
         from transformers import BertModel
 
         super().__init__()
@@ -65,6 +71,10 @@ class Network(nn.Module):
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
         self.bert.embeddings.word_embeddings.weight.requires_grad_(False)
+        if start is not None:
+            learnt = load_file(start / _FILE)
+            own = {k if k.startswith("head.") else f"bert.{k}": v for k, v in learnt.items()}
+            self.load_state_dict(own, strict=False)
 
     def forward(self, given: Sequence[RankerInput], sizes: Sequence[int]) -> Tensor:
         """The scores of all sentences of all inputs, in order; `sizes`: how many each has."""
@@ -119,11 +129,14 @@ def some_of(group: Group, rng: random.Random) -> list[int]:
     return [i for i in chosen if group.passages[i].sentences]
 
 
-def train(groups: Sequence[Group], tokens: RankerTokens, seed: int, state: Path) -> Network:
+def train(
+    groups: Sequence[Group], tokens: RankerTokens, seed: int, state: Path, start: Path | None
+) -> Network:
     """One way through the groups; goes on where it stood if `state` is there."""
     torch.manual_seed(seed)
     rng = random.Random(seed)
-    network = Network()
+    network = Network(start=start)
+    rate = RATE if start is None else RATE_AGAIN
     learning = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learning, 0.0, (0.9, 0.99), weight_decay=0.01, fused=True)
     order = rng.sample(range(len(groups)), len(groups))
@@ -139,7 +152,7 @@ def train(groups: Sequence[Group], tokens: RankerTokens, seed: int, state: Path)
     for step in range(first, steps):
         falling = (steps - step) / steps * 1.2
         for part in optimizer.param_groups:
-            part["lr"] = RATE * min(1.0, (step + 1) / WARM, max(0.02, falling))
+            part["lr"] = rate * min(1.0, (step + 1) / WARM, max(0.02, falling))
         total = torch.zeros(())
         for index in order[step * AT_ONCE : (step + 1) * AT_ONCE]:
             group = groups[index]
@@ -194,15 +207,19 @@ def judge(network: Network, groups: Sequence[Group], tokens: RankerTokens) -> di
     return found | {"told apart (AUROC)": float(roc_auc_score(right, best))}
 
 
-def export(network: Network, folder: Path) -> None:
-    """Weights in 16 bits, without the word embeddings, which are the reader's."""
+def export(network: Network, folder: Path, start: Path | None = None) -> None:
+    """Weights in 16 bits, without the word embeddings, which are the reader's; their mean with
+    those of `start` (model soups, Wortsman et al. 2022)."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {
         name.removeprefix("bert."): one.detach().half().contiguous()
         for name, one in network.state_dict().items()
         if name != _WORDS
     }
-    file = folder / "model.safetensors"
+    if start is not None:
+        before = load_file(start / _FILE)
+        state = {k: ((before[k].float() + v.float()) / 2).half() for k, v in state.items()}
+    file = folder / _FILE
     save_file(state, file)
     about = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
     (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
@@ -215,7 +232,10 @@ def made(data: Path, work: Path) -> dict[str, list[Group]]:
         work.mkdir(parents=True, exist_ok=True)
         embedder = MiniLmEmbedder()
         groups = {
-            "library": [g for one in folders() for g in of_library(one, questions(one))],
+            kind: [g for one in folders() for g in of_library(one, questions(one, [file]))]
+            for kind, file in (("library", WRITTEN), ("spoken", SPOKEN))
+        }
+        groups |= {
             "contexts": list(of_contexts(list(written()), embedder)),
             "spans": list(of_spans(data, embedder)),
         }
@@ -230,20 +250,31 @@ def main(argv: Sequence[str]) -> Any:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True, help="where the groups are kept")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="folder of weights to go on from")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(argv)
     groups = made(given.data, given.work)
     names = sorted({one.document for one in groups["library"]})
     held = set(names[HELD - 1 :: HELD])
+    mine = {
+        kind: [one for one in groups[kind] if one.document not in held]
+        for kind in ("library", "spoken")
+    }
     rng = random.Random(given.seed)
-    taught = [one for one in groups["library"] if one.document not in held] * TIMES
-    taught += rng.sample(groups["contexts"], min(CONTEXTS, len(groups["contexts"])))
-    taught += rng.sample(groups["spans"], min(SPANS, len(groups["spans"])))
+    again = given.start is not None
+    known = rng.sample(mine["library"], int(AGAIN * len(mine["library"])))
+    taught = (known if again else mine["library"] * TIMES) + mine["spoken"] * TIMES
+    for kind, most in (
+        ("contexts", CONTEXTS_AGAIN if again else CONTEXTS),
+        ("spans", SPANS_AGAIN if again else SPANS),
+    ):
+        taught += rng.sample(groups[kind], min(most, len(groups[kind])))
     tokens = RankerTokens()
-    network = train(taught, tokens, given.seed, given.work / "state.pt")
-    export(network, given.out)
-    aside = [one for one in groups["library"] if one.document in held]
-    print(json.dumps(judge(network, aside, tokens), indent=2))
+    network = train(taught, tokens, given.seed, given.work / "state.pt", given.start)
+    export(network, given.out, given.start)
+    for kind in mine:
+        aside = [one for one in groups[kind] if one.document in held]
+        print(kind, json.dumps(judge(network, aside, tokens), indent=2))
     return 0
 
 
