@@ -272,9 +272,10 @@ def main(argv: Sequence[str]) -> Any:
     tokens = RankerTokens()
     network = train(taught, tokens, given.seed, given.work / "state.pt", given.start)
     export(network, given.out, given.start)
+    written_out = Network(start=given.out)  # with --start it is the mean
     for kind in mine:
         aside = [one for one in groups[kind] if one.document in held]
-        print(kind, json.dumps(judge(network, aside, tokens), indent=2))
+        print(kind, json.dumps(judge(written_out, aside, tokens), indent=2))
     return 0
 
 
