@@ -118,7 +118,7 @@ def test_stop_keeps_what_was_written(browser, server):
     page = begin(browser, url, width=1024, height=768, scheme="dark")
     script.words = ["Half of the truth ", "is here. ", *["Never sent. "] * 2_000]
     script.pause_before = 2
-    ask(page, "What is the truth?")
+    ask(page, "When was the Skerry lighthouse automated?")
     answer = page.get_by_test_id("stChatMessage").last
     answer.get_by_text("Half of the truth is here.").first.wait_for()
     page.get_by_role("button", name="Stop").click()
