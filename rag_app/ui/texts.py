@@ -536,7 +536,7 @@ def limits_set(settings: Settings) -> str:
     return (
         f"<div class='set'><h3>Limits</h3><dl class='facts-list'>{items}</dl>"
         "<p class='note'>Who runs the app can "
-        "change them; the README lists their names.</p></div>"
+        "change them; docs/settings.md has their names.</p></div>"
     )
 
 
