@@ -97,6 +97,13 @@ def test_conversations_are_searched(page):
     assert texts.NO_CONVERSATIONS not in page.html()
 
 
+def test_conversations_that_are_not_listed_are_counted_below_those_that_are(page):
+    for number in range(conversation_list.LISTED + 2):
+        page.library.conversations.start(f"Question {number}?")
+    show_list(page)
+    assert texts.older_conversations(2) in page.html()
+
+
 def test_a_conversation_is_renamed(page):
     page.drop(("ferry.txt", FERRY))
     page.ask("What does the ferry to the island cost?")

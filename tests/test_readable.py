@@ -6,7 +6,7 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.export.readable import PageMarks, cells, has_cells, header_row, readable
+from rag_app.export.readable import PageMarks, cells, header_row, readable
 from rag_app.types import Heading
 
 SHEET = "Boats\n\nname | built | price\nSkerry | 1987 | 1,200\nGull |  | 900"
@@ -122,6 +122,6 @@ def test_a_table_of_markdown_has_no_bars_and_no_rule():
     assert "<tr class='cited'><td>Couple</td>" in shown
 
 
-def test_a_page_without_rows_has_none():
-    assert has_cells("a | b")
-    assert not has_cells("The ferry costs four euros.")
+def test_a_piece_of_a_page_keeps_a_heading_apart_from_the_sentence_below_it():
+    shown = readable("Fares\n\nThe ferry costs four euros.", PageMarks((0, 0)), whole=False)
+    assert shown == "<p>Fares</p><p>The ferry costs four euros.</p>"

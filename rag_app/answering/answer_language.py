@@ -292,7 +292,7 @@ def _holds(passage: Passage, span: Span) -> bool:
 # A question in another language than the documents: what is said, and what to try. Pure.
 
 APART = "Your question is {0}, and your documents are in {1}. Ask in {2}, or {3}."
-BY_MODEL = "choose a language model under “Answers” at the top left"
+BY_MODEL = "choose a language model under “Who answers” at the top left"
 BY_MEANING = (
     "choose “Others, or several” in Settings, under “Which languages are your documents in?”, "
     "and ask again"

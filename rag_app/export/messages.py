@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rag_app.text.page_names import count
 from rag_app.types import Answer, Computation, Note, NoteKind, Operation, RowsUsed
 
-_CHOOSE = "Choose one under “Answers” at the top left"
+_CHOOSE = "Choose one under “Who answers” at the top left"
 _TASKS = {
     "comparison": "A written comparison",
     "draft": "A draft",

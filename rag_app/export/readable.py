@@ -57,11 +57,6 @@ def readable(
     return f"{before}{body}{after}"
 
 
-def has_cells(text: str) -> bool:
-    """Whether any line of a text is a row."""
-    return _CELLS in text
-
-
 def cells(line: str) -> list[Span]:
     """Where the cells of a row "a | b | c" stand in it; of Markdown's "| a | b |", too."""
     outer = _OUTER.fullmatch(line)

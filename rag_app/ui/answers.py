@@ -16,7 +16,7 @@ import streamlit as st
 from rag_app.errors import RagAppError
 from rag_app.export import messages
 from rag_app.export.conversation import where_in
-from rag_app.export.readable import PageMarks, has_cells, readable
+from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.text import page_names
 from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
@@ -276,9 +276,7 @@ def _source(exchange_id: str, answer: Answer, citation: Citation, where: str) ->
 
 
 def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
-    """A passage with its quotes marked; rows of a table as a table."""
-    if not has_cells(text):
-        return f"<p class='passage'>{mark(text, quotes)}</p>"
+    """A passage with its quotes marked; its paragraphs apart, rows of a table as a table."""
     quote, *others = quotes or [(0, 0)]
     return (
         f"<div class='passage'>{readable(text, PageMarks(quote, tuple(others)), whole=False)}</div>"

@@ -47,7 +47,7 @@ def _exported(library: Library, conversation_id: str, form: str) -> bytes:
 
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
-_LISTED = 40
+LISTED = 40
 SEEN = "conversations_seen"
 """The state of the list: whether it is open."""
 
@@ -104,7 +104,7 @@ def _list(library: Library) -> None:
     if not found:
         st.html(f"<p class='note'>{texts.NO_CONVERSATIONS}</p>")
     day = ""
-    for one in found[:_LISTED]:
+    for one in found[:LISTED]:
         if (now := texts.day(one.changed_at)) != day:
             day = now
             st.html(f"<h3 class='day'>{escape(day)}</h3>")
@@ -113,6 +113,8 @@ def _list(library: Library) -> None:
         st.html(f"<p class='facts'>{escape(texts.last_asked(one))}</p>")
         if current().deleting == one.id:
             _confirm(library, one)
+    if len(found) > LISTED:
+        st.html(f"<p class='note'>{texts.older_conversations(len(found) - LISTED)}</p>")
 
 
 def _row(library: Library, one: Conversation) -> None:

@@ -320,6 +320,11 @@ def waiting_more(number: int) -> str:
     return f"and {count(number, 'more', 'more')}"
 
 
+def older_conversations(number: int) -> str:
+    """Below the newest conversations: how many are not listed, and how they are found."""
+    return f"{count(number, 'older one is', 'older ones are')} found by searching."
+
+
 def receipt(added: int, known: int, refused: int) -> str:
     """What became of the files of one drop, in one line."""
     parts = [f"{added:,} added"] if added or not (known or refused) else []
