@@ -48,6 +48,7 @@ def _exported(library: Library, conversation_id: str, form: str) -> bytes:
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again
 LISTED = 40
+"""Conversations that are shown before somebody searches."""
 SEEN = "conversations_seen"
 """The state of the list: whether it is open."""
 
