@@ -133,6 +133,7 @@ def _tools(library: Library) -> None:
 def _head_of_a_phone() -> None:
     """Where the panel on the left is put away: what the app is called, and how files get in."""
     browser.keys()
+    browser.take_drops()
     with st.container(key="head"):
         st.html(f"<b>{texts.APP}</b><button type='button' data-key='u'>{texts.ADD_FILES}</button>")
 

@@ -129,6 +129,18 @@ def keys() -> None:
     )
 
 
+# Files that are dropped anywhere on the page are taken as if they had been dropped where it says so.
+
+_drops = st.components.v2.component(
+    "rag_app_drops", html="<i hidden></i>", js=asset("drop_anywhere.js")
+)
+
+
+def take_drops() -> None:
+    """Give what is dropped beside the fields that take files to the line for them, if it is there."""
+    _drops(key="drops", data={"line": PRESSES["u"]})
+
+
 # A list of places that can be opened: an outline, sentences of a summary, hits of a search.
 #
 # One component for as many rows as there are; a click or Enter reports which one it was. What comes

@@ -78,3 +78,20 @@ def test_what_is_dropped_while_what_came_before_is_taken_arrives(browser):
     assert not row(page, "meanwhile.txt").count()
     row(page, "meanwhile.txt").wait_for()
     page.locator('[data-test-script-state="notRunning"]').wait_for(state="attached")
+
+
+def test_a_file_that_is_dropped_anywhere_on_the_page_is_added(browser):
+    page = browser.open()
+    dragged = page.evaluate_handle(
+        "() => { const one = new DataTransfer();"
+        "one.items.add(new File(['The gate is shut at nine.'], 'gate.txt', {type: 'text/plain'}));"
+        "return one; }"
+    )
+    line = page.locator('[class*="st-key-drop-"] section').first
+    line.wait_for()
+    page.dispatch_event("main", "dragover", {"dataTransfer": dragged})
+    assert line.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+    page.dispatch_event("main", "drop", {"dataTransfer": dragged})
+    row(page, "gate.txt").wait_for()
+    assert line.evaluate("one => getComputedStyle(one).outlineStyle") != "solid"
+    assert "/gate.txt" not in page.url, "the browser has not opened it"
