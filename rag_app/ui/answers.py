@@ -133,7 +133,7 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
             st.html(_rows_behind(exchange_id, answer, computed))
     if computed.sql:
         with st.expander(texts_answers.HOW_COMPUTED):
-            st.code(computed.sql, language="sql", wrap_lines=True)
+            st.code(computed.sql, language=None, wrap_lines=True)  # SQL's colours are pale
 
 
 def _result_file(library: Library, exchange_id: str, computed: Computation) -> bytes:
@@ -278,9 +278,8 @@ def _source(exchange_id: str, answer: Answer, citation: Citation, where: str) ->
 def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
     """A passage with its quotes marked; its paragraphs apart, rows of a table as a table."""
     quote, *others = quotes or [(0, 0)]
-    return (
-        f"<div class='passage'>{readable(text, PageMarks(quote, tuple(others)), whole=False)}</div>"
-    )
+    shown = readable(text, PageMarks(quote, tuple(others)), whole=False)
+    return f"<div class='passage' tabindex='0'>{shown}</div>"  # it may have to be scrolled
 
 
 def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:

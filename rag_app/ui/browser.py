@@ -129,7 +129,7 @@ def keys() -> None:
     )
 
 
-# Files that are dropped anywhere on the page are taken as if they had been dropped where it says so.
+# Files that are dropped anywhere on the page are taken as if they had been dropped on their line.
 
 _drops = st.components.v2.component(
     "rag_app_drops", html="<i hidden></i>", js=asset("drop_anywhere.js")
@@ -137,7 +137,7 @@ _drops = st.components.v2.component(
 
 
 def take_drops() -> None:
-    """Give what is dropped beside the fields that take files to the line for them, if it is there."""
+    """Give what is dropped beside the fields that take files to the line for them."""
     _drops(key="drops", data={"line": PRESSES["u"]})
 
 

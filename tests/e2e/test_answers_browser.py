@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from rag_app.ui import texts_answers
 from tests.e2e.conftest import serving
+from tests.e2e.test_access_browser import barriers
 from tests.e2e.test_browser import MARKER, ask, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -23,6 +25,7 @@ LONG = (
     "has to dive under it in winter, and the parish of Skerry pays the sum of 1,240 pounds for the "
     "southern landing stage, its two benches and the shelter with the timetable."
 )
+STAGES = "Landing stage,Piles,Pounds\nNorthern,11,9300\nSouthern,7,1240\nEastern,4,870\n"
 NOTICE = f"{HEADING}\n\n{LONG}\n\nThe shelter was built in 1931.\n"
 
 
@@ -101,3 +104,34 @@ def test_the_figure_that_answers_is_bold_in_its_sentence(browser):
     answer = page.get_by_test_id("stChatMessage").last
     assert "1931" in answer.locator("strong").first.inner_text()
     assert not answer.locator(".short").count(), "nothing is said twice"
+
+
+def test_no_state_of_an_answer_has_barriers(browser):
+    page = begin(browser, "notice.txt", "text/plain", NOTICE.encode())
+    ask(page, "When was the shelter built?")
+    page.get_by_text("Sources (").last.click()
+    met = barriers(page, "quoted")
+    page.get_by_role("button", name="Why this answer?").click()
+    page.locator("dl.why").wait_for()
+    met += barriers(page, "why")
+    page.keyboard.press("Escape")
+    page.locator('.acts [data-act^="edit:"]').last.click()
+    page.get_by_role("button", name=texts_answers.ASK_AGAIN, exact=True).wait_for()
+    met += barriers(page, "edited")
+    page.keyboard.press("Escape")
+    page.locator('.acts [data-act^="down:"]').last.click()
+    met += barriers(page, "rated")
+    ask(page, "How much is a zeppelin to Greenland?")
+    met += barriers(page, "silence")
+    assert not met, "\n".join(map(str, met))
+
+
+def test_no_part_of_a_computed_answer_has_barriers(browser):
+    page = begin(browser, "stages.csv", "text/csv", STAGES.encode())
+    ask(page, "How many pounds for the southern landing stage?")
+    page.get_by_text("Rows behind it (1)").last.click()
+    page.get_by_text("How it was computed").last.click()
+    row = page.locator("tr", has_text="Southern").locator("visible=true").first
+    assert "1240" in row.inner_text().replace(",", ""), "the row stands as a row"
+    met = barriers(page, "computed")
+    assert not met, "\n".join(map(str, met))
