@@ -357,6 +357,35 @@ def test_a_column_that_the_question_names_is_meant(tmp_path, file):
     assert draft.sentences == ("103 km.",)
 
 
+FOOD = b"""Shop,Kind,Paid
+Wok to Go,takeaway,12
+Penn's,Take away,20
+Penns,groceries,31
+Penns,Grade A,5
+Wok to Go,TAKE-AWAY,9
+Corner,Grade A+,2
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "sum_of"),
+    [
+        ("lower(kind) = 'takeaway'", "41"),
+        ("kind = 'takeaway'", "41"),
+        ("lower(t1.kind) = 'take away' AND paid > 9", "32"),
+        ("lower(shop) = 'penns'", "56"),
+        ("lower(kind) = 'grade a'", "5"),
+        ("kind LIKE 'take%'", "12"),
+    ],
+)
+def test_what_is_spelt_with_other_spaces_marks_and_capitals_is_the_same(
+    tmp_path, file, condition, sum_of
+):
+    sql = f"SELECT sum(paid) FROM t1 WHERE {condition}"
+    draft = travelled(tmp_path, file, "How much was it?", FOOD, sql)
+    assert draft.computation.rows == ((sum_of,),)
+
+
 BOOK = b"""No.;Date;What for;In;Out;Paid by;Remark
 001;02.01.2026;Carried over from the year before;2318,45;;;
 002;07.01.2026;Rent of the hall;;180,00;Hedwig;standing order

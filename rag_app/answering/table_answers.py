@@ -39,7 +39,7 @@ from rag_app.tables.computing import (
     without_unknown_money,
 )
 from rag_app.tables.describing import Described, alike
-from rag_app.tables.explaining import of_column
+from rag_app.tables.explaining import of_column, of_texts
 from rag_app.tables.mending import left_out, mended
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
@@ -159,6 +159,7 @@ class TableAnswers:
         try:
             with self._opener.opened(tables, names, self._store.tables) as opened:
                 tried = self._computed(question, searched, opened, language, cancelled, asks)
+                tried = tried and _in_all_spellings(tried, opened)
         except QueryError:  # they take more memory or time than they may
             return None
         if self._watch:
@@ -430,6 +431,24 @@ def _with_known_texts(sql: str, result: Result, described: Described) -> str:
             old, new = (text.replace("'", "''") for text in (condition.text, near))
             sql = sql.replace(f"'{old}'", f"'{new}'")
     return sql
+
+
+def _in_all_spellings(tried: TriedQuery, opened: OpenTables) -> TriedQuery:
+    """A query that finds what it looks for in whatever way it is written. What speaks for it was
+    weighed before: who wrote another query did not know of this either."""
+    sql = tried.sql
+    for condition in tried.result.conditions:
+        texts = opened.described.spellings(condition)
+        if len(texts) > 1:
+            sql = of_texts(sql, condition, texts)
+    if sql == tried.sql or tried.apart or tried.other:
+        return tried
+    with suppress(QueryError):
+        found = opened.database.run(sql)
+        if found.says_something:
+            called = names_of_rows(found, opened.database)
+            return replace(tried, sql=sql, result=found, called=called)
+    return tried
 
 
 def _asks_less(sql: str, before: str) -> bool:

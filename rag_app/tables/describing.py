@@ -3,6 +3,7 @@ which of their values a question names. Pure but for the queries it asks."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import OpenTable, TableDatabase
-from rag_app.text.languages import compared
+from rag_app.text.languages import compared, folded
 from rag_app.text.sentences import one_line
 from rag_app.types import Column, ColumnKind
 
@@ -24,6 +25,7 @@ _NAMED = 6  # values that are said to be named by a question
 _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s'’`.\-‐–_/]+(?=[^\W\d_])")
 _RARE = 3  # values, of all columns, that share a word which alone names them
 
 
@@ -86,6 +88,22 @@ class Described:
             parts = [part for part in text.split("%") if part]
             return condition.text if any(all(p in v for p in parts) for v in values) else None
         return _nearest(text, values)
+
+    def spellings(self, condition: TextCondition) -> list[str]:
+        """The text of a condition, and what its column has that differs from it by capitals, and by
+        spaces and marks between letters, in lower case: "take away" stands beside "Takeaway"."""
+        held = [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
+        text = condition.text.lower()
+        if condition.pattern:
+            return [text]
+        others = (value.lower() for some in held for value in some)
+        letters = _joined(text)
+        return list(dict.fromkeys([text, *(one for one in others if _joined(one) == letters)]))
+
+
+def _joined(text: str) -> str:
+    """A text without what stands between letters; figures, and what stands beside them, stay."""
+    return _BETWEEN_LETTERS.sub("", folded(text).lower().strip(" ."))
 
 
 def _has(lines: Set[DescribedLine], table: str) -> bool:
