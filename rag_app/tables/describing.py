@@ -79,7 +79,7 @@ class Described:
         """The text of a condition, or the value it is nearly; None: its column has no such value.
 
         A column whose values are not all known is believed to have it."""
-        held = [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
+        held = self._held(condition)
         values = [value.lower() for some in held for value in some]
         text = condition.text.lower()
         if not values or any(len(some) >= _KNOWN for some in held) or text in values:
@@ -92,13 +92,17 @@ class Described:
     def spellings(self, condition: TextCondition) -> list[str]:
         """The text of a condition, and what its column has that differs from it by capitals, and by
         spaces and marks between letters, in lower case: "take away" stands beside "Takeaway"."""
-        held = [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
+        held = self._held(condition)
         text = condition.text.lower()
         if condition.pattern:
             return [text]
         others = (value.lower() for some in held for value in some)
         letters = _joined(text)
         return list(dict.fromkeys([text, *(one for one in others if _joined(one) == letters)]))
+
+    def _held(self, condition: TextCondition) -> list[tuple[str, ...]]:
+        """The values of the columns that a condition may be of."""
+        return [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
 
 
 def _joined(text: str) -> str:

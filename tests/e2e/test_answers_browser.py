@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
@@ -14,10 +12,10 @@ from rag_app.ui import texts_answers
 from tests.e2e.conftest import serving
 from tests.e2e.test_access_browser import barriers
 from tests.e2e.test_browser import MARKER, ask, settled
+from tests.e2e.test_written_browser import picture
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
-PICTURES = os.environ.get("RAG_APP_PICTURES")  # a folder: what was seen is kept there
 HEADING = "Who pays for what"
 LONG = (
     "The ferry company pays for the renewal of the eleven wooden piles of the northern landing "
@@ -62,12 +60,6 @@ def begin(browser, name: str, kind: str, data: bytes, **looks):
         row = page.locator('[class*="st-key-doc-"]').filter(has_text=name)
         row.get_by_text("Ready").first.wait_for()
     return page
-
-
-def picture(page, name: str) -> None:
-    if PICTURES:
-        page.wait_for_timeout(800)
-        page.screenshot(path=str(Path(PICTURES) / f"{name}.png"))
 
 
 @pytest.mark.parametrize(
