@@ -45,8 +45,15 @@ def test_a_figure_that_stands_nowhere_is_not_used():
 
 def test_months_and_things_that_are_counted_may_be_used():
     assert computed("<<960 * 12>>", KNOWN).text == "11,520"
-    assert computed("<<1 + 1 + 1>> people", KNOWN).text == "3 people"
+    assert computed("<<85 + 2>> people", KNOWN).text == "87 people"
     assert computed("<<85 / 1250 * 100>> %", KNOWN).text == "6.80 %"
+
+
+def test_a_sum_without_any_known_figure_is_made_up():
+    found = computed("They have come to £<<1 + 1 * 12>>.", KNOWN)
+    assert found.wrong == ("1 + 1 * 12",)
+    assert not found.steps
+    assert not found.figures
 
 
 def test_a_percentage_in_a_product_is_a_share():

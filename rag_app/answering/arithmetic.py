@@ -34,8 +34,8 @@ class Computed:
     """A text with its sums worked out.
 
     `steps`: how, as "3 × 85 = 255"; `figures`: values that may now be said; `operands`: those known
-    that sums were made of; `wrong`: sums that cannot be worked out, or whose figures stand
-    nowhere."""
+    that sums were made of; `wrong`: sums that cannot be worked out, whose figures stand nowhere, or
+    none of whose figures is known: such a sum is made up, however small its numbers."""
 
     text: str
     steps: tuple[str, ...] = ()
@@ -63,13 +63,14 @@ def computed(
             return _said(Decimal(found[1].strip()), comma)
         written = _with_shares(found[1], shares)
         value = _value(written, known)
-        if value is None:
+        used = {_plain(Decimal(one)) for one in _DIGITS.findall(written)} & known
+        if value is None or not used:
             wrong.append(found[1].strip())
             return ""
         said = _said(value, comma)
         steps.append(f"{as_shown(written)} = {said}")
         values.update(option for one in numbers(said) for option in one)
-        operands.update({_plain(Decimal(one)) for one in _DIGITS.findall(written)} & known)
+        operands.update(used)
         return said
 
     done = SUM.sub(worked_out, _UNFINISHED.sub("", text))
