@@ -133,6 +133,13 @@ def found(
 ) -> Iterator[tuple[LibraryQuestion, list[Passage]]]:
     """What the app finds for each question in a library, before the ranker puts it in order."""
     with opened(folder) as library:
-        for one in asked:
-            lists = [library.search(wording, most) for wording in one.wordings]
-            yield one, fused(lists, [1.0] * len(lists), most)
+        yield from found_in(library, asked, most)
+
+
+def found_in(
+    library: Library, asked: Iterable[LibraryQuestion], most: int
+) -> Iterator[tuple[LibraryQuestion, list[Passage]]]:
+    """The same in a library that is open."""
+    for one in asked:
+        lists = [library.search(wording, most) for wording in one.wordings]
+        yield one, fused(lists, [1.0] * len(lists), most)

@@ -62,7 +62,7 @@ def of_library(folder: Path, asked: Sequence[LibraryQuestion]) -> Iterator[Group
         shown = [_titled(title(p.name, p.chunk.heading), p.chunk.text) for p in passages]
         gold = [
             tuple(
-                p.name == one.document and _holds(text.text[a:b], pieces) for a, b in text.sentences
+                p.name == one.document and holds(text.text[a:b], pieces) for a, b in text.sentences
             )
             for p, text in zip(passages, shown, strict=True)
         ]
@@ -150,7 +150,7 @@ def _titled(name: str, text: str) -> Titled:
     return Titled(name, text, tuple((a, b) for a, b in sentences(text) if text[a:b] != LEFT_OUT))
 
 
-def _holds(sentence: str, pieces: Sequence[str]) -> bool:
+def holds(sentence: str, pieces: Sequence[str]) -> bool:
     """Whether a sentence holds a piece of evidence, or lies within it."""
     said = plain(sentence)
     whole = len(said) > _WHOLE

@@ -3,9 +3,10 @@
     python -m training.writer.from_library --out WORK/library.jsonl [--folders NAME …]
 
 Every question is searched in its library, and the sentences that the app would show are the
-context. Whether they answer is told by the question's evidence: where the search has lost it, there
-is none. Other questions of the same document are asked of the same context: those whose
-evidence stands in it, and some whose evidence does not, which must be told apart. What is to be
+context. Whether they answer is told by the question's evidence: where the search has lost it, it is
+put among the likeliest sentences, since a context that does not answer teaches little. Other
+questions of the library are asked of the same context: those whose evidence stands in it, and some
+whose evidence does not, which must be told apart. What is to be
 done with documents is shown their passages; a result that says more than these is left out."""
 
 from __future__ import annotations
@@ -16,33 +17,40 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rag_app.answering.chat_generator import EMBEDDED
-from rag_app.answering.evidence import Excerpt, gather, relevance, title
+from rag_app.answering.evidence import Excerpt, Ranking, gather, relevance, title
 from rag_app.answering.prompts import TRANSLATE, ReplyStatus
-from rag_app.answering.sentence_ranker import SentenceRanker
+from rag_app.answering.sentence_ranker import FOLDER as RANKER
+from rag_app.answering.sentence_ranker import SentenceRanker, Titled
 from rag_app.answering.writer_generator import TASKED
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import rerank
 from rag_app.types import Chunk, Passage
 from training.library import (
+    WRITTEN,
     LibraryQuestion,
     LibraryTask,
     folders,
-    found,
+    found_in,
     opened,
     plain,
     questions,
     tasks,
 )
+from training.ranker.groups import holds
 from training.writer.contexts import Asked, Context, Work, write
 
 FOUND, READ = 20, 8  # passages that are ranked, and that the writer's sentences are chosen from
-_MORE = 7  # other questions that a context answers
-_HELD = 4  # times as many questions that a context answers as that it does not
+BUDGETS = (450, 450, 450, 600)  # tokens of excerpts
+_MORE = 5  # other questions that a context answers
+_HELD = 3  # times as many questions that a context answers as that it does not
+_UNANSWERED_FIRST = 0.5
+_LOST = 0.35  # of the contexts without the evidence, that are taught as they are
+_RAISED, _FALLS = 0.7, 1.2  # log-odds of evidence above all else, less an exponential of this rate
 _TOLD = re.compile(r"\d+(?:[.,:]\d+)*|\b[A-Z][a-zà-ÿ]{3,}")
 _SAID = 0.9  # of a result's figures and names that its passages hold
 _WHOLE = ("summary", "points", "comparison")
@@ -64,28 +72,85 @@ def shown(excerpts: Sequence[Excerpt]) -> tuple[Part, ...]:
     return tuple((one.title, one.shown) for one in excerpts)
 
 
-def contexts(folder: Path, budget: int, seed: int) -> list[Context]:
-    """One for each question of a library that no earlier one asks, in no order."""
-    rng = random.Random(seed)
-    ranker, embedder = SentenceRanker(), MiniLmEmbedder()
+def contexts(folder: Path, seed: int, ranker: SentenceRanker, share: float) -> Iterator[Context]:
+    """What the app shows for a library's questions, and what else that answers; of those that were
+    put beside the documents a share, and all that were spoken.
+
+    Where the search has lost the evidence, the context is also taught as one that does not answer,
+    now and then, and always as it would be, had the ranker known what is evidence."""
+    rng = random.Random(f"{seed} {folder.name}")
+    shower = _Shower(ranker, MiniLmEmbedder())
     every = questions(folder) + _simple(folder)
-    asked: set[LibraryQuestion] = set()
-    made = []
-    drawn = rng.sample(every, len(every))
-    for one, passages in found(folder, (one for one in drawn if one not in asked), FOUND):
+    beside = {one.question for one in questions(folder, [WRITTEN]) if one.evidence}
+    drawn = [one for one in every if one.question not in beside or rng.random() < share]
+    with opened(folder) as library:
+        chunks = {one.name: library.chunks(one.id) for one in library.documents()}
+        for one, passages in found_in(library, drawn, FOUND):
+            budget = rng.choice(BUDGETS)
+            parts, text = shower.parts(one, passages, budget, ranker.score)
+            stands = standing(one, text)
+            if stands is one.status or (rng.random() < _LOST and stands is ReplyStatus.ABSENT):
+                yield _context(parts, _lessons(one, every, text, rng))
+            if stands is not one.status:
+                known = _with_evidence(one, passages, chunks[one.document])
+                ranking = partial(_raised, ranker.score, one, rng)
+                parts, text = shower.parts(one, known, budget, ranking)
+                yield _context(parts, _lessons(one, every, text, rng))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shower:
+    """Shows passages as the app does."""
+
+    ranker: SentenceRanker
+    embedder: MiniLmEmbedder
+
+    def parts(
+        self, one: LibraryQuestion, passages: Sequence[Passage], budget: int, ranking: Ranking
+    ) -> tuple[tuple[Part, ...], str]:
+        """The excerpts, and their text by which evidence is found."""
+        ranked = rerank(one.wordings, passages, partial(relevance, ranking=ranking))[:READ]
         wordings = one.wordings[:1] if one.turn else one.wordings
         beside = one.wordings[1] if one.turn else ""
-        ranked = rerank(one.wordings, passages, partial(relevance, ranking=ranker.score))[:READ]
-        count = embedder.count_tokens
-        parts = shown(gather(wordings, ranked, count, budget, ranker.score, beside))
-        text = plain("\n".join(f"{title}\n{body}" for title, body in parts))
-        others = [other for other in every if other not in asked]
-        rng.shuffle(others)
-        lessons = _lessons(one, others, text, rng)
-        if lessons:
-            asked |= {who for who, status in lessons if status is who.status}
-            made.append(Context(parts, tuple(_asked(who, status) for who, status in lessons)))
-    return made
+        count = self.embedder.count_tokens
+        parts = shown(gather(wordings, ranked, count, budget, ranking, beside))
+        return parts, plain("\n".join(f"{title}\n{body}" for title, body in parts))
+
+
+def _context(
+    parts: tuple[Part, ...], lessons: Sequence[tuple[LibraryQuestion, ReplyStatus]]
+) -> Context:
+    return Context(parts, tuple(_asked(who, status) for who, status in lessons))
+
+
+def _with_evidence(
+    one: LibraryQuestion, passages: Sequence[Passage], chunks: Sequence[Chunk]
+) -> list[Passage]:
+    """The passages and those that hold the evidence, as likely as any."""
+    best = max((passage.score for passage in passages), default=1.0)
+    held = [chunk for chunk in chunks if any(one.held(plain(chunk.text)))]
+    ids = {chunk.id for chunk in held}
+    rest = [passage for passage in passages if passage.chunk.id not in ids]
+    return [*(Passage(chunk, one.document, best) for chunk in held), *rest]
+
+
+def _raised(
+    ranking: Ranking,
+    one: LibraryQuestion,
+    rng: random.Random,
+    wording: str,
+    passages: Sequence[Titled],
+) -> list[list[float]]:
+    """A ranking that knows which sentences are evidence, and puts these among the likeliest."""
+    pieces = [plain(piece) for piece in one.evidence]
+    odds = [list(row) for row in ranking(wording, passages)]
+    top = max((max(row, default=0.0) for row in odds), default=0.0)
+    for passage, row in zip(passages, odds, strict=True):
+        if passage.title.startswith(one.document):
+            for at, (start, end) in enumerate(passage.sentences):
+                if holds(passage.text[start:end], pieces):
+                    row[at] = max(row[at], top + _RAISED - rng.expovariate(_FALLS))
+    return odds
 
 
 def _simple(folder: Path) -> list[LibraryQuestion]:
@@ -106,17 +171,20 @@ def _lessons(
 ) -> list[tuple[LibraryQuestion, ReplyStatus]]:
     """What a context is asked: several times as much that it answers as that it does not."""
     first = standing(one, text)
-    rest = [(who, standing(who, text)) for who in others if who is not one]
+    rest = [(who, standing(who, text)) for who in rng.sample(others, len(others))]
+    rest = [pair for pair in rest if pair[0] is not one and not pair[0].turn]
     held = [(who, s) for who, s in rest if s is not None and s is not ReplyStatus.ABSENT][:_MORE]
     if first is not None and first is not ReplyStatus.ABSENT:
         held.insert(0, (one, first))
-    none = [(who, s) for who, s in rest if s is ReplyStatus.ABSENT]
-    # Those of the same document are nearest; those without any answer anywhere come first.
-    near = [pair for pair in none if pair[0].document == one.document]
-    near.sort(key=lambda pair: pair[0].status is not ReplyStatus.ABSENT)
+    # Those of the same document are nearest; those without any answer anywhere often come first.
+    near = [(w, s) for w, s in rest if s is ReplyStatus.ABSENT and w.document == one.document]
+    most = int(len(held) / _HELD + rng.random())
+    if rng.random() < _UNANSWERED_FIRST:
+        near.sort(key=lambda pair: pair[0].status is not ReplyStatus.ABSENT)
+        most = max(1, most)
     if first is ReplyStatus.ABSENT:
-        near.insert(0, (one, first))
-    return [*held, *near[: int(len(held) / _HELD + rng.random())]]
+        return [*held, (one, first), *near[:1]]
+    return [*held, *near[:most]]
 
 
 def _asked(one: LibraryQuestion, status: ReplyStatus) -> Asked:
@@ -212,13 +280,15 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--folders", nargs="*", default=[one.name for one in folders()])
-    parser.add_argument("--context", type=int, default=EMBEDDED, help="tokens of excerpts")
-    parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--ranker", type=Path, default=RANKER, help="folder of its weights")
+    parser.add_argument("--share", type=float, default=0.25, help="of what was not spoken")
+    parser.add_argument("--seed", type=int, default=11)
     given = parser.parse_args(argv)
+    ranker = SentenceRanker(given.ranker)
     made: list[Context] = []
     for folder in folders():
         if folder.name in given.folders:
-            made += contexts(folder, given.context, given.seed)
+            made += [one for one in contexts(folder, given.seed, ranker, given.share) if one.asked]
         made += [one for one in works(folder) if one.work]
     write(given.out, made)
     asked, work = sum(len(o.asked) for o in made), sum(len(o.work) for o in made)
