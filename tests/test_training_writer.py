@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import random
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from rag_app.answering.prompts import ReplyStatus
-from training.writer import contexts, export, queries, sheets, train
+from training.writer import contexts, export, packs, queries, sheets, train
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -73,9 +74,39 @@ def test_what_is_packed_costs_what_it_costs_alone(tiny):
     [packed] = pack(CONTEXT.lessons, Letters(), 1.0, 5_000)
     alone = [pack([one], Letters(), 1.0, 5_000)[0] for one in CONTEXT.lessons]
     with torch.no_grad():
-        whole = train.loss_of(tiny, packed.padded())
-        parts = [train.loss_of(tiny, one) for one in alone]
-    assert float(whole) == pytest.approx(sum(map(float, parts)), rel=1e-2)
+        whole = train.loss_of(tiny, [packed])
+        parts = [float(train.loss_of(tiny, [one])) for one in alone]
+        together = train.loss_of(tiny, alone)  # filled up to the longest
+    assert float(whole) == pytest.approx(sum(parts) / 3, rel=1e-2)
+    assert float(together) == pytest.approx(sum(parts) / 3, rel=1e-2)
+
+
+def test_every_sequence_is_in_one_batch_that_is_not_too_large():
+    some = [pack([one], Letters(), 1.0, 5_000)[0] for one in CONTEXT.lessons] * 5
+    most = 3 * max(len(one.ids) for one in some)
+    made = train.batches(some, most, random.Random(2))
+    assert sorted(id(one) for batch in made for one in batch) == sorted(map(id, some))
+    assert all(len(batch) * max(len(one.ids) for one in batch) <= most for batch in made)
+
+
+def test_sequences_are_kept_in_a_file_as_they_are(tmp_path):
+    given = [
+        (one, number == 1) for number, one in enumerate(pack(CONTEXT.lessons, Letters(), 1.0, 150))
+    ]
+    packs.save(given, tmp_path / "packs.npz")
+    read = packs.load(tmp_path / "packs.npz")
+    assert [held for _, held in read] == [held for _, held in given]
+    for (mine, _), (theirs, _) in zip(read, given, strict=True):
+        for one in fields(mine):
+            assert np.array_equal(getattr(mine, one.name), getattr(theirs, one.name))
+
+
+def test_what_was_kept_aside_is_judged_by_reply(tiny):
+    [packed] = pack(CONTEXT.lessons, Letters(), 1.0, 5_000)
+    found = train.judged(tiny, [packed, packed])
+    cost = float(train.loss_of(tiny, [packed]).detach())
+    assert found["loss"] == pytest.approx(cost, rel=1e-2)
+    assert found["status right"] in (0.0, pytest.approx(1 / 3), pytest.approx(2 / 3), 1.0)
 
 
 def test_passages_are_read_once():
@@ -89,9 +120,9 @@ def test_passages_are_read_once():
 @given(st.integers(60, 400))
 @settings(max_examples=30)
 def test_no_question_is_lost_however_short_a_sequence_may_be(most):
-    packs = pack(CONTEXT.lessons, Letters(), 1.0, most)
-    assert sum(map(train.replies_of, packs)) == 3
-    for one in packs:
+    made = pack(CONTEXT.lessons, Letters(), 1.0, most)
+    assert sum(map(train.replies_of, made)) == 3
+    for one in made:
         follows = [*one.ids.tolist(), None]
         inside = [
             follows[at + 1] == target

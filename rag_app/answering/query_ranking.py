@@ -336,7 +336,12 @@ def _grams(words: Sequence[str]) -> Indices:
 
 def first_chances(question: TableQuestion, embedder: Embedder) -> Floats:
     """How likely each candidate is meant by what was taught first; nothing last."""
-    return shares(_scores(_weights()[1], features(question, embedder)))
+    return chances_of(features(question, embedder))
+
+
+def chances_of(seen: QueryFeatures) -> Floats:
+    """The same of what is known of candidates, (candidates + 1,)."""
+    return shares(_scores(_weights()[1], seen))
 
 
 class QueryRanker:

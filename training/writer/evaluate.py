@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import ReplyStatus, understood
 from training.writer.contexts import HERE, Asked, Context, read
-from training.writer.train import is_held
+from training.writer.packs import is_held
 
 AT_ONCE = 4
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")

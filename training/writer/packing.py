@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +18,6 @@ from torch import Tensor
 
 from rag_app.answering.local_chat import Tokens
 from training.writer.contexts import Lesson
-
-_LENGTH, _REPLIES = 64, 64  # tokens of a pack, and of its replies, are multiples of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +31,6 @@ class Pack:
     at: NDArray[np.int64]
     targets: NDArray[np.int64]
     weights: NDArray[np.float32]
-
-    def padded(self) -> Pack:
-        """The same with nothing after it, in one of few sizes: each new one costs a second."""
-        ids, parts, positions = (_filled(one, _LENGTH) for one in self._tokens)
-        at, targets, weights = (_filled(one, _REPLIES) for one in self._wanted)
-        parts[len(self.ids) :] = -1  # it is seen by nothing but itself
-        return Pack(ids, parts, positions, at, targets, weights)
-
-    @property
-    def _tokens(self) -> tuple[NDArray[np.int64], ...]:
-        return self.ids, self.parts, self.positions
-
-    @property
-    def _wanted(self) -> tuple[NDArray[Any], ...]:
-        return self.at, self.targets, self.weights
 
     def mask(self) -> Tensor:
         """Which token (row) sees which (column), (1, 1, n, n), boolean."""
@@ -86,11 +68,6 @@ def prompt_ids(lesson: Lesson, tokens: Tokens) -> list[int]:
     """A lesson as the model reads it, up to where its reply begins."""
     roles = {"human": "user"}
     return tokens.of_messages([(roles.get(role, role), text) for role, text in lesson.messages])
-
-
-def _filled(values: NDArray[Any], unit: int) -> NDArray[Any]:
-    """With zeros after it, up to a multiple of `unit`."""
-    return np.pad(values, (0, -len(values) % unit))
 
 
 def _shared(prompts: Sequence[Sequence[int]]) -> int:

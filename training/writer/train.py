@@ -1,11 +1,12 @@
-r"""Teach a writer to answer from passages: a LoRA adapter (Hu et al. 2021) of its upper layers.
+r"""Teach a writer to answer from passages: a LoRA adapter (Hu et al. 2021) of its layers.
 
-    python -m training.writer.train --model WORK/1.5b --gguf FILE --tokens FOLDER --out WORK/run \
-        --spans WORK/spans.jsonl
+    python -m training.writer.train --packs WORK/packs.npz --model WORK/unpacked --gguf FILE \
+        --out WORK/run
 
-`--model`: where the weights of the GGUF are kept dequantised (made once); `--tokens`: the folder of
-the same model as the app has it, whose tokenizer and template are used. Only replies are learnt.
-Goes on from OUT if it was broken off; ends with OUT/adapter_model.safetensors."""
+`--packs`: see `packs`; `--model`: where the weights of the GGUF are kept dequantised (made once).
+Only replies are learnt. Uses a GPU, if there is one. Goes on from OUT if it was broken off; ends
+with OUT/adapter_model.safetensors, and says of what was kept aside how much it costs before and
+after, and how often the word with which a reply begins is the right one."""
 
 from __future__ import annotations
 
@@ -18,44 +19,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from rag_app.answering.local_chat import tokens_of
-from training.writer import queries, sheets
-from training.writer.contexts import (
-    Context,
-    Lesson,
-    conversations,
-    introductions,
-    read,
-    titles,
-    translations,
-    written,
-)
-from training.writer.packing import Pack, pack
+from training.writer.packing import Pack
+from training.writer.packs import load
 
 RANK, SCALE = 16, 32  # of the adapter; what it adds is scaled by SCALE / RANK
-FIRST_WEIGHT = 1.0  # of a reply's first token against all others together
-MOST_TOKENS = 1_900  # of a sequence
-AT_ONCE = 2  # sequences of a step
-TALKS = 8  # conversations of a sequence
-WARM = 15  # steps until the learning rate is reached
+AT_ONCE = 16_000  # tokens of a step, with what fills the shorter sequences up
+POOL = 400  # sequences among which those of like length are put together
+WARM = 20  # steps until the learning rate is reached
 KEEP = 300.0  # seconds between two states that are kept
-HELD = 10  # of so many contexts one is not taught
 _EVERY = 5  # steps between two lines of the log
+_UNSEEN = -30_000.0  # instead of minus infinity, of which some kernels make no number
 _PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-
-
-def is_held(number: int) -> bool:
-    """Whether a context of a file is kept aside, to choose by."""
-    return number % HELD == HELD - 1
-
-
-def taught(contexts: Sequence[Context]) -> list[Context]:
-    """What is taught of a file's contexts."""
-    return [one for number, one in enumerate(contexts) if not is_held(number)]
 
 
 def unpacked(gguf: Path, folder: Path) -> Path:
@@ -108,18 +87,74 @@ def load_adapter(model: Any, file: Path) -> None:
         raise ValueError(f"{file} is of another model: {unknown[0]} is not in it")
 
 
-def loss_of(model: Any, one: Pack) -> torch.Tensor:
-    """What one sequence costs, by reply."""
+def batches(packs: Sequence[Pack], most: int, lot: random.Random) -> list[list[Pack]]:
+    """Packs of like length together, no more than `most` tokens as they are filled up."""
+    order = lot.sample(packs, len(packs))
+    made: list[list[Pack]] = []
+    for at in range(0, len(order), POOL):
+        batch: list[Pack] = []
+        for one in sorted(order[at : at + POOL], key=lambda pack: len(pack.ids)):
+            if batch and (len(batch) + 1) * len(one.ids) > most:
+                made.append(batch)
+                batch = []
+            batch.append(one)
+        made.append(batch)
+    lot.shuffle(made)
+    return made
+
+
+def scores_of(model: Any, batch: Sequence[Pack]) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the model makes of each token that is wanted (wanted, vocabulary), and what each is."""
     base = model.get_base_model()
+    device, long = base.device, torch.long
+    width = max(len(one.ids) for one in batch)
+    ids, positions = (torch.zeros(len(batch), width, dtype=long) for _ in range(2))
+    mask = torch.full((len(batch), 1, width, width), _UNSEEN, dtype=base.dtype)
+    for row, one in enumerate(batch):
+        size = len(one.ids)
+        ids[row, :size] = torch.from_numpy(one.ids.astype(np.int64))
+        positions[row, :size] = torch.from_numpy(one.positions.astype(np.int64))
+        mask[row, 0, :size, :size].masked_fill_(one.mask()[0, 0], 0.0)
+        mask[row, 0, size:, 0] = 0.0  # what fills up sees something, and is seen by nothing
     seen = base.model(
-        input_ids=torch.from_numpy(one.ids)[None],
-        attention_mask=one.mask(),
-        position_ids=torch.from_numpy(one.positions)[None],
+        input_ids=ids.to(device),
+        attention_mask=mask.to(device),
+        position_ids=positions.to(device),
         use_cache=False,
-    ).last_hidden_state[0]
-    scores = base.lm_head(seen[torch.from_numpy(one.at)]).float()
-    losses = functional.cross_entropy(scores, torch.from_numpy(one.targets), reduction="none")
-    return (losses * torch.from_numpy(one.weights)).sum()
+    ).last_hidden_state.flatten(0, 1)
+    at = np.concatenate([one.at + row * width for row, one in enumerate(batch)])
+    targets = np.concatenate([one.targets for one in batch])
+    scores = base.lm_head(seen[torch.from_numpy(at).to(device)]).float()
+    return scores, torch.from_numpy(targets.astype(np.int64)).to(device)
+
+
+def loss_of(model: Any, batch: Sequence[Pack]) -> torch.Tensor:
+    """What a batch costs, by reply."""
+    scores, targets = scores_of(model, batch)
+    weights = np.concatenate([one.weights for one in batch]).astype(np.float32)
+    losses = functional.cross_entropy(scores, targets, reduction="none")
+    replies = sum(replies_of(one) for one in batch)
+    return (losses * torch.from_numpy(weights).to(losses.device)).sum() / replies
+
+
+@torch.no_grad()
+def judged(model: Any, packs: Sequence[Pack]) -> dict[str, float]:
+    """What packs cost by reply, and how often a reply begins with the right word."""
+    cost = right = replies = 0.0
+    for batch in batches(packs, AT_ONCE, random.Random(0)):
+        scores, targets = scores_of(model, batch)
+        first = np.concatenate([_firsts(one) for one in batch])
+        hit = (scores.argmax(-1) == targets)[torch.from_numpy(first).to(targets.device)]
+        many = sum(replies_of(one) for one in batch)
+        cost += float(loss_of(model, batch)) * many
+        right += float(hit.sum())
+        replies += many
+    return {"loss": cost / replies, "status right": right / replies}
+
+
+def _firsts(one: Pack) -> np.ndarray:
+    """Which of the tokens that are wanted begin a reply."""
+    return np.concatenate([[True], np.diff(one.at) != 1])
 
 
 def replies_of(one: Pack) -> int:
@@ -135,89 +170,45 @@ class Run:
         self.out: Path = options.out
         self.out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(options.seed)
-        self.model = adapted(unpacked(options.gguf, options.model), options.lowest)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.model = adapted(unpacked(options.gguf, options.model), options.lowest).to(self.device)
         self.weights = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(self.weights, lr=options.rate, weight_decay=0.0)
-        self.packs = self._packs()
-        steps = -(-len(self.packs) // AT_ONCE)
-        self.steps = steps * options.epochs
+        stored = load(options.packs)
+        self.held = [pack for pack, held in stored if held]
+        packs = [pack for pack, held in stored if not held]
+        lot = random.Random(options.seed)
+        self.plan = [b for _ in range(options.epochs) for b in batches(packs, options.at_once, lot)]
         self.step = 0
         self._restore()
 
-    def _packs(self) -> list[Pack]:
-        tokens = tokens_of(str(self.options.tokens))
-        contexts = taught(list(written()))
-        groups = [one.lessons for one in contexts]
-        talks = [talk.lesson for one in contexts for talk in one.follow_ups]
-        talks += [talk.lesson for talk in conversations()]
-        for some in (talks, translations(), titles()):
-            groups += [some[at : at + TALKS] for at in range(0, len(some), TALKS)]
-        groups += [[one] for one in introductions()]
-        groups += self._queries()
-        most = round(self.options.share * len(groups))
-        again = [one.lessons for path in self.options.again for one in taught(read(path))]
-        lot = random.Random(self.options.seed)
-        groups = lot.sample(groups, most)
-        groups += lot.sample(again, round(self.options.again_share * len(again)))
-        for path in self.options.spans:
-            contexts = taught(read(path))
-            groups += [one.lessons for one in contexts] + [one.works for one in contexts]
-        if self.options.sheets:
-            others = list(sheets.written(self.options.leave_out))
-            groups += sheets.lessons(others, self.options.seed, self.options.sheets)
-        groups = [one for one in groups if one]
-        packs = [p for one in groups for p in pack(one, tokens, FIRST_WEIGHT, MOST_TOKENS)]
-        return [one.padded() for one in packs]
-
-    def _queries(self) -> list[list[Lesson]]:
-        """Of every sheet alone, and of every second one behind another."""
-        lots = [one for number, one in enumerate(queries.written()) if not is_held(number)]
-        others = [*lots[1:], *lots[:1]]
-        alone = [queries.lessons(one) for one in lots]
-        return [*alone, *map(queries.lessons, lots[::2], others[::2])]
-
-    def _order(self, epoch: int) -> list[int]:
-        order = list(range(len(self.packs)))
-        random.Random(f"{self.options.seed} {epoch}").shuffle(order)
-        return order
-
-    def _batch(self) -> list[Pack]:
-        per_epoch = -(-len(self.packs) // AT_ONCE)
-        epoch, at = divmod(self.step, per_epoch)
-        order = self._order(epoch)
-        return [self.packs[i] for i in order[at * AT_ONCE : (at + 1) * AT_ONCE]]
-
     def _rate(self) -> float:
         rising = (self.step + 1) / WARM
-        falling = (self.steps - self.step) / self.steps
-        return float(self.options.rate * min(1.0, rising, max(0.05, falling * 1.3)))
+        falling = (len(self.plan) - self.step) / len(self.plan) * 1.2
+        return float(self.options.rate * min(1.0, rising, max(0.03, falling)))
 
     def go(self) -> None:
         """To the end."""
+        self._judge("before")
         kept = told = time.monotonic()
         losses: list[float] = []
         tokens = 0
-        while self.step < self.steps:
-            batch = self._batch()
-            replies = sum(replies_of(one) for one in batch)
-            total = 0.0
-            for one in batch:
-                with torch.autocast("cpu", dtype=torch.bfloat16):
-                    loss = loss_of(self.model, one) / replies
-                loss.backward()  # type: ignore[no-untyped-call]
-                total += float(loss.detach())
-                tokens += len(one.ids)
+        while self.step < len(self.plan):
+            batch = self.plan[self.step]
+            with torch.autocast(self.device, dtype=torch.bfloat16):
+                loss = loss_of(self.model, batch)
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
             for group in self.optimizer.param_groups:
                 group["lr"] = self._rate()
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self.step += 1
-            losses.append(total)
+            tokens += sum(len(one.ids) for one in batch)
+            losses.append(float(loss.detach()))
             if self.step % _EVERY == 0:
-                speed = tokens / (time.monotonic() - told)
-                row = {"step": self.step, "of": self.steps, "loss": sum(losses) / len(losses)}
-                row |= {"tokens_per_second": speed}
+                row = {"step": self.step, "of": len(self.plan), "loss": sum(losses) / len(losses)}
+                row |= {"tokens_per_second": tokens / (time.monotonic() - told)}
                 self._say(row)
                 losses, tokens, told = [], 0, time.monotonic()
             if time.monotonic() - kept > KEEP:
@@ -225,6 +216,11 @@ class Run:
                 kept = time.monotonic()
         self._keep()
         self.model.save_pretrained(self.out)
+        self._judge("after")
+
+    def _judge(self, when: str) -> None:
+        if self.held and self.step in (0, len(self.plan)):
+            self._say({"when": when} | judged(self.model, self.held))
 
     def _say(self, row: dict[str, Any]) -> None:
         print(json.dumps(row), file=sys.stderr, flush=True)
@@ -258,20 +254,15 @@ class Run:
 def main(argv: Sequence[str]) -> int:
     """Train; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--packs", type=Path, required=True)
     parser.add_argument("--gguf", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--tokens", type=Path, required=True)
-    parser.add_argument("--spans", type=Path, nargs="*", default=[])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="an adapter that is taught on")
-    parser.add_argument("--share", type=float, default=1.0, help="of all but --spans is taught")
-    parser.add_argument("--again", type=Path, nargs="*", default=[], help="taught in part")
-    parser.add_argument("--again-share", type=float, default=0.2)
-    parser.add_argument("--sheets", type=float, default=0.0, help="share of their questions")
-    parser.add_argument("--leave-out", nargs="*", default=[], help="sheets that are not taught")
     parser.add_argument("--lowest", type=int, default=0, help="the first layer that is adapted")
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="tokens of a step")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--rate", type=float, default=2.5e-4)
     parser.add_argument("--seed", type=int, default=1)
     Run(parser.parse_args(argv)).go()
     return 0
