@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 
 import pytest
@@ -22,7 +23,7 @@ from rag_app.errors import ModelUnavailable
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Passage
 from training.ranker.groups import Group
-from training.ranker.train import PASSAGES, Network, export, loss_of, some_of
+from training.ranker.train import PASSAGES, Network, drawn, export, loss_of, some_of
 
 LEASE = (
     "The Tenant shall keep the garden tidy. No part of the Property may be let to others, nor "
@@ -129,8 +130,6 @@ def test_in_training_a_sentence_with_the_answer_competes_with_those_without_and_
 
 
 def test_a_step_reads_what_answers_and_a_few_of_the_others():
-    import random
-
     passages = tuple(titled(str(n), CLUB) for n in range(12))
     gold = tuple((n == 11, False, False) for n in range(12))
     chosen = some_of(Group("fact", "", "Who?", passages, gold), random.Random(1))
@@ -148,14 +147,20 @@ def test_what_training_exports_scores_as_it_was_taught(tmp_path):
     assert [v for one in served for v in one] == pytest.approx(taught, abs=0.03)
 
 
-def test_teaching_that_goes_on_begins_with_what_is_there_and_ends_at_the_mean(tmp_path):
+def test_teaching_that_goes_on_begins_with_what_is_there(tmp_path):
     before = Network(start=FOLDER)
     with torch.no_grad():
         before.head.bias += 1.0  # what it learnt
-    export(before, tmp_path, FOLDER)
+    export(before, tmp_path)
     passages = [titled("lease.pdf", LEASE), titled("", CLUB)]
     scores = [
         [v for one in SentenceRanker(folder).score("Who pays?", passages) for v in one]
         for folder in (FOLDER, tmp_path)
     ]
-    assert scores[1] == pytest.approx([v + 0.5 for v in scores[0]], abs=0.03)
+    assert scores[1] == pytest.approx([v + 1.0 for v in scores[0]], abs=0.03)
+
+
+def test_of_a_share_of_one_and_a_half_every_second_is_taught_twice():
+    groups = [Group("fact", str(n), "Who?", (), ()) for n in range(8)]
+    some = drawn(groups, 1.5, random.Random(1))
+    assert len(some) == 12 and {one.document for one in some} == set("01234567")

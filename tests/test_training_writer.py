@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from rag_app.answering.prompts import ReplyStatus
-from training.writer import contexts, export, packs, queries, sheets, train
+from training.writer import contexts, export, packing, packs, queries, sheets, train
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -93,8 +93,8 @@ def test_sequences_are_kept_in_a_file_as_they_are(tmp_path):
     given = [
         (one, number == 1) for number, one in enumerate(pack(CONTEXT.lessons, Letters(), 1.0, 150))
     ]
-    packs.save(given, tmp_path / "packs.npz")
-    read = packs.load(tmp_path / "packs.npz")
+    packing.save(given, tmp_path / "packs.npz")
+    read = packing.load(tmp_path / "packs.npz")
     assert [held for _, held in read] == [held for _, held in given]
     for (mine, _), (theirs, _) in zip(read, given, strict=True):
         for one in fields(mine):
@@ -103,10 +103,18 @@ def test_sequences_are_kept_in_a_file_as_they_are(tmp_path):
 
 def test_what_was_kept_aside_is_judged_by_reply(tiny):
     [packed] = pack(CONTEXT.lessons, Letters(), 1.0, 5_000)
-    found = train.judged(tiny, [packed, packed])
-    cost = float(train.loss_of(tiny, [packed]).detach())
-    assert found["loss"] == pytest.approx(cost, rel=1e-2)
-    assert found["status right"] in (0.0, pytest.approx(1 / 3), pytest.approx(2 / 3), 1.0)
+    with torch.no_grad():
+        scores, _ = train.scores_of(tiny, [packed])
+        cost = float(train.loss_of(tiny, [packed]))
+    begins = [0, *(n for n in range(1, len(packed.at)) if packed.at[n] != packed.at[n - 1] + 1)]
+    assert len(begins) == 3
+    targets = packed.targets.copy()
+    targets[begins[:2]] = scores.argmax(-1)[begins[:2]]  # two of three replies begin as it would
+    known = train.judged(tiny, [replace(packed, targets=targets)])
+    assert known["status right"] in (pytest.approx(2 / 3), 1.0)
+    wrong = train.judged(tiny, [replace(packed, targets=(targets + 1) % 96)])
+    assert wrong["status right"] <= 1 / 3
+    assert train.judged(tiny, [packed, packed])["loss"] == pytest.approx(cost, rel=1e-2)
 
 
 def test_passages_are_read_once():
@@ -194,9 +202,23 @@ def test_queries_over_sheets_are_taught_in_the_words_of_the_app():
     assert [one.files[0][0] for one in taught] == ["expense_claims.csv", "wedding.csv"]
     assert [fault for one in taught for fault in queries.faults(one)] == []
     assert all('"' not in query.sql for one in taught for query in one.queries)
-    for group in sheets.lessons(
-        [*taught, *sheets.written({*sheets.asked()} - {"boat_logbook.csv"})], 1
-    ):
+    boat = list(sheets.written({*sheets.asked()} - {"boat_logbook.csv"}))
+    assert {one.messages[0] for group in sheets.lessons(boat, [*taught, *boat], 1) for one in group}
+    for group in sheets.lessons([*taught, *boat], [*taught, *boat], 1):
         ends = {lesson.reply.endswith("\nSay:"): lesson.ends for lesson in group}
         assert ends == {True: False, False: True}
         assert {one.reply for one in group if one.ends} == {"None"}
+
+
+def test_a_sheet_that_is_left_out_must_be_there():
+    with pytest.raises(ValueError, match=r"nowhere\.csv"):
+        next(packs.over_sheets(1.0, ["nowhere.csv"], 1))
+
+
+def test_what_is_kept_aside_is_taught_in_no_other_way():
+    aside = [one for number, one in enumerate(contexts.written()) if packs.is_held(number)]
+    replies = {talk.lesson.reply for one in aside for talk in one.follow_ups}
+    shown = {lesson.messages[-1] for one in aside for lesson in one.lessons}
+    taught = [lesson for lessons, held in packs.small_jobs() if not held for lesson in lessons]
+    assert not shown & {lesson.messages[-1] for lesson in taught}
+    assert sum(lesson.reply in replies for lesson in taught) < len(replies) / 4

@@ -1,15 +1,13 @@
 """Teach the sentence ranker which sentences hold an answer.
 
-    python -m training.ranker.train --data DATA --work WORK --out OUT
-    python -m training.ranker.train --data DATA --work WORK --out OUT --start FOLDER
+    python -m training.ranker.train --data DATA --work WORK --out OUT [--start FOLDER]
 
 `--data`: folder with `train/*.jsonl.gz`, as for the reader, from whose weights it begins, if not
-from those of an earlier ranker, `--start`, which is shown a part of all once more and what was
-spoken twice; what is written then is the mean of the weights before and after. Groups
-are made once and kept in WORK, and so is how far it came every 50 steps. A softmax over all
-sentences of a question's passages and "none of them" (score 0): each sentence that holds the answer
-against all that do not. Every fifth document of the library is kept aside; how well its questions'
-sentences are found is printed at the end."""
+from those of an earlier ranker, `--start`. Groups are made once and kept in WORK, and so is how far
+it came every 50 steps. A softmax over all sentences of a question's passages and "none of them"
+(score 0): each sentence that holds the answer against all that do not. Every fifth document of the
+library is kept aside; how well its questions' sentences are found is printed at the end. Uses a
+GPU, if there is one."""
 
 from __future__ import annotations
 
@@ -37,13 +35,12 @@ from training.library import SPOKEN, WRITTEN, folders, questions
 from training.ranker.groups import Group, of_contexts, of_library, of_spans
 from training.writer.contexts import written
 
-PASSAGES = 5  # of a group that are read in a step; those with the answer first
-AT_ONCE = 6  # groups of a step
-TIMES = 2  # that the library is gone through
-CONTEXTS, SPANS = 1_500, 1_000  # groups of the other two kinds
-RATE, WARM = 1.2e-4, 50
-# The same for weights that go on from others.
-AGAIN, CONTEXTS_AGAIN, SPANS_AGAIN, RATE_AGAIN = 0.45, 300, 500, 8e-5
+PASSAGES = 6  # of a group that are read in a step; those with the answer first
+ROWS = 48  # passages that are read together
+AT_ONCE = 24  # groups of a step
+ROUNDS = 2  # that everything is gone through
+SHARES = {"library": 1.0, "spoken": 1.5, "contexts": 0.6, "spans": 0.5}  # of each kind in a round
+RATE, WARM = 1.5e-4, 60
 HELD = 5  # of so many documents of the library one is kept aside
 _WORDS = "bert.embeddings.word_embeddings.weight"
 _FILE = "model.safetensors"
@@ -52,7 +49,7 @@ _FILE = "model.safetensors"
 class Network(nn.Module):
     """The reader's encoder, whose word embeddings stay as they are, and a head for sentences."""
 
-    def __init__(self, rows: int = PASSAGES, width: int = 32, start: Path | None = None) -> None:
+    def __init__(self, rows: int = ROWS, width: int = 32, start: Path | None = None) -> None:
         """Batches are of so many rows, and of a multiple of so many tokens: each new shape costs a
         second; a row that nothing fills costs as much as others."""
         from transformers import BertModel
@@ -78,18 +75,19 @@ class Network(nn.Module):
 
     def forward(self, given: Sequence[RankerInput], sizes: Sequence[int]) -> Tensor:
         """The scores of all sentences of all inputs, in order; `sizes`: how many each has."""
-        base = np.cumsum([0, *sizes])
-        width = self.bert.config.hidden_size
-        sums, counts = torch.zeros(int(base[-1]), width), torch.zeros(int(base[-1]))
+        base, device = np.cumsum([0, *sizes]), self.bert.device
+        sums = torch.zeros(int(base[-1]), self.bert.config.hidden_size, device=device)
+        counts = torch.zeros(int(base[-1]), device=device)
         order = sorted(range(len(given)), key=lambda i: -len(given[i].ids))
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(device.type, torch.bfloat16):
             for at in range(0, len(order), self._rows):
                 part = order[at : at + self._rows]
-                ids, mask, kinds, owner = self._tensors([given[i] for i in part], base[part])
+                tensors = self._tensors([given[i] for i in part], base[part])
+                ids, mask, kinds, owner = (one.to(device) for one in tensors)
                 hidden = self.bert(ids, mask, kinds).last_hidden_state
                 inside = owner >= 0
                 sums = sums.index_add(0, owner[inside], hidden[inside].float())
-                counts = counts.index_add(0, owner[inside], torch.ones(int(inside.sum())))
+                counts = counts.index_add(0, owner[inside], inside[inside].float())
         scores = self.head(sums / counts.clamp(min=1)[:, None])[:, 0].float()
         read: Tensor = scores.masked_fill(counts == 0, NOT_READ)
         return read
@@ -112,7 +110,7 @@ class Network(nn.Module):
 def loss_of(scores: Tensor, gold: Tensor) -> Tensor:
     """What each sentence with the answer loses to all without it and to "none"; without any such
     sentence, what "none" loses to them."""
-    rest = torch.logsumexp(torch.cat([torch.zeros(1), scores[~gold]]), 0)
+    rest = torch.logsumexp(torch.cat([scores.new_zeros(1), scores[~gold]]), 0)
     if not gold.any():
         return rest
     right = scores[gold]
@@ -135,8 +133,8 @@ def train(
     """One way through the groups; goes on where it stood if `state` is there."""
     torch.manual_seed(seed)
     rng = random.Random(seed)
-    network = Network(start=start)
-    rate = RATE if start is None else RATE_AGAIN
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = Network(start=start).to(device)
     learning = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learning, 0.0, (0.9, 0.99), weight_decay=0.01, fused=True)
     order = rng.sample(range(len(groups)), len(groups))
@@ -144,7 +142,7 @@ def train(
     losses: list[float] = []
     read, began, first = 0, time.monotonic(), 0
     if state.exists():
-        kept = torch.load(state, weights_only=False)
+        kept = torch.load(state, map_location="cpu", weights_only=False)
         network.load_state_dict(kept["network"])
         optimizer.load_state_dict(kept["optimizer"])
         rng.setstate(kept["chance"])
@@ -152,16 +150,22 @@ def train(
     for step in range(first, steps):
         falling = (steps - step) / steps * 1.2
         for part in optimizer.param_groups:
-            part["lr"] = rate * min(1.0, (step + 1) / WARM, max(0.02, falling))
-        total = torch.zeros(())
-        for index in order[step * AT_ONCE : (step + 1) * AT_ONCE]:
-            group = groups[index]
-            chosen = some_of(group, rng)
-            given = tokens.inputs(group.question, [group.passages[i] for i in chosen])
-            scores = network(given, [len(group.passages[i].sentences) for i in chosen])
-            gold = torch.tensor([g for i in chosen for g in group.gold[i]], dtype=torch.bool)
-            total = total + loss_of(scores, gold) / AT_ONCE
-            read += sum(len(one.ids) for one in given)
+            part["lr"] = RATE * min(1.0, (step + 1) / WARM, max(0.02, falling))
+        batch = [groups[index] for index in order[step * AT_ONCE : (step + 1) * AT_ONCE]]
+        chosen = [some_of(group, rng) for group in batch]
+        given, sizes, parts = [], [], []
+        for group, some in zip(batch, chosen, strict=True):
+            passages = [group.passages[i] for i in some]
+            given += tokens.inputs(group.question, passages)
+            sizes += [len(one.sentences) for one in passages]
+            parts.append(sum(len(one.sentences) for one in passages))
+        scores = network(given, sizes).split(parts)
+        total = torch.zeros((), device=device)
+        for group, some, each in zip(batch, chosen, scores, strict=True):
+            right = [gold for i in some for gold in group.gold[i]]
+            gold = torch.tensor(right, dtype=torch.bool, device=device)
+            total = total + loss_of(each, gold) / AT_ONCE
+        read += sum(len(one.ids) for one in given)
         torch.autograd.backward(total)
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimizer.step()
@@ -174,6 +178,7 @@ def train(
             )
             losses = []
             keep(state, network, optimizer, chance=rng.getstate(), step=step + 1)
+    state.unlink(missing_ok=True)  # what is taught next begins anew
     return network
 
 
@@ -196,7 +201,8 @@ def judge(network: Network, groups: Sequence[Group], tokens: RankerTokens) -> di
     for group in groups:
         given = tokens.inputs(group.question, group.passages)
         scores = network(given, [len(one.sentences) for one in group.passages])
-        gold = torch.tensor([g for one in group.gold for g in one], dtype=torch.bool)
+        known = [gold for one in group.gold for gold in one]
+        gold = torch.tensor(known, dtype=torch.bool, device=scores.device)
         right.append(bool(gold.any()))
         best.append(float(torch.logsumexp(scores, 0)))
         if right[-1]:
@@ -207,18 +213,14 @@ def judge(network: Network, groups: Sequence[Group], tokens: RankerTokens) -> di
     return found | {"told apart (AUROC)": float(roc_auc_score(right, best))}
 
 
-def export(network: Network, folder: Path, start: Path | None = None) -> None:
-    """Weights in 16 bits, without the word embeddings, which are the reader's; their mean with
-    those of `start` (model soups, Wortsman et al. 2022)."""
+def export(network: Network, folder: Path) -> None:
+    """Weights in 16 bits, without the word embeddings, which are the reader's."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {
-        name.removeprefix("bert."): one.detach().half().contiguous()
+        name.removeprefix("bert."): one.detach().half().cpu().contiguous()
         for name, one in network.state_dict().items()
         if name != _WORDS
     }
-    if start is not None:
-        before = load_file(start / _FILE)
-        state = {k: ((before[k].float() + v.float()) / 2).half() for k, v in state.items()}
     file = folder / _FILE
     save_file(state, file)
     about = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
@@ -244,6 +246,12 @@ def made(data: Path, work: Path) -> dict[str, list[Group]]:
     return found
 
 
+def drawn(groups: Sequence[Group], share: float, rng: random.Random) -> list[Group]:
+    """All as often as `share` is whole, and of what is left of it so many."""
+    whole, rest = divmod(share, 1)
+    return [*groups] * int(whole) + rng.sample(groups, int(rest * len(groups)))
+
+
 def main(argv: Sequence[str]) -> Any:
     """Train and export; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
@@ -253,29 +261,27 @@ def main(argv: Sequence[str]) -> Any:
     parser.add_argument("--start", type=Path, help="folder of weights to go on from")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(argv)
-    groups = made(given.data, given.work)
-    names = sorted({one.document for one in groups["library"]})
+    every = made(given.data, given.work)
+    names = sorted({one.document for one in every["library"]})
     held = set(names[HELD - 1 :: HELD])
     mine = {
-        kind: [one for one in groups[kind] if one.document not in held]
+        kind: [one for one in every[kind] if one.document not in held]
         for kind in ("library", "spoken")
     }
+    groups = every | mine
     rng = random.Random(given.seed)
-    again = given.start is not None
-    known = rng.sample(mine["library"], int(AGAIN * len(mine["library"])))
-    taught = (known if again else mine["library"] * TIMES) + mine["spoken"] * TIMES
-    for kind, most in (
-        ("contexts", CONTEXTS_AGAIN if again else CONTEXTS),
-        ("spans", SPANS_AGAIN if again else SPANS),
-    ):
-        taught += rng.sample(groups[kind], min(most, len(groups[kind])))
+    taught = [
+        one
+        for _ in range(ROUNDS)
+        for kind in SHARES
+        for one in drawn(groups[kind], SHARES[kind], rng)
+    ]
     tokens = RankerTokens()
     network = train(taught, tokens, given.seed, given.work / "state.pt", given.start)
-    export(network, given.out, given.start)
-    written_out = Network(start=given.out)  # with --start it is the mean
+    export(network, given.out)
     for kind in mine:
-        aside = [one for one in groups[kind] if one.document in held]
-        print(kind, json.dumps(judge(written_out, aside, tokens), indent=2))
+        aside = [one for one in every[kind] if one.document in held]
+        print(kind, json.dumps(judge(network, aside, tokens), indent=2))
     return 0
 
 

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import ReplyStatus, understood
 from training.writer.contexts import HERE, Asked, Context, read
-from training.writer.packs import is_held
+from training.writer.packs import HELD, HELD_OF_MANY, is_held
 
 AT_ONCE = 4
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
@@ -54,10 +54,10 @@ class Row:
         return found[1] if found else self.reply
 
 
-def held(kind: str, path: Path) -> Iterator[tuple[str, Context, Asked]]:
-    """What was kept aside of a file."""
-    for number, context in enumerate(read(path)):
-        if is_held(number):
+def held(contexts: Iterable[tuple[str, Context]], of: int) -> Iterator[tuple[str, Context, Asked]]:
+    """What was kept aside of contexts, each with its kind."""
+    for number, (kind, context) in enumerate(contexts):
+        if is_held(number, of):
             yield from ((kind, context, one) for one in context.asked)
 
 
@@ -108,13 +108,15 @@ def main(argv: Sequence[str]) -> int:
     """Ask and report; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--writer", type=Path, required=True, help="folder of its weights")
-    parser.add_argument("--spans", type=Path, nargs="*", default=[])
+    parser.add_argument("--spans", type=Path, nargs="*", default=[], help="as to packs")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(argv)
     model = OpenVinoChatModel(folder=str(options.writer))
     model.load()
-    asked = [one for path in sorted(HERE.glob("*.jsonl")) for one in held(path.stem, path)]
-    asked += [one for path in options.spans for one in held("spans", path)]
+    files = sorted(HERE.glob("*.jsonl"))
+    asked = list(held(((path.stem, one) for path in files for one in read(path)), HELD))
+    for path in options.spans:
+        asked += held((("spans", one) for one in read(path)), HELD_OF_MANY)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         rows = list(pool.map(lambda one: row_of(model, *one), asked))
     if options.out:

@@ -9,15 +9,18 @@ what is read, are read once for ten questions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rag_app.answering.local_chat import Tokens
-from training.writer.contexts import Lesson
+if TYPE_CHECKING:  # the machine that teaches may have neither the app nor what it needs
+    from rag_app.answering.local_chat import Tokens
+    from training.writer.contexts import Lesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +103,26 @@ def _packed(
         np.array(targets, dtype=np.int64),
         np.array(weights, dtype=np.float32),
     )
+
+
+def save(packs: Sequence[tuple[Pack, bool]], path: Path) -> None:
+    """Write packs, one after the other, and which of them are kept aside."""
+    columns: dict[str, Any] = {
+        one.name: np.concatenate([getattr(pack, one.name) for pack, _ in packs])
+        for one in fields(Pack)
+    }
+    columns["tokens"] = np.array([len(pack.ids) for pack, _ in packs])
+    columns["wanted"] = np.array([len(pack.at) for pack, _ in packs])
+    columns["held"] = np.array([held for _, held in packs])
+    np.savez_compressed(path, **columns)
+
+
+def load(path: Path) -> list[tuple[Pack, bool]]:
+    """The packs of a file, and which of them are kept aside."""
+    with np.load(path) as stored:
+        columns = {name: stored[name] for name in stored.files}
+    of_tokens, of_wanted = np.cumsum(columns["tokens"])[:-1], np.cumsum(columns["wanted"])[:-1]
+    inputs = [np.split(columns[name], of_tokens) for name in ("ids", "parts", "positions")]
+    wanted = [np.split(columns[name], of_wanted) for name in ("at", "targets", "weights")]
+    packs = [Pack(*one) for one in zip(*inputs, *wanted, strict=True)]
+    return list(zip(packs, map(bool, columns["held"]), strict=True))

@@ -6,7 +6,7 @@ r"""All that the writer is taught, as sequences of tokens in one file.
 `--tokens`: the folder of the model as the app has it, whose tokenizer and template are used;
 `--contexts`: files of `from_library` and `from_spans`; `--queries`: files of `wikitables`. With
 them go what is written in this folder and the questions over our own sheets. So the machine that
-teaches needs no more than the file, weights and torch."""
+teaches needs neither the app nor what the app needs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ import pickle
 import random
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from rag_app.answering.local_chat import tokens_of
 from training.writer import queries, sheets
@@ -32,7 +28,7 @@ from training.writer.contexts import (
     translations,
     written,
 )
-from training.writer.packing import Pack, pack
+from training.writer.packing import pack, save
 
 FIRST_WEIGHT = 1.0  # of a reply's first token against all others together
 MOST_TOKENS = 1_900  # of a sequence
@@ -52,7 +48,8 @@ def small_jobs() -> Iterator[_Held]:
     """What was written: contexts, conversations, translations, titles, introductions, queries."""
     contexts = list(written())
     yield from ((one.lessons, is_held(number)) for number, one in enumerate(contexts))
-    talks = [talk.lesson for one in contexts for talk in one.follow_ups]
+    told = (one for number, one in enumerate(contexts) if not is_held(number))
+    talks = [talk.lesson for one in told for talk in one.follow_ups]
     talks += [talk.lesson for talk in conversations()]
     for some in (talks, translations(), titles()):
         yield from ((some[at : at + TALKS], False) for at in range(0, len(some), TALKS))
@@ -67,13 +64,15 @@ def small_jobs() -> Iterator[_Held]:
 
 
 def over_sheets(share: float, left_out: Collection[str], seed: int) -> Iterator[_Held]:
-    """The questions over our own sheets; of those that are `left_out` half, kept aside."""
-    every = list(sheets.written())
-    taught = [one for one in every if one.files[0][0] not in left_out]
-    aside = [one for one in every if one.files[0][0] in left_out]
-    yield from ((some, False) for some in sheets.lessons(taught, seed, share))
-    if aside:
-        yield from ((some, True) for some in sheets.lessons(aside, seed, 0.5))
+    """The questions over our own sheets; of those that are `left_out` half, kept aside. Raises
+    ValueError if there is no such sheet."""
+    names = {*sheets.asked()}
+    if unknown := {*left_out} - names:
+        raise ValueError(f"there are no sheets of these names: {', '.join(sorted(unknown))}")
+    taught = list(sheets.written(left_out))
+    aside = list(sheets.written(names - {*left_out}))
+    yield from ((some, False) for some in sheets.lessons(taught, taught, seed, share))
+    yield from ((some, True) for some in sheets.lessons(aside, [*taught, *aside], seed, 0.5))
 
 
 def of_contexts(path: Path) -> Iterator[_Held]:
@@ -81,29 +80,6 @@ def of_contexts(path: Path) -> Iterator[_Held]:
     for number, one in enumerate(read(path)):
         yield one.lessons, is_held(number, HELD_OF_MANY)
         yield one.works, False
-
-
-def save(packs: Sequence[tuple[Pack, bool]], path: Path) -> None:
-    """Write packs, one after the other, and which of them are kept aside."""
-    columns: dict[str, Any] = {
-        one.name: np.concatenate([getattr(pack, one.name) for pack, _ in packs])
-        for one in fields(Pack)
-    }
-    columns["tokens"] = np.array([len(pack.ids) for pack, _ in packs])
-    columns["wanted"] = np.array([len(pack.at) for pack, _ in packs])
-    columns["held"] = np.array([held for _, held in packs])
-    np.savez_compressed(path, **columns)
-
-
-def load(path: Path) -> list[tuple[Pack, bool]]:
-    """The packs of a file, and which of them are kept aside."""
-    with np.load(path) as stored:
-        columns = {name: stored[name] for name in stored.files}
-    of_tokens, of_wanted = np.cumsum(columns["tokens"])[:-1], np.cumsum(columns["wanted"])[:-1]
-    inputs = [np.split(columns[name], of_tokens) for name in ("ids", "parts", "positions")]
-    wanted = [np.split(columns[name], of_wanted) for name in ("at", "targets", "weights")]
-    packs = [Pack(*one) for one in zip(*inputs, *wanted, strict=True)]
-    return list(zip(packs, map(bool, columns["held"]), strict=True))
 
 
 def main(argv: Sequence[str]) -> int:

@@ -102,11 +102,14 @@ def _runs(sql: str, database: TableDatabase) -> bool:
         return False
 
 
-def lessons(all_sheets: Sequence[Sheets], seed: int, share: float = 1.0) -> list[list[Lesson]]:
-    """A share of all questions, `MOST` of one sheet together, drawn by lot."""
+def lessons(
+    some_sheets: Sequence[Sheets], all_sheets: Sequence[Sheets], seed: int, share: float = 1.0
+) -> list[list[Lesson]]:
+    """A share of the questions over some sheets, `MOST` of one together, drawn by lot; what stands
+    before them, or is asked of another sheet, is of any."""
     lot = random.Random(seed)
     groups = []
-    for sheets in all_sheets:
+    for sheets in some_sheets:
         drawn = lot.sample(sheets.queries, round(share * len(sheets.queries)))
         for at in range(0, len(drawn), MOST):
             some = drawn[at : at + MOST]

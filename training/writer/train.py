@@ -24,8 +24,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from training.writer.packing import Pack
-from training.writer.packs import load
+from training.writer.packing import Pack, load
 
 RANK, SCALE = 16, 32  # of the adapter; what it adds is scaled by SCALE / RANK
 AT_ONCE = 16_000  # tokens of a step, with what fills the shorter sequences up
@@ -130,7 +129,10 @@ def scores_of(model: Any, batch: Sequence[Pack]) -> tuple[torch.Tensor, torch.Te
 
 def loss_of(model: Any, batch: Sequence[Pack]) -> torch.Tensor:
     """What a batch costs, by reply."""
-    scores, targets = scores_of(model, batch)
+    return _loss(*scores_of(model, batch), batch)
+
+
+def _loss(scores: torch.Tensor, targets: torch.Tensor, batch: Sequence[Pack]) -> torch.Tensor:
     weights = np.concatenate([one.weights for one in batch]).astype(np.float32)
     losses = functional.cross_entropy(scores, targets, reduction="none")
     replies = sum(replies_of(one) for one in batch)
@@ -146,7 +148,7 @@ def judged(model: Any, packs: Sequence[Pack]) -> dict[str, float]:
         first = np.concatenate([_firsts(one) for one in batch])
         hit = (scores.argmax(-1) == targets)[torch.from_numpy(first).to(targets.device)]
         many = sum(replies_of(one) for one in batch)
-        cost += float(loss_of(model, batch)) * many
+        cost += float(_loss(scores, targets, batch)) * many
         right += float(hit.sum())
         replies += many
     return {"loss": cost / replies, "status right": right / replies}
@@ -189,7 +191,8 @@ class Run:
 
     def go(self) -> None:
         """To the end."""
-        self._judge("before")
+        if self.step == 0:
+            self._judge("before")
         kept = told = time.monotonic()
         losses: list[float] = []
         tokens = 0
@@ -219,7 +222,7 @@ class Run:
         self._judge("after")
 
     def _judge(self, when: str) -> None:
-        if self.held and self.step in (0, len(self.plan)):
+        if self.held:
             self._say({"when": when} | judged(self.model, self.held))
 
     def _say(self, row: dict[str, Any]) -> None:
@@ -243,7 +246,7 @@ class Run:
             if self.options.start:
                 load_adapter(self.model, self.options.start / "adapter_model.safetensors")
             return
-        state = torch.load(kept, weights_only=True)
+        state = torch.load(kept, map_location="cpu", weights_only=True)
         with torch.no_grad():
             for mine, saved in zip(self.weights, state["weights"], strict=True):
                 mine.copy_(saved)
