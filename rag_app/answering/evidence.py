@@ -29,11 +29,8 @@ RowsOf = Callable[[Chunk], Sequence[LabelledRow]]
 _WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
 
 _NEIGHBOURS = 3  # sentences on each side of a likely one that are shown with it
-# Of the probability lies among the chosen sentences, and tokens that are shown however sure the
-# choice is: where there is room for `_ROOM`, and where there is less.
-_ROOM = 600
-_ENOUGH, _ENOUGH_HURRIED = 0.97, 0.9
-_LEAST, _LEAST_HURRIED = 450, 200
+_ENOUGH = 0.97  # of the probability lies among the chosen sentences, and
+_LEAST = 450  # tokens are shown however sure the choice is
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 LEFT_OUT = "…"
 _HEADINGS = 2  # innermost of a path of headings that are shown
@@ -231,10 +228,8 @@ def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budge
     chosen: set[int] = set()
     titled: set[str] = set()
     used, among = 0, 0.0
-    roomy = budget >= _ROOM
-    least, enough = (_LEAST, _ENOUGH) if roomy else (_LEAST_HURRIED, _ENOUGH_HURRIED)
     for at in sorted(range(len(found)), key=lambda index: -found[index].odds):
-        if among >= enough and used >= least:
+        if among >= _ENOUGH and used >= _LEAST:
             break
         if at in chosen:
             continue

