@@ -8,8 +8,9 @@ import pytest
 
 from rag_app.answering.arithmetic import SUM
 from rag_app.answering.prompts import ReplyStatus
+from rag_app.answering.sentence_ranker import SentenceRanker
 from training.library import HERE, LibraryQuestion, found, plain, questions, tasks
-from training.writer.from_library import standing
+from training.writer.from_library import contexts, standing
 
 NOTE = "Flat 3. The boiler is serviced every May.\n\nFlat 4. The boiler is serviced every October."
 
@@ -72,3 +73,19 @@ def test_questions_are_searched_in_a_library_of_the_documents(tmp_path):
     (folder / "boilers.txt").write_text(NOTE, "utf-8")
     [(one, passages)] = list(found(folder.parent, [asked()], 5))
     assert passages[0].name == "boilers.txt" and all(one.held(plain(passages[0].chunk.text)))
+
+
+def test_evidence_that_the_search_has_lost_is_taught_as_if_it_had_been_found(tmp_path):
+    cat = "One adult cat is welcome after seven days."
+    lines = [f"The boiler of flat {n} is serviced in May by the firm." for n in range(400)]
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "house.txt").write_text("\n".join([*lines, cat]), "utf-8")
+    row = {"document": "house.txt", "kind": "fact", "question": "who services the boiler"}
+    row |= {"language": "English", "status": "answered", "answer": cat, "evidence": [cat]}
+    (tmp_path / "spoken.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    made = [one for one in contexts(tmp_path, 1, SentenceRanker(), 1.0) if one.asked]
+    found = made[-1]
+    assert cat in "\n".join(text for _, text in found.passages)
+    assert [(one.status, one.answer) for one in found.asked] == [(ReplyStatus.ANSWERED, cat)]
+    for lost in made[:-1]:  # as it was shown, now and then
+        assert [one.status for one in lost.asked] == [ReplyStatus.ABSENT]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from rag_app.answering.prompts import ReplyStatus
-from training.writer import contexts, export, packing, packs, queries, sheets, train
+from training.tables.examples import Example
+from training.writer import contexts, export, packing, packs, queries, sheets, train, wikitables
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -222,3 +223,21 @@ def test_what_is_kept_aside_is_taught_in_no_other_way():
     taught = [lesson for lessons, held in packs.small_jobs() if not held for lesson in lessons]
     assert not shown & {lesson.messages[-1] for lesson in taught}
     assert sum(lesson.reply in replies for lesson in taught) < len(replies) / 4
+
+
+@pytest.mark.parametrize(
+    ("right", "likely", "expected"),
+    [
+        ([True, False, True, False], [0.1, 0.5, 0.3, 0.1], 2),  # the likelier of two
+        ([True, False, False, False], [0.1, 0.5, 0.3, 0.1], 0),
+        ([False, False, False, True], [0.1, 0.5, 0.3, 0.1], None),  # none of them gives the answer
+        ([True, *[False] * 12], [0.01, *[0.08] * 11, 0.11], None),  # not among the first few
+    ],
+)
+def test_of_queries_that_give_the_answer_the_likeliest_is_taught(
+    right, likely, expected, monkeypatch
+):
+    monkeypatch.setattr(wikitables, "chances_of", np.array)
+    found = wikitables.chosen(Example("t.csv-1", likely, np.array(right), True))
+    assert (found and found.at) == expected
+    assert found is None or found.of == len(right) - 1
