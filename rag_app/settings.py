@@ -314,7 +314,7 @@ class Settings(BaseSettings):
     writer: str = Field(
         "default",
         description="language model that comes with the app: `default`, `small` (a third of the "
-        "size, three times as fast, less able), one of the larger ones, or `off`",
+        "size, twice as fast, less able), one of the larger ones, or `off`",
     )
     models_dir: Path = Field(
         default_factory=_default_models_dir,
