@@ -64,6 +64,83 @@ def misspell(question: str, rng: random.Random) -> str:
     return left + rng.choice(slips) + right
 
 
+_BY_EAR: tuple[tuple[str, str], ...] = (
+    (r"\bkn", "n"),
+    (r"\bwr", "r"),
+    (r"\bwh(?=[aeiy])", "w"),
+    (r"\bwho", "hoo"),
+    (r"tion\b", "shun"),
+    (r"sion\b", "shun"),
+    (r"cious\b", "shus"),
+    (r"ough", "uff"),
+    (r"ought", "ort"),
+    (r"ight", "ite"),
+    (r"eigh", "ay"),
+    (r"igh", "i"),
+    (r"ph", "f"),
+    (r"ck", "k"),
+    (r"qu", "kw"),
+    (r"c(?=[eiy])", "s"),
+    (r"c(?=[aou])", "k"),
+    (r"g(?=[ei])", "j"),
+    (r"x", "ks"),
+    (r"ie", "ei"),
+    (r"ei", "ie"),
+    (r"ea", "ee"),
+    (r"ee", "ea"),
+    (r"ai", "ay"),
+    (r"ou(?=[nt])", "ow"),
+    (r"au", "or"),
+    (r"or", "aw"),
+    (r"a(?=[ln]t?\b)", "e"),
+    (r"e(?=nt|nce)", "a"),
+    (r"a(?=nt|nce)", "e"),
+    (r"er\b", "a"),
+    (r"re\b", "er"),
+    (r"le\b", "el"),
+    (r"ey\b", "y"),
+    (r"ies\b", "ys"),
+    (r"ing\b", "in"),
+    (r"ed\b", "d"),
+    (r"(?<=[a-z])e\b", ""),
+    (r"th", "f"),
+    (r"\bh(?=[aeiou])", ""),
+    (r"([b-df-hj-np-tv-z])\1", r"\1"),
+    (r"(?<=[aeiou])([ptlmnr])(?=[aeiou])", r"\1\1"),
+    (r"n(?=d\b)", ""),
+    (r"t(?=ch)", ""),
+    (r"mb\b", "m"),
+    (r"gu(?=[ei])", "g"),
+    (r"s(?=e\b)", "z"),
+    (r"(?<=[a-z])'(?=[a-z])", ""),
+)
+"""What is written for a sound by one who spells as he hears: pattern and replacement."""
+
+
+def by_ear(question: str, rng: random.Random, share: float = 0.3) -> str:
+    """A share of the longer words, at least one, as one spells who writes what he hears."""
+    words = list(re.finditer(r"[A-Za-z]{4,}(?:'[a-z]+)?", question))
+    wrong = [one for one in words if rng.random() < share] or words[:1]
+    said = question
+    for one in reversed(wrong):
+        heard = [(p, new) for p, new in _BY_EAR if re.search(p, one.group().lower())]
+        word = one.group()
+        for pattern, new in rng.sample(heard, min(len(heard), rng.choice((1, 1, 2)))):
+            word = re.sub(pattern, new, word, count=1, flags=re.IGNORECASE)
+        said = said[: one.start()] + word + said[one.end() :]
+    return said
+
+
+def typed(question: str, rng: random.Random) -> str:
+    """As somebody might type it in haste: in lower case, with slips of the fingers or by ear."""
+    plain = plain_question(question) if rng.random() < 0.7 else question
+    if rng.random() < 0.6:
+        plain = by_ear(plain, rng)
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        plain = misspell(plain, rng)
+    return plain
+
+
 def wrapped(example: Example, rng: random.Random) -> Example:
     """Lines broken at a page's width; some long words hyphenated at the break."""
     width = rng.randrange(45, 100)
