@@ -195,7 +195,7 @@ def _reply(model: OpenVinoChatModel, wanted: Wanted) -> str:
         return ""
 
 
-def _as_it_stands(wanted: Wanted) -> str:
+def as_it_stands(wanted: Wanted) -> str:
     """The sentence of a span, if it says what it is about in the question's words."""
     shared = stems(wanted.sentence) & stems(wanted.example.question)
     return one_line(wanted.sentence) if len(shared) >= _SHARED else ""
@@ -245,7 +245,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args(argv)
     model = OpenVinoChatModel(folder=str(options.writer)) if options.writer else None
-    say = partial(_reply, model) if model else _as_it_stands
+    say = partial(_reply, model) if model else as_it_stands
     write(options.out, made(options.data, say, options.seed, options.times))
     return 0
 
