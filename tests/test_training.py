@@ -95,7 +95,7 @@ def test_a_question_spelt_by_ear_has_the_same_words_in_another_spelling(seed):
 
 @given(st.text(min_size=1, max_size=60), st.integers(0, 50))
 def test_a_question_typed_in_haste_is_still_one(said, seed):
-    assert noise.typed(said, random.Random(seed)).strip() or not said.strip(" ?.!")
+    assert noise.hasty(said, random.Random(seed)).strip() or not said.strip(" ?.!")
 
 
 @given(st.integers(0, 200))

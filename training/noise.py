@@ -131,7 +131,7 @@ def by_ear(question: str, rng: random.Random, share: float = 0.3) -> str:
     return said
 
 
-def typed(question: str, rng: random.Random) -> str:
+def hasty(question: str, rng: random.Random) -> str:
     """As somebody might type it in haste: in lower case, with slips of the fingers or by ear."""
     plain = plain_question(question) if rng.random() < 0.7 else question
     if rng.random() < 0.6:

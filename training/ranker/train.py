@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from rag_app.answering.sentence_ranker import ABOUT, NOT_READ, READER, RankerInput, RankerTokens
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from training.library import SPOKEN, WRITTEN, folders, questions
-from training.noise import typed
+from training.noise import hasty
 from training.ranker.groups import Group, of_contexts, of_library, of_spans
 from training.writer.contexts import written
 
@@ -158,7 +158,7 @@ def train(
         given, sizes, parts = [], [], []
         for group, some in zip(batch, chosen, strict=True):
             passages = [group.passages[i] for i in some]
-            question = typed(group.question, rng) if rng.random() < ROUGH else group.question
+            question = hasty(group.question, rng) if rng.random() < ROUGH else group.question
             given += tokens.inputs(question, passages)
             sizes += [len(one.sentences) for one in passages]
             parts.append(sum(len(one.sentences) for one in passages))
