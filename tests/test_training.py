@@ -83,21 +83,6 @@ def test_a_misspelt_question_is_one_slip_away(seed):
     assert sum(a != b for a, b in zip(said.split(), slip.split(), strict=True)) <= 1
 
 
-@given(st.integers(0, 500))
-def test_a_question_spelt_by_ear_has_the_same_words_in_another_spelling(seed):
-    said = "whose knowledge of the machine is enough"
-    heard = noise.by_ear(said, random.Random(seed))
-    assert heard != said
-    assert len(heard.split()) == len(said.split())
-    assert heard == noise.by_ear(said, random.Random(seed))
-    assert noise.by_ear("is it so?", random.Random(seed)) == "is it so?"
-
-
-@given(st.text(min_size=1, max_size=60), st.integers(0, 50))
-def test_a_question_typed_in_haste_is_still_one(said, seed):
-    assert noise.hasty(said, random.Random(seed)).strip() or not said.strip(" ?.!")
-
-
 @given(st.integers(0, 200))
 def test_a_swapped_question_has_no_answer_and_keeps_its_passage(seed):
     twin = unanswerable.swapped(BRIDGE, [], random.Random(seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from dataclasses import dataclass, field, fields, replace
@@ -18,7 +17,7 @@ from rag_app.answering.prompts import ReplyStatus
 from training.tables.examples import Example
 from training.writer import contexts, export, packing, packs, queries, sheets, train, wikitables
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
-from training.writer.from_spans import PLAN, UNANSWERED, Wanted, as_it_stands, is_faithful, made
+from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
 
 PASSAGES = (("ferry.txt", "The ferry costs four euros.\nBicycles travel free."),)
@@ -45,29 +44,6 @@ class Letters:
     def of_messages(self, messages) -> list[int]:
         assert {role for role, _ in messages} <= {"system", "user", "assistant"}
         return [0, *(token for _, text in messages for token in [*self.of_text(text), 1])]
-
-
-LIGHTHOUSE = (
-    "The lighthouse on the northern rock was built by Elias Thorne in 1871. It was painted white. "
-    "Its keeper rowed to the village on Fridays, and in winter he stayed on the rock for weeks. "
-    "The lamp was lit by oil until 1926, and by a cable from the harbour ever since that autumn."
-)
-
-
-def test_without_a_writer_the_sentence_of_a_span_is_what_is_taught(tmp_path):
-    (tmp_path / "train").mkdir()
-    rows = {"squad_v11_train_du44": [("who built the lighthouse on the rock", "Elias Thorne")]}
-    rows["squad_v11_train_du44"] += [("what colour is it", "white")]
-    rows[UNANSWERED[0]] = [("who painted the lighthouse", "")]
-    for name in (*PLAN, *UNANSWERED):
-        with gzip.open(tmp_path / "train" / f"{name}.jsonl.gz", "wt") as file:
-            for number, (question, span) in enumerate(rows.get(name, [])):
-                spans = [{"text": span, "start": LIGHTHOUSE.index(span)}] if span else []
-                row = {"id": f"{number}", "question": question, "context": LIGHTHOUSE}
-                file.write(json.dumps(row | {"answers": spans}) + "\n")
-    (context,) = made(tmp_path, as_it_stands, 1)
-    told = {one.question: one.answer for one in context.asked}
-    assert sorted(told.values()) == ["", LIGHTHOUSE[: LIGHTHOUSE.index(" It was")]]
 
 
 @pytest.fixture(scope="module")

@@ -32,17 +32,15 @@ from torch import Tensor, nn
 from rag_app.answering.sentence_ranker import ABOUT, NOT_READ, READER, RankerInput, RankerTokens
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from training.library import SPOKEN, WRITTEN, folders, questions
-from training.noise import hasty
 from training.ranker.groups import Group, of_contexts, of_library, of_spans
 from training.writer.contexts import written
 
 PASSAGES = 6  # of a group that are read in a step; those with the answer first
 ROWS = 48  # passages that are read together
 AT_ONCE = 24  # groups of a step
-ROUNDS = 4  # that everything is gone through
+ROUNDS = 2  # that everything is gone through
 SHARES = {"library": 1.0, "spoken": 1.5, "contexts": 0.6, "spans": 0.5}  # of each kind in a round
 RATE, WARM = 1.5e-4, 60
-ROUGH = 0.4  # of the questions are asked as somebody types them in haste
 HELD = 5  # of so many documents of the library one is kept aside
 _WORDS = "bert.embeddings.word_embeddings.weight"
 _FILE = "model.safetensors"
@@ -158,8 +156,7 @@ def train(
         given, sizes, parts = [], [], []
         for group, some in zip(batch, chosen, strict=True):
             passages = [group.passages[i] for i in some]
-            question = hasty(group.question, rng) if rng.random() < ROUGH else group.question
-            given += tokens.inputs(question, passages)
+            given += tokens.inputs(group.question, passages)
             sizes += [len(one.sentences) for one in passages]
             parts.append(sum(len(one.sentences) for one in passages))
         scores = network(given, sizes).split(parts)

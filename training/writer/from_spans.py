@@ -1,13 +1,11 @@
 """Contexts made of questions whose answers are spans: whole sentences are written for them.
 
-    python -m training.writer.from_spans --data DATA [--writer FOLDER] --out WORK/spans.jsonl
+    python -m training.writer.from_spans --data DATA --writer FOLDER --out WORK/spans.jsonl
 
 Each paragraph is shown with sentences of its nearest neighbours, as a search would. What is to be
 said is written by the writer itself from question, span and the span's sentence, and kept only if
 it holds the span and no word with a capital or a digit that neither the passages nor the question
-have. Without a writer the span's sentence is what is said, where it is short and shares words with
-the question. Questions that the paragraph does not answer, and those of a neighbour, are to be
-refused."""
+have. Questions that the paragraph does not answer, and those of a neighbour, are to be refused."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
@@ -27,7 +24,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[impo
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import Message, ReplyStatus
 from rag_app.errors import ChatModelError
-from rag_app.retrieval.ranking import stems
 from rag_app.text.sentences import one_line, sentences
 from training.data import Example, load
 from training.noise import heading_of, misspell, plain_question
@@ -46,7 +42,6 @@ MOST_REFUSED = 3
 LENGTHS = (250, 1_000)  # characters of a paragraph
 ROOM = 1_250  # characters of a context
 MOST_WORDS = 28  # of a sentence
-_SHARED = 3  # words with the question that say what a sentence is about
 AT_ONCE = 8  # requests that the engine computes together
 
 _EXAMPLES = (
@@ -117,7 +112,7 @@ def is_faithful(sentence: str, wanted: Wanted, passages: str) -> bool:
 
 
 def paragraphs(
-    data: Path, rng: random.Random, times: float
+    data: Path, rng: random.Random
 ) -> Iterator[tuple[str, list[Example], list[Example]]]:
     """Paragraphs with the questions they answer, and those they do not."""
     refused = defaultdict(list)
@@ -132,7 +127,7 @@ def paragraphs(
         order = sorted(held)
         rng.shuffle(order)
         order.sort(key=lambda text: -min(len(refused[text]), MOST_REFUSED))
-        for text in order[: round(most * times)]:
+        for text in order[:most]:
             asked = rng.sample(held[text], min(MOST_ASKED, len(held[text])))
             yield text, asked, refused[text][:MOST_REFUSED]
 
@@ -195,26 +190,17 @@ def _reply(model: OpenVinoChatModel, wanted: Wanted) -> str:
         return ""
 
 
-def as_it_stands(wanted: Wanted) -> str:
-    """The sentence of a span, if it says what it is about in the question's words."""
-    shared = stems(wanted.sentence) & stems(wanted.example.question)
-    return one_line(wanted.sentence) if len(shared) >= _SHARED else ""
-
-
-def made(
-    data: Path, say: Callable[[Wanted], str], seed: int, times: float = 1.0
-) -> Iterator[Context]:
-    """The contexts; those in which nothing is answered or nothing refused are left out. `say`: what
-    is to be replied; `times`: as many paragraphs as in the plan."""
+def made(data: Path, model: OpenVinoChatModel, seed: int) -> Iterator[Context]:
+    """The contexts; those in which nothing is answered or nothing refused are left out."""
     rng = random.Random(seed)
-    found = list(paragraphs(data, rng, times))
+    found = list(paragraphs(data, rng))
     texts = [text for text, _, _ in found]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for (text, asked, refused), near in zip(found, neighbours(texts), strict=True):
             passages, used = _passages(text, [texts[i] for i in near], rng)
             whole = "\n".join(f"{title}\n{body}" for title, body in passages)
             wanted = [Wanted(one, one.answers[0].text, _sentence_of(one)) for one in asked]
-            replies = list(pool.map(say, wanted))
+            replies = list(pool.map(lambda one: _reply(model, one), wanted))
             rows = [
                 Asked(_typed(one.example.question, rng), "English", ReplyStatus.ANSWERED, reply)
                 for one, reply in zip(wanted, replies, strict=True)
@@ -227,7 +213,7 @@ def made(
             others = [*refused, *rng.sample(strange, min(1 if refused else 2, len(strange)))]
             rows += [
                 Asked(_typed(one.question, rng), "English", ReplyStatus.ABSENT, "")
-                for one in others[: len(rows) + 1]
+                for one in others
             ]
             rng.shuffle(rows)
             print(f"{len(wanted)} wanted, {len(rows)} kept", file=sys.stderr, flush=True)
@@ -239,14 +225,12 @@ def main(argv: Sequence[str]) -> int:
     """Make the contexts and write them; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder that holds train/")
-    parser.add_argument("--writer", type=Path, help="folder of its weights")
-    parser.add_argument("--times", type=float, default=1.0, help="as many paragraphs as planned")
+    parser.add_argument("--writer", type=Path, required=True, help="folder of its weights")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args(argv)
-    model = OpenVinoChatModel(folder=str(options.writer)) if options.writer else None
-    say = partial(_reply, model) if model else as_it_stands
-    write(options.out, made(options.data, say, options.seed, options.times))
+    model = OpenVinoChatModel(folder=str(options.writer))
+    write(options.out, made(options.data, model, options.seed))
     return 0
 
 
