@@ -1,4 +1,5 @@
-"""The environment: what packages under us find in it, and what processes that we start are given.
+"""The environment: what packages under us find in it, what processes that we start are given, and
+how much of the disk a folder takes.
 
 Settings are read from it elsewhere (settings.py)."""
 
@@ -7,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 # What the packages under us read from the environment when they are first imported.
@@ -128,3 +131,16 @@ def cluster_of_ray() -> str:
     """The address of the one to join, empty for none; and Ray reports its use to nobody."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     return os.environ.get(_RAY, "")
+
+
+def bytes_in(folder: Path) -> int:
+    """Bytes of the files under a folder; 0 where it is not there.
+
+    What is moved or deleted meanwhile counts or does not: others write there while it is asked
+    (and `Path.rglob` raises where a folder goes while it is walked through)."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(where, name).stat().st_size
+    return total

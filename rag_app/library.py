@@ -15,6 +15,7 @@ from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.generation import Generator, Told, untold
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
+from rag_app.environment import bytes_in
 from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
 from rag_app.ingestion.loading import Loading
 from rag_app.ingestion.service import WebDocuments
@@ -289,7 +290,7 @@ class _Documents(_View):
         files that they see."""
         if not self.scope.runs_the_app:
             return sum(document.size for document in self.documents())
-        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        return bytes_in(self.folder)
 
     def watch(self, folder: Path) -> Watched:
         """Keep a folder in step from now on, also after a restart: what is added, changed and

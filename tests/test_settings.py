@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_app.environment import (
+    bytes_in,
     child_environment,
     online_environment,
     pip_environment,
@@ -198,3 +199,21 @@ def test_without_a_sign_in_no_address_is_listened_on_that_others_reach(monkeypat
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
 def test_ones_own_computer_needs_no_sign_in(address):
     assert not Settings.load().exposed_on(address)
+
+
+def test_a_folder_is_measured_while_others_tidy_it_up(monkeypatch, tmp_path):
+    (tmp_path / "kept").write_bytes(b"12345")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "part").write_bytes(b"678")
+    assert bytes_in(tmp_path) == 8
+    assert bytes_in(tmp_path / "nowhere") == 0
+    listed = os.scandir
+
+    def tidied(folder):
+        if Path(folder).name == "half":
+            (tmp_path / "half" / "part").unlink()
+            (tmp_path / "half").rmdir()
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", tidied)
+    assert bytes_in(tmp_path) == 5

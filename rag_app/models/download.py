@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_app.environment import online_environment
+from rag_app.environment import bytes_in, online_environment
 from rag_app.errors import ChatModelError, RagAppError
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -38,7 +38,7 @@ def folder_of(model: str, models: Path) -> Path:
 
 def arrived(model: str, models: Path) -> int:
     """Bytes that are there of a model whose download was broken off or stopped."""
-    return _size(_part_of(folder_of(model, models)))
+    return bytes_in(_part_of(folder_of(model, models)))
 
 
 def discard(model: str, models: Path) -> None:
@@ -175,7 +175,7 @@ def _watch(
         if cancelled():
             raise ChatModelError("The download was stopped. What has arrived is kept.")
         if said.total:
-            on_progress(min(_size(part), said.total), said.total)
+            on_progress(min(bytes_in(part), said.total), said.total)
     if said.error or not said.done:
         raise ChatModelError(said.error or "The download broke off. Try again; it goes on.")
     on_progress(said.total, said.total)
@@ -192,13 +192,3 @@ def _listen(child: subprocess.Popen[str], said: _Said) -> None:
             said.total = int(message.get("total", said.total))
             said.error = str(message.get("error", said.error))
             said.done = bool(message.get("done", said.done))
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # it was renamed between listing and looking
-            continue
-    return total

@@ -19,6 +19,8 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from rag_app.environment import bytes_in
+
 HALVES = ".halves"  # the folder of files that are not whole yet
 # Nothing that could run code: no pickles, no Python files; and nothing for other runtimes.
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
@@ -139,9 +141,7 @@ def _is_there(path: Path, one: Wanted) -> bool:
 
 
 def _check_room(folder: Path, missing: Sequence[Wanted]) -> None:
-    halves = folder / HALVES
-    there = sum(path.stat().st_size for path in halves.glob("*")) if halves.is_dir() else 0
-    needed = sum(one.size for one in missing) - there + _ROOM
+    needed = sum(one.size for one in missing) - bytes_in(folder / HALVES) + _ROOM
     if missing and shutil.disk_usage(folder).free < needed:
         raise OSError(errno.ENOSPC, "no room")
 

@@ -29,7 +29,7 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
-from rag_app.environment import child_environment, pip_environment
+from rag_app.environment import bytes_in, child_environment, pip_environment
 from rag_app.errors import ModelUnavailable, RagAppError
 from rag_app.models.catalogue import (
     ADAPTERS,
@@ -359,8 +359,7 @@ def _make(
 
 
 def _check_room(model: Model, work: Path) -> None:
-    there = sum(path.stat().st_size for path in work.rglob("*") if path.is_file())
-    needed = int(model.bytes * _ROOM) - there
+    needed = int(model.bytes * _ROOM) - bytes_in(work)
     if shutil.disk_usage(work).free < needed:
         raise OSError(errno.ENOSPC, "no room")
 
