@@ -212,13 +212,23 @@ def test_a_writer_that_is_not_sure_that_there_is_nothing_is_made_to_go_on(store,
     assert (draft is not None) is answers
 
 
+@pytest.mark.parametrize(
+    ("asked", "names_a_year"),
+    [("margin in FY21?", True), ("revenue of Q22023", True), ("fy ’19 capex", True)]
+    + [("what does membership cost?", False), ("room 4 of 19?", False)],
+)
+def test_a_question_without_a_year_is_not_worked_out_from_statements(store, asked, names_a_year):
+    made, _ = calculations(store, "None")
+    assert made.wants(asked, passages(store)) is names_a_year
+
+
 def test_only_pages_with_statements_are_worth_a_question(store, monkeypatch):
     asked, _ = calculations(store, "None")
-    assert asked.wants(passages(store))
+    assert asked.wants(ASKED, passages(store))
     elsewhere = Passage(Chunk(ID, 7, 0, 0, 5, "Ferry"), DOCUMENT.name, 1.0)
-    assert not asked.wants((elsewhere,)) and not asked.wants(())
+    assert not asked.wants(ASKED, (elsewhere,)) and not asked.wants(ASKED, ())
     monkeypatch.setattr(calculations_module, "years_of", lambda table: {2020: 1})
-    assert not asked.wants(passages(store)), "a table of one year compares nothing"
+    assert not asked.wants(ASKED, passages(store)), "a table of one year compares nothing"
 
 
 def test_amounts_keep_their_degree():

@@ -51,6 +51,7 @@ _RESULT, _SAY = re.compile(r"result = (.+)"), re.compile(r'say = "(.*)"')
 _NOTHING, _NOTHING_IS_SURE = "None", 0.95  # benchmarks/LOG.md
 _BEGUN = 'a = line("'
 _PERCENT = "percent"
+_YEAR = re.compile(r"(?:19|20)\d\d|\bFY ?['’]?\d\d", re.IGNORECASE)
 _MOST_LINES, _LONGEST = 12, 200  # of a calculation; characters of what is worked out
 _FIRST = 4  # passages of which one has to lie on a page with a statement
 _HEAD = 300  # characters at the beginning of a page
@@ -219,8 +220,11 @@ class Calculations:
     watch: Callable[[Calculation, Mapping[str, FoundLine], float], None] | None = None
     _vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
 
-    def wants(self, passages: Sequence[Passage]) -> bool:
-        """Whether a statement, a table of more than one year, is on a page that was found first."""
+    def wants(self, question: str, passages: Sequence[Passage]) -> bool:
+        """Whether a year is named, and a statement, a table of more than one year, is on a page
+        that was found first. The writer reads the question alone: without a year it has none."""
+        if not _YEAR.search(question):
+            return False
         first = {(p.chunk.document_id, p.chunk.page) for p in passages[:_FIRST]}
         tables = self.store.tables.of(self.scope, list({document for document, _ in first}))
         return any(
@@ -555,7 +559,7 @@ class WithTables:
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Draft | None:
         draft, sheet = None, wants(passages, self._documents)
-        if not sheet and self._calculations and self._calculations.wants(passages):
+        if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
         # That something is to be computed speaks for no table: only a writer tells.
         asks = bool(self._before or sheet or (self._computes and self._tables.has_writer))

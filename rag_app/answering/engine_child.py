@@ -29,6 +29,7 @@ _BLOCKS = 512  # so it keeps 16,384 tokens: four people with 2,000, and beginnin
 # processor busy for one step, and others wait for one (benchmarks/LOG.md).
 _MOST_AT_ONCE = 256
 _ANY_TOKEN = 1_000
+_ENOUGH, _SHORTEST = 128, 0.001  # tokens that tell how fast it reads; seconds they take at least
 _GUESSED, _AFTER = 5, 3  # tokens guessed from the prompt after so many that occur in it
 
 
@@ -80,10 +81,17 @@ def _open(folder: Path, threads: int) -> Any:
 def _speed(pipeline: Any, threads: int) -> float:
     """Tokens a second that the engine reads of a text, all cores its own.
 
-    Of the processor's time, not the clock's: what else is computed meanwhile changes nothing."""
+    Of the processor's time, not the clock's: what else is computed meanwhile changes nothing. What
+    one token takes is taken off, for that is mostly the saying of the next."""
+    spent = [_processor(pipeline, _ANY_TOKEN + count, count) for count in (1, 1 + _ENOUGH)]
+    return _ENOUGH * (threads or os.cpu_count() or 1) / max(spent[1] - spent[0], _SHORTEST)
+
+
+def _processor(pipeline: Any, first: int, count: int) -> float:
+    """Seconds of the processor for reading so many tokens that were not read before."""
     began = time.process_time()
-    _read(pipeline, range(_ANY_TOKEN, _ANY_TOKEN + _MOST_AT_ONCE))
-    return _MOST_AT_ONCE * (threads or os.cpu_count() or 1) / (time.process_time() - began)
+    _read(pipeline, range(first, first + count))
+    return time.process_time() - began
 
 
 def _read(pipeline: Any, ids: Sequence[int]) -> None:
