@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ from tests.postgres import postgres_url
 __all__ = ["database", "databases", "either_database", "postgres_library", "postgres_url"]
 
 quiet_dependencies()  # before any test imports torch, as the app does it
+# pytest rewrites what it knows as a plugin when it is imported, and Python 3.11 fails at that
+# ("AST constructor recursion depth mismatch") if another thread parses something meanwhile. The
+# chain imports this one, in a thread.
+import_module("langsmith.run_helpers")
 os.environ["RAG_APP_WRITER"] = "off"  # a test that wants the language model says so
 
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -67,6 +67,18 @@ def test_a_run_that_is_broken_off_while_it_asks_does_not_ask_twice(page, monkeyp
     assert len(page.at.chat_message) == 2
 
 
+def test_a_question_that_arrives_twice_in_one_moment_is_asked_once(page, monkeypatch):
+    page.drop(("ferry.txt", FERRY))
+    asked = "What does the ferry to the island cost?"
+    page.ask(asked)
+    page.ask(asked)
+    assert len(page.at.chat_message) == 2
+    monkeypatch.setattr(composer, "_ONE_PRESS", 0.0)
+    page.ask(asked)
+    [conversation] = page.library.conversations.listed()
+    assert len(page.library.conversations.exchanges(conversation.id)) == 2
+
+
 def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opened(page):
     page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
     page.ask("What does the ferry to the island cost?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -16,6 +17,9 @@ from rag_app.ui.uploads import Upload
 
 _DRAWN_AHEAD = 2  # pages of an answer's sources
 _FEW = 4  # answers in the making; more leave no time for what may not be looked at
+# Streamlit's page keeps what was typed until a timer sends it. Whatever else is sent before that
+# carries it, too, so on a busy machine one press of a key arrives as two, a moment apart.
+_ONE_PRESS = 3.0  # seconds
 
 # Dropped files go to the library, one by one; what became of them is remembered as a receipt.
 
@@ -105,14 +109,17 @@ def submit(
 ) -> None:
     """Take files and a question, or either; the answer is made in the background.
 
-    Of `only` these documents if they are given, else of those that are ticked."""
+    Of `only` these documents if they are given, else of those that are ticked. The same question
+    once more in the same moment is the same press, and asked once."""
     session_sync.look(library)
     session = current()
+    if _is_same_press(session, question, files, only or session.chosen(library.documents())):
+        return
     first = add(library, session, files) if files else []
     # Whoever looks at the session's state may be broken off there, and come again: this is the last
     # look at it, after which a question is asked once.
     subject = sign_in.subject()
-    exchange = ShownExchange(question, tuple(upload.name for upload in files), first=tuple(first))
+    exchange = ShownExchange(question, _names(files), first=tuple(first), asked_at=time.monotonic())
     session.exchanges.append(exchange)
     if not question.strip() and files:
         return
@@ -121,6 +128,22 @@ def submit(
         exchange.error = texts.NONE_CHOSEN
         return
     begin(library, session, exchange, subject)
+
+
+def _names(files: Sequence[Upload]) -> tuple[str, ...]:
+    return tuple(upload.name for upload in files)
+
+
+def _is_same_press(
+    session: Session, question: str, files: Sequence[Upload], documents: list[str] | None
+) -> bool:
+    """Whether the last question is this one and was asked just now."""
+    if not session.exchanges:
+        return False
+    last = session.exchanges[-1]
+    same = (last.question, last.files) == (question, _names(files))
+    same &= bool(files) or last.documents == documents  # files change which there are
+    return same and time.monotonic() - last.asked_at < _ONE_PRESS
 
 
 def begin(library: Library, session: Session, exchange: ShownExchange, subject: str) -> None:

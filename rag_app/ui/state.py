@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class ShownExchange:
     drawn: bool = False  # as an answer, and not as one in the making
     quoting: bool = True  # its words are the documents' own: no Markdown
     rating: int = 0  # 1: good, -1: bad
+    asked_at: float = -math.inf  # of the monotonic clock; long ago if it was kept
 
     @property
     def running(self) -> bool:

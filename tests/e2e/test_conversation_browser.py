@@ -431,6 +431,27 @@ def test_a_network_that_fails_and_comes_back_loses_nothing(browser):
     browser.forgive(*LOST)
 
 
+def test_one_press_on_a_busy_machine_asks_once(browser):
+    page = opened(browser, name="selby once.txt")
+    page.add_init_script(  # a busy machine: what has to wait for nothing waits for a second
+        "const wait = setTimeout; window.setTimeout = (f, ms, ...all) => wait(f, ms || 1000, ...all)"
+    )
+    sent: list[bytes] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda part: sent.append(part)))
+    page.reload()
+    answered(page, "forty tons")
+    words = "".join(f"Barrel {n} holds {n * 7 % 1000} herrings.\n\n" for n in range(9_000))
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
+        {"name": "barrels.txt", "mimeType": "text/plain", "buffer": words.encode()}
+    )
+    page.get_by_text("Learning what it means").wait_for()  # the list looks again and again now
+    page.get_by_test_id("stChatInputTextArea").fill(BERTHS)
+    page.keyboard.press("Enter")
+    eventually(page, lambda: sum(BERTHS.encode() in part for part in sent) >= 2)
+    answered(page, "nine berths")
+    assert page.locator(".question").count() == 2
+
+
 def test_two_hundred_turns_stay_quick(browser, tmp_path_factory):
     page = opened(browser)
     meant = page.url.split("c=")[1]
