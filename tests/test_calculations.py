@@ -214,8 +214,10 @@ def test_a_writer_that_is_not_sure_that_there_is_nothing_is_made_to_go_on(store,
 
 @pytest.mark.parametrize(
     ("asked", "names_a_year"),
-    [("margin in FY21?", True), ("revenue of Q22023", True), ("fy ’19 capex", True)]
-    + [("what does membership cost?", False), ("room 4 of 19?", False)],
+    [
+        *(("margin in FY21?", True), ("revenue of Q22023", True), ("fy ’19 capex", True)),
+        *(("what does membership cost?", False), ("room 4 of 19?", False)),
+    ],
 )
 def test_a_question_without_a_year_is_not_worked_out_from_statements(store, asked, names_a_year):
     made, _ = calculations(store, "None")

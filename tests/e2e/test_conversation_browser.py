@@ -434,7 +434,7 @@ def test_a_network_that_fails_and_comes_back_loses_nothing(browser):
 def test_one_press_on_a_busy_machine_asks_once(browser):
     page = opened(browser, name="selby once.txt")
     page.add_init_script(  # a busy machine: what has to wait for nothing waits for a second
-        "const wait = setTimeout; window.setTimeout = (f, ms, ...all) => wait(f, ms || 1000, ...all)"
+        "const wait = setTimeout; window.setTimeout = (f, t, ...all) => wait(f, t || 1000, ...all)"
     )
     sent: list[bytes] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda part: sent.append(part)))
