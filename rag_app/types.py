@@ -505,6 +505,13 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
+class Closest:
+    """Event: the sentence that most likely holds the answer, while that is being written."""
+
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
     """Event: the next piece of the answer's text."""
 
@@ -518,7 +525,7 @@ class Finished:
     answer: Answer
 
 
-Event = Sources | Delta | Finished
+Event = Sources | Closest | Delta | Finished
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.scope import OWN
 from rag_app.storage import Store
-from rag_app.types import Delta, Draft, Finished, Note, NoteKind, Passage, Sources, Span
+from rag_app.types import Closest, Delta, Draft, Finished, Note, NoteKind, Passage, Sources, Span
 from tests.fakes import ListVectors, WordEmbedder
 from tests.test_store import fill
 
@@ -67,6 +67,17 @@ def test_sources_come_before_the_answer_and_the_answer_last(retriever):
     assert answer.citations[0].quote == "Cats purr at night."
     assert (answer.generator, answer.short_answer, answer.confidence) == ("scripted", "short", 0.8)
     assert answer.seconds.retrieve > 0 and answer.seconds.answer > 0
+
+
+def test_the_sentence_that_most_likely_answers_stands_there_before_a_word(retriever):
+    def likeliest(passages: Sequence[Passage]) -> Span:
+        chunk = passages[0].chunk
+        return Span(chunk.document_id, chunk.page, chunk.start + 5, chunk.end)
+
+    context = AskContext("cats?", likeliest=likeliest)
+    events = list(chain.ask(context, retriever, ScriptedGenerator("A. "), lambda: False))
+    assert [type(e) for e in events] == [Sources, Closest, Delta, Finished]
+    assert events[1].citation.quote == "purr at night."
 
 
 def test_the_chain_is_a_langchain_runnable(retriever):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.evidence import closest, gather
+from rag_app.answering.evidence import closest, gather, likeliest
 from rag_app.answering.prompts import ReplyStatus, said_as, taught_messages, understood
 from rag_app.types import Chunk, Passage, Span
 
@@ -50,6 +50,13 @@ def test_what_the_ranker_says_decides():
     [(span, text)] = closest(excerpts)
     assert span.document_id == "e" and MUSEUM[span.start : span.end] == text
     assert text == "It closes at five."
+    assert likeliest(["Until when?"], places, ranking) == span
+    assert likeliest(["Until when?"], [], ranking) is None
+
+    def unsure(question, texts):
+        return [[1.0] * len(one.sentences) for one in texts]
+
+    assert likeliest(["Until when?"], places, unsure) is None
 
 
 def test_the_wording_that_suits_best_counts():

@@ -23,6 +23,7 @@ from rag_app.types import (
     Answer,
     Basis,
     Citation,
+    Closest,
     Computation,
     Delta,
     Draft,
@@ -115,6 +116,9 @@ _AS_TYPED = 0.3  # what a follow-up finds as it was typed, of what it finds writ
 Locate = Callable[[Citation], Citation]
 """Gives a citation the boxes where its quote stands on the picture of its page."""
 
+Likeliest = Callable[[Sequence[Passage]], Span | None]
+"""Of what was found, the sentence that most likely holds the answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskContext:
@@ -128,11 +132,17 @@ class AskContext:
     generator: str = ""  # the name of what was asked to answer
     remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
     locate: Locate = lambda citation: citation
+    likeliest: Likeliest = lambda passages: None  # shown while the answer is being written
 
     @property
     def query(self) -> str:
         """What is answered."""
         return self.rewritten_query or self.question
+
+    def closest(self, passages: Sequence[Passage]) -> Citation | None:
+        """The likeliest sentence of what was found, to be shown at once and so without boxes."""
+        span = self.likeliest(passages)
+        return _citation(span, 1, passages, ()) if span else None
 
     @property
     def wordings(self) -> dict[str, float]:
@@ -202,7 +212,7 @@ def build_chain(
 def ask(
     context: AskContext, retriever: HybridRetriever, generator: Generator, cancelled: Cancelled
 ) -> Iterator[Event]:
-    """Sources, then Deltas, then Finished; after a cancellation no Finished.
+    """Sources, perhaps Closest, Deltas, then Finished; after a cancellation no Finished.
 
     A generator whose model cannot be loaded abstains, with a note that says why."""
     began = time.perf_counter()
@@ -216,6 +226,8 @@ def ask(
             if "passages" in part:
                 passages, found_at = tuple(part["passages"]), time.perf_counter()
                 yield Sources(passages)
+                if near := context.closest(passages):
+                    yield Closest(near)
             if "answer" in part:
                 written += part["answer"]
                 if part["answer"].text:

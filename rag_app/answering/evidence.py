@@ -26,6 +26,7 @@ Ranking = Callable[[str, Sequence[Titled]], Sequence[Sequence[float]]]
 RowsOf = Callable[[Chunk], Sequence[LabelledRow]]
 """The rows of tables that a chunk holds."""
 
+_LIKELY = 2.0  # log-odds from which one in two holds it (benchmarks/LOG.md, 2026-11-26)
 _WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
 
 _NEIGHBOURS = 3  # sentences on each side of a likely one that are shown with it
@@ -121,6 +122,23 @@ def closest(excerpts: Sequence[Excerpt], most: int = 1) -> list[tuple[Span, str]
     ]
     ranked.sort(key=lambda one: -one[0])
     return [(span, text) for _, span, text in ranked[:most]]
+
+
+def likeliest(
+    wordings: Sequence[str],
+    passages: Sequence[Passage],
+    ranking: Ranking,
+    rows: RowsOf | None = None,
+) -> Span | None:
+    """Of all sentences and rows of the passages the one that most likely holds the answer, as
+    `gather` ranks them; None where there is none, or none of which that may be said."""
+    split = [_units(passage.chunk, rows) for passage in passages]
+    found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
+    best = max(found, key=lambda one: one.odds, default=None)
+    if best is None or best.odds < _LIKELY:
+        return None
+    chunk = passages[best.passage].chunk
+    return Span(chunk.document_id, chunk.page, best.start, best.end)
 
 
 def title(name: str, heading: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as EventGenerator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rag_app.answering import answer_language, chain, query_rewriting
 from rag_app.answering.answer_language import (
@@ -32,7 +33,7 @@ from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import Meant, meant
-from rag_app.answering.evidence import relevance
+from rag_app.answering.evidence import likeliest, relevance
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
@@ -83,6 +84,7 @@ from rag_app.types import (
     Note,
     Passage,
     RetrieverKind,
+    Span,
     Task,
     askable,
 )
@@ -294,6 +296,7 @@ class Questioner:
             generator=by.name,
             remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
             locate=self._locate,
+            likeliest=partial(self._likeliest, tuple(filter(None, (whole, searched))), asked.by),
         )
         return chain.ask(context, asked.retriever, by, asked.stop.is_set)
 
@@ -402,6 +405,17 @@ class Questioner:
 
     def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return relevance(question, passages, self._ranker.score)
+
+    def _likeliest(
+        self, wordings: Sequence[str], by: Generator, passages: Sequence[Passage]
+    ) -> Span | None:
+        """What stands there while a model writes; the ranker remembers what it reads for that."""
+        if not isinstance(by, ChatGenerator):
+            return None
+        try:
+            return likeliest(wordings, passages, self._ranker.score, self._rows)
+        except ModelUnavailable:  # the answer comes without it
+            return None
 
     def _chosen(self, scope: Scope, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:

@@ -19,6 +19,7 @@ from rag_app.types import (
     Added,
     Answer,
     Citation,
+    Closest,
     Computation,
     Delta,
     Document,
@@ -251,6 +252,8 @@ def event_json(event: Event) -> tuple[str, dict[str, Any]]:
     match event:
         case Sources(passages):
             return "sources", {"passages": [passage_json(passage) for passage in passages]}
+        case Closest(citation):
+            return "closest", _closest_json(citation)
         case Delta(text):
             return "delta", {"text": text}
         case Finished(answer):

@@ -132,6 +132,7 @@ def _event(name: str, said: str) -> dict[str, Any]:
 _EVENTS = {
     "oneOf": [
         _event("sources", "Found"),
+        _event("closest", "Closest"),
         _event("delta", "Delta"),
         _event("finished", "Answer"),
         _event("error", "Problem"),

@@ -244,6 +244,16 @@ def _closest(exchange_id: str, near: Citation, where: str) -> None:
     )
 
 
+def perhaps(
+    library: Library, exchange_id: str, near: Citation, passages: Sequence[Passage]
+) -> None:
+    """The sentence that may hold the answer, as long as that is being written."""
+    number = next((n for n, p in enumerate(passages, start=1) if _holds(p, near)), 1)
+    passage = _marked(near.quote, [(0, len(near.quote))])
+    card = _card(exchange_id, f"p{number}", near.name, where_in(library)(near), passage)
+    st.html(f"<p class='note'>{texts_answers.PERHAPS}</p>{card}")
+
+
 def read_from(library: Library, exchange_id: str, passages: Sequence[Passage]) -> None:
     """The sources of an answer that is being written, each to be opened already."""
     pages: dict[tuple[str, int], tuple[int, Passage]] = {}
@@ -285,11 +295,16 @@ def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
 def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:
     """The passage that holds the quote, and where in it the quote stands."""
     for passage in answer.passages:
-        chunk = passage.chunk
-        same_page = (chunk.document_id, chunk.page) == (citation.document_id, citation.page)
-        if same_page and chunk.start <= citation.start and citation.end <= chunk.end:
-            return chunk.text, [(citation.start - chunk.start, citation.end - chunk.start)]
+        if _holds(passage, citation):
+            start = passage.chunk.start
+            return passage.chunk.text, [(citation.start - start, citation.end - start)]
     return citation.quote, [(0, len(citation.quote))]
+
+
+def _holds(passage: Passage, citation: Citation) -> bool:
+    chunk = passage.chunk
+    same_page = (chunk.document_id, chunk.page) == (citation.document_id, citation.page)
+    return same_page and chunk.start <= citation.start and citation.end <= chunk.end
 
 
 def _card(exchange_id: str, number: str, name: str, where: str, passage: str) -> str:

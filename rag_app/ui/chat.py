@@ -305,6 +305,8 @@ def _live(library: Library, exchange: ShownExchange) -> None:
     if moment.text:
         st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
     if moment.passages and not exchange.quoting:
+        if moment.closest and not moment.text:
+            answers.perhaps(library, exchange.id, moment.closest, moment.passages)
         answers.read_from(library, exchange.id, moment.passages)
     with st.container(key=f"working-{exchange.id}", horizontal=True, vertical_alignment="center"):
         found = bool(moment.passages) and not exchange.quoting

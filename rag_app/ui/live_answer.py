@@ -19,7 +19,17 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
 from rag_app.observing import logs
 from rag_app.storage import conversations
-from rag_app.types import Answer, Delta, Event, Finished, Passage, Sources, Status
+from rag_app.types import (
+    Answer,
+    Citation,
+    Closest,
+    Delta,
+    Event,
+    Finished,
+    Passage,
+    Sources,
+    Status,
+)
 from rag_app.ui.jobs import caught
 
 _WORK_LEFT = (Status.RECEIVED, Status.READ)
@@ -31,6 +41,7 @@ class Moment:
 
     text: str = ""
     passages: tuple[Passage, ...] = ()
+    closest: Citation | None = None  # while nothing is written: where the answer may stand
     answer: Answer | None = None
     error: str | None = None
     done: bool = False
@@ -101,11 +112,13 @@ class Generation:
         match event:
             case Sources(passages):
                 self._change(passages=passages)
+            case Closest(citation):
+                self._change(closest=citation)
             case Delta(text):
                 with self._lock:
                     self._pieces.append(text)
             case Finished(answer):
-                self._change(answer=answer, passages=answer.passages)
+                self._change(answer=answer, passages=answer.passages, closest=None)
 
     def _change(self, **changes: object) -> None:
         with self._lock:

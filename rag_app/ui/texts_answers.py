@@ -51,6 +51,7 @@ EXPORT_AS = (
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
 
 READ_FROM = "Reading:"
+PERHAPS = "The answer is being written. It may stand here:"
 SHORTCUTS_TITLE = "Keyboard"
 SHORTCUTS_NOTE = (
     "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "

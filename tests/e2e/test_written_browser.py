@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rag_app.ui import texts
+from rag_app.ui import texts, texts_answers
 from tests.e2e.conftest import serving
 from tests.e2e.test_browser import MARKER, QUOTE, drop, lighthouse, settled
 from tests.servers import Script, scripted_server
@@ -91,7 +91,8 @@ def _hold_after(script: Script, page, question: str) -> None:
     """Ask, and see the first words before the last are sent."""
     script.pause_before = 2
     ask(page, question)
-    page.get_by_text("The Skerry lighthouse was automated").first.wait_for()
+    said = page.get_by_test_id("stMarkdownContainer")
+    said.filter(has_text="The Skerry lighthouse was automated").last.wait_for()
     page.get_by_role("button", name="Stop").wait_for()
     assert page.get_by_text("Written by").count() == 0
     assert page.locator(".reading a").first.inner_text() == "lighthouse.pdf, page 2"
@@ -107,10 +108,14 @@ def test_who_waits_for_the_writer_sees_what_is_done_and_for_how_long(browser, se
     waiting = page.locator(".working", has_text=texts.WRITING)
     waiting.locator("span", has_text=re.compile(r"^[3-9] s$")).wait_for()
     assert page.locator(".reading a").count(), "the sources stand there meanwhile"
+    message = page.get_by_test_id("stChatMessage").last
+    assert "1987" in message.locator(".card mark").inner_text(), "and what most likely answers"
     picture(page, "waiting")
+    message.get_by_text("See it there").click()
+    page.locator("#sheet").wait_for()
     script.hold.set()
     page.get_by_text("Written by model-").wait_for()
-    assert waiting.count() == 0
+    assert waiting.count() == 0 and page.get_by_text(texts_answers.PERHAPS).count() == 0
 
 
 def test_stop_keeps_what_was_written(browser, server):
