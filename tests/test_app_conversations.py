@@ -79,6 +79,15 @@ def test_a_question_that_arrives_twice_in_one_moment_is_asked_once(page, monkeyp
     assert len(page.library.conversations.exchanges(conversation.id)) == 2
 
 
+def test_who_asks_at_once_waits_for_the_first_documents_unless_work_is_paused(page):
+    library = page.library
+    library.pause()
+    page.drop(("ferry.txt", FERRY))
+    assert "still being read" in page.ask("What does the ferry to the island cost?")
+    library.resume()
+    assert "costs four euros" in page.ask("What does the ferry to the island cost now?")
+
+
 def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opened(page):
     page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
     page.ask("What does the ferry to the island cost?")

@@ -127,8 +127,8 @@ def _cancel() -> None:
 
 
 _AT_ONCE = 0.4  # seconds an answer may take and be drawn without a word about waiting
-_LOOK_AGAIN = 0.3  # seconds
-_FEW = 4  # answers in the making; more are a crowd
+_LOOK_AGAIN = 0.3  # seconds; as many times as long as there are answers in the making, for a look
+_FEW = 4  # costs as much as a tenth of a second of a core; more are a crowd
 _PATIENCE = 15.0  # seconds, in a crowd
 
 
@@ -231,7 +231,8 @@ def _exchange(library: Library, session: Session, exchange: ShownExchange) -> No
         at_once = exchange.seen or _soon(library, exchange, exchange.generation)
         exchange.seen = True
         if exchange.running or not at_once:
-            browser.fragment(_live, f"answer-{exchange.id}", _LOOK_AGAIN)(library, exchange)
+            pause = _LOOK_AGAIN * min(max(live_answer.running(), 1), _FEW)
+            browser.fragment(_live, f"answer-{exchange.id}", pause)(library, exchange)
             return
         exchange.drawn = True
         answers.draw(library, exchange, exchange.generation.now())

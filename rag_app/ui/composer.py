@@ -9,7 +9,7 @@ from functools import partial
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.library import Library
-from rag_app.types import Added
+from rag_app.types import Added, askable
 from rag_app.ui import live_answer, session_sync, sign_in, texts, uploads
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current, turns_of
@@ -127,7 +127,16 @@ def submit(
     if exchange.documents == []:
         exchange.error = texts.NONE_CHOSEN
         return
+    exchange.first = exchange.first or _not_read_yet(library, exchange.documents)
     begin(library, session, exchange, subject)
+
+
+def _not_read_yet(library: Library, documents: list[str] | None) -> tuple[str, ...]:
+    """The documents that are asked, if none of them can be yet: who asks at once waits for them."""
+    asked = [d for d in library.documents() if documents is None or d.id in documents]
+    if library.paused or any(map(askable, asked)):
+        return ()
+    return tuple(d.id for d in asked)
 
 
 def _names(files: Sequence[Upload]) -> tuple[str, ...]:
