@@ -123,9 +123,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document's unit of reading, numbered from 1.
-
-    `width` and `height` are those of its picture in points, None if it has no picture."""
+    """A document's unit of reading, numbered from 1; its picture in points, None if it has none."""
 
     number: int
     text: str
@@ -332,8 +330,7 @@ class Document:
 
 UNREAD = (Status.RECEIVED, Status.READ)
 _ASKABLE = (Status.SEARCHABLE, Status.SCANNED, Status.READY)
-EMBEDDED = (Status.SCANNED, Status.READY)
-"""What there is of these documents can be found by meaning."""
+EMBEDDED = (Status.SCANNED, Status.READY)  # what there is of them can be found by meaning
 
 
 def askable(document: Document) -> bool:
@@ -395,15 +392,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class RowsUsed:
-    """Rows of one table that a computed answer rests on: the first of `count`, and of each the
-    cells of some columns; what a cell says stands in its `text`, its `value` is left out."""
+    """Rows of one table that a computed answer rests on: of the first of `count` some cells."""
 
     document_id: str
     name: str  # of the document
     table: str  # what the document calls it; empty: nothing
     columns: tuple[str, ...]
     count: int
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]  # by their text; their value is left out
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ class CitationJson(Given):
     share: float | None = None
 
 
-class Closest(Given):
+class ClosestJson(Given):
     """Of an answer that is not known: the sentence that comes nearest."""
 
     document_id: str
@@ -180,7 +180,7 @@ class AnswerJson(Given):
     basis: Basis
     rewritten_query: str | None
     citations: list[CitationJson]
-    closest: Closest | None
+    closest: ClosestJson | None
     computation: dict[str, Any] | None
     result: list[str]
     rows: list[dict[str, Any]]

@@ -110,7 +110,7 @@ def submit(
     """Take files and a question, or either; the answer is made in the background.
 
     Of `only` these documents if they are given, else of those that are ticked. The same question
-    once more in the same moment is the same press, and asked once."""
+    once more in the same moment, to be answered alike, is the same press, and asked once."""
     session_sync.look(library)
     session = current()
     if _is_same_press(session, question, files, only or session.chosen(library.documents())):
@@ -152,13 +152,19 @@ def _is_same_press(
     last = session.exchanges[-1]
     same = (last.question, last.files) == (question, _names(files))
     same &= bool(files) or last.documents == documents  # files change which there are
+    same &= last.manner in (None, _manner(session))
     return same and time.monotonic() - last.asked_at < _ONE_PRESS
+
+
+def _manner(session: Session) -> AskOptions:
+    return AskOptions(session.generator, session.language, session.caution, session.top_k)
 
 
 def begin(library: Library, session: Session, exchange: ShownExchange, subject: str) -> None:
     """Have the answer made by who answers now, for who is looking (`sign_in.subject`)."""
     by = session.generator
     exchange.quoting = parse(by or library.settings.answers_by).kind in QUOTING
+    exchange.manner = _manner(session)
     exchange.seen, exchange.drawn, exchange.rating = False, False, 0
     session.explained.discard(exchange.id)
     if not exchange.kept:
@@ -175,7 +181,7 @@ def begin(library: Library, session: Session, exchange: ShownExchange, subject: 
         exchange.question,
         exchange.documents,
         exchange.first,
-        AskOptions(by, session.language, session.caution, session.top_k),
+        exchange.manner,
         lambda: turns_of(before),
         exchange.quoting,
         after=[earlier.generation for earlier in before if earlier.generation],

@@ -16,6 +16,7 @@ import streamlit as st
 
 from rag_app.access.access import Access
 from rag_app.access.quotas import Quotas
+from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.chat_models import Server
 from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
@@ -48,6 +49,7 @@ class ShownExchange:
     drawn: bool = False  # as an answer, and not as one in the making
     quoting: bool = True  # its words are the documents' own: no Markdown
     rating: int = 0  # 1: good, -1: bad
+    manner: AskOptions | None = None  # in which it was asked last; None: by nobody yet
     asked_at: float = -math.inf  # of the monotonic clock; long ago if it was kept
 
     @property
