@@ -60,6 +60,14 @@ def described(served) -> Any:
     return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json", headers=told)
 
 
+def test_what_an_event_says_is_described(described):
+    made = described.raw_schema
+    stream = made["paths"]["/ask"]["post"]["responses"]["200"]["content"]["text/event-stream"]
+    for event in stream["schema"]["oneOf"]:
+        named = event["properties"]["data"]["contentSchema"]["$ref"].rpartition("/")[2]
+        assert named in made["components"]["schemas"], event["properties"]["event"]
+
+
 def test_every_operation_is_described_and_no_other(described):
     found = {(each.method.upper(), each.path) for each in _operations(described)}
     assert found == set(OPERATIONS)

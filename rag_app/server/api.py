@@ -16,6 +16,7 @@ from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from PIL import Image
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from rag_app.answering.query_rewriting import Turn
@@ -116,11 +117,11 @@ _UPLOAD = {
 }
 
 
-def _event(name: str, said: str) -> dict[str, Any]:
+def _event(name: str, said: type[BaseModel]) -> dict[str, Any]:
     data = {
         "type": "string",
         "contentMediaType": "application/json",
-        "contentSchema": {"$ref": f"#/components/schemas/{said}"},
+        "contentSchema": {"$ref": f"#/components/schemas/{said.__name__}"},
     }
     return {
         "type": "object",
@@ -131,11 +132,11 @@ def _event(name: str, said: str) -> dict[str, Any]:
 
 _EVENTS = {
     "oneOf": [
-        _event("sources", "Found"),
-        _event("closest", "Closest"),
-        _event("delta", "Delta"),
-        _event("finished", "Answer"),
-        _event("error", "Problem"),
+        _event("sources", schemas.Found),
+        _event("closest", schemas.ClosestJson),
+        _event("delta", schemas.DeltaJson),
+        _event("finished", schemas.AnswerJson),
+        _event("error", schemas.Problem),
     ]
 }
 
