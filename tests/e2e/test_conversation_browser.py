@@ -432,7 +432,7 @@ def test_a_network_that_fails_and_comes_back_loses_nothing(browser):
 
 
 def test_one_press_on_a_busy_machine_asks_once(browser):
-    page = opened(browser, name="selby once.txt")
+    page = opened(browser)
     page.add_init_script(  # a busy machine: what has to wait for nothing waits for a second
         "const wait = setTimeout; window.setTimeout = (f, t, ...all) => wait(f, t || 1000, ...all)"
     )
