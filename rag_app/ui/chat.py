@@ -127,8 +127,9 @@ def _cancel() -> None:
 
 
 _AT_ONCE = 0.4  # seconds an answer may take and be drawn without a word about waiting
-_LOOK_AGAIN = 0.3  # seconds; as many times as long as there are answers in the making, for a look
-_FEW = 4  # costs as much as a tenth of a second of a core; more are a crowd
+# Seconds for each answer in the making: a look takes a browser a tenth of a second of a core.
+_LOOK_AGAIN = 0.3
+_FEW = 4  # answers in the making; more are a crowd
 _PATIENCE = 15.0  # seconds, in a crowd
 
 
