@@ -240,7 +240,7 @@ _FILTER_FROM = 8
 _IDLE = 3.0  # seconds between looks while there is no work
 # Seconds that an uploader is kept after it was replaced, and after any file. What it held was let
 # go of, so it costs nothing; a busy machine needs some to begin to send what was dropped on it.
-_LINGERS = 20.0
+_LINGERS = 120.0
 _WORK_LEFT = (Status.RECEIVED, Status.READ, Status.SEARCHABLE, Status.SCANNED)
 
 
