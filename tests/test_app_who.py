@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import streamlit as st
 
 from rag_app.answering import chat_models
 from rag_app.answering.model_spec import parse
+from rag_app.models.catalogue import SMALL
 from rag_app.storage.preferences import Preferences
 from rag_app.ui import folder_panel, model_picker, texts
 from tests.hub import hub
 from tests.servers import scripted_server
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_answers import press
+from tests.test_fetching_writers import make_ready
 from tests.toy_chat import make
 
 
@@ -241,3 +245,67 @@ def test_what_is_no_address_is_never_the_name_of_a_hosted_model(page):
     pick(page, "server")
     write(page, url="ai.example.com/v1", model="tiny")
     assert "is no address of a server" in page.html() and generator(page) is None
+
+
+@pytest.fixture
+def slow(page, monkeypatch):
+    """A page on which a model took its time, and a smaller one would be quicker."""
+    page.drop(("ferry.txt", FERRY))
+    models = page.library.models
+    monkeypatch.setattr(
+        models, "quicker", lambda now: "writer:small" if now.startswith("openai") else ""
+    )
+    with scripted_server() as (url, script):
+        script.words = ["The ferry to the island costs four euros."]
+        pick(page, "server")
+        write(page, url=url, model="tiny")
+        page.ask("What does the ferry cost?")
+        page.run()
+        yield page
+
+
+def arrives(page, monkeypatch, until):
+    """The smaller model is fetched, as soon as that is let."""
+    folder = page.library.settings.models_folder
+
+    def ensure(model, cache, progress, cancelled):
+        progress("fetching", 3, 10)
+        until.wait(30)
+        make_ready(model, folder)
+
+    monkeypatch.setattr(chat_models, "ensure", ensure)
+
+
+def test_where_answers_take_long_a_smaller_model_is_fetched_and_answers(slow, monkeypatch):
+    may = threading.Event()
+    arrives(slow, monkeypatch, may)
+    assert "Answers take long on this computer" in slow.html() and "491.4 MB" in slow.html()
+    slow.click("slow_take")
+    assert "slow_stop" in slow.buttons() and "slow_take" not in slow.buttons()
+    assert generator(slow).startswith("openai"), "until the other is here"
+    may.set()
+    slow.until(lambda: generator(slow) == "writer:small")
+    assert "Answers take long" not in slow.html()
+    assert slow.library.preferences.read().generator == "writer:small"
+
+
+def test_a_smaller_model_that_is_here_answers_at_once(slow):
+    make_ready(SMALL, slow.library.settings.models_folder)
+    slow.click("slow_take")
+    assert generator(slow) == "writer:small" and "slow_no" not in slow.buttons()
+
+
+def test_a_smaller_model_that_is_not_wanted_is_not_brought_up_again(slow, opened):
+    slow.click("slow_no")
+    assert "slow_take" not in slow.buttons()
+    assert slow.library.preferences.read().speed_settled
+    slow.ask("Who pays for the ferry?")
+    assert "slow_take" not in slow.buttons()
+
+
+def test_nothing_is_said_of_slowness_before_an_answer_was_waited_for(page, monkeypatch):
+    monkeypatch.setattr(page.library.models, "quicker", lambda now: "writer:small")
+    page.drop(("ferry.txt", FERRY))
+    assert "slow_take" not in page.buttons()
+    page.ask("What does the ferry to the island cost?")  # quoted
+    assert "slow_take" not in page.buttons()

@@ -8,8 +8,9 @@ import pytest
 
 from rag_app.answering import chat_models
 from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings
+from rag_app.answering.model_spec import parse
 from rag_app.errors import ModelUnavailable
-from rag_app.models.catalogue import SMALL
+from rag_app.models.catalogue import DEFAULT, SMALL
 from rag_app.models.weights import folder_of
 from rag_app.ui import texts
 
@@ -55,3 +56,39 @@ def test_a_fetch_tells_how_far_it_is_and_why_it_failed(models, monkeypatch, tmp_
 def test_a_choice_says_what_it_is_and_how_large():
     assert texts.choice("writer:small").startswith("Qwen2.5 Coder 0.5B: writes answers")
     assert "MB" in texts.choice("writer:small")
+
+
+def reads(monkeypatch, speed):
+    monkeypatch.setattr(chat_models, "reading_speed", lambda choice, terms: speed)
+    monkeypatch.setattr(chat_models, "has_room", lambda model: True)
+
+
+@pytest.mark.parametrize(("speed", "offered"), [(40.0, "writer:small"), (150.0, ""), (None, "")])
+def test_a_quicker_writer_is_offered_where_the_default_reads_slowly(
+    models, monkeypatch, tmp_path, speed, offered
+):
+    make_ready(DEFAULT, tmp_path / "writers")
+    reads(monkeypatch, speed)
+    assert models.quicker("writer:default") == offered
+
+
+@pytest.mark.parametrize("choice", ["reader", "writer:small", "openai:x@http://localhost:1/v1"])
+def test_no_quicker_writer_is_offered_to_who_has_chosen_another(
+    models, monkeypatch, tmp_path, choice
+):
+    make_ready(DEFAULT, tmp_path / "writers")
+    make_ready(SMALL, tmp_path / "writers")
+    reads(monkeypatch, 40.0)
+    assert models.quicker(choice) == ""
+
+
+def test_no_quicker_writer_is_offered_that_does_not_fit(models, monkeypatch, tmp_path):
+    make_ready(DEFAULT, tmp_path / "writers")
+    reads(monkeypatch, 40.0)
+    monkeypatch.setattr(chat_models, "has_room", lambda model: False)
+    assert models.quicker("writer:default") == ""
+
+
+def test_a_writer_that_is_not_loaded_has_no_speed_yet(tmp_path):
+    terms = ChatSettings(writers=tmp_path)
+    assert chat_models.reading_speed(parse("writer:default"), terms) is None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rag_app.answering.generation import explained
 from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
 from rag_app.errors import ChatModelError, RagAppError
-from rag_app.models.catalogue import CATALOGUE, has_room
+from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, has_room
 from rag_app.models.download import (
     Bring,
     Fetch,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
 
+_READS_WELL = 90.0  # tokens a second, of the default; an answer wants some 500 of them
 _NO_KEY = "none"  # servers on one's own machine want a key and do not look at it
 
 
@@ -82,6 +83,15 @@ def begin(choice: ModelSpec, terms: ChatSettings) -> None:
 
         with suppress(ChatModelError):
             open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads).begin()
+
+
+def reading_speed(choice: ModelSpec, terms: ChatSettings) -> float | None:
+    """Tokens a second that a language model that comes with the app reads; None: not loaded."""
+    from rag_app.answering.local_chat import open_writer
+
+    with suppress(ChatModelError):
+        return open_writer(choice.model, terms.writers, terms.most_tokens, terms.threads).speed
+    return None
 
 
 def _checked_key(terms: ChatSettings) -> str:
@@ -323,6 +333,17 @@ class ChatModelCatalogue:
         cache = self._terms.writers
         found = [k for k, m in CATALOGUE.items() if is_ready(m, cache) or has_room(m)]
         return [f"{WRITER}:{key}" for key in found]
+
+    def quicker(self, generator: str) -> str:
+        """The choice that answers in about half the time, where the chosen language model reads
+        slowly on this computer and a smaller one fits beside it; else empty."""
+        choice, small = parse(generator), ModelSpec(WRITER, SMALL.key)
+        if choice != ModelSpec(WRITER, DEFAULT.key) or self.missing(generator):
+            return ""
+        speed = reading_speed(choice, self._terms)
+        if speed is None or speed >= _READS_WELL or not has_room(SMALL):
+            return ""
+        return str(small)
 
     @property
     def fetching(self) -> Fetch | None:

@@ -27,6 +27,7 @@ class Preferences:
     top_k: int | None = None
     embedding: str = ""  # what finds by meaning: a folder, or the name of a model that was fetched
     languages_settled: bool = False  # the languages of the documents need not be brought up again
+    speed_settled: bool = False  # neither need a quicker language model
 
 
 _CHANGING = threading.Lock()
@@ -93,7 +94,7 @@ def _checked(given: object) -> Preferences:
     texts = (chosen.generator, chosen.language, chosen.embedding)
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a text is none")
-    if not isinstance(chosen.languages_settled, bool):
+    if not all(isinstance(one, bool) for one in (chosen.languages_settled, chosen.speed_settled)):
         raise TypeError("neither true nor false")
     if chosen.caution is not None and not 0.0 <= float(chosen.caution) <= 1.0:
         raise ValueError("caution out of range")

@@ -190,6 +190,7 @@ def _talk(library: Library, session: Session) -> None:
         browser.end(len(session.exchanges) if session.talking else 0)
         if session.talking:
             chat.draw(library)
+            model_picker.slow_hint(library)
         chat.field(library)
 
 

@@ -79,6 +79,10 @@ _SERVER, _FOLDER = "server", "folder"  # choices that need more than a click
 def draw(library: Library) -> None:
     """The button at the top of the documents panel, and what opens under it."""
     session = current()
+    if session.quicker and not library.models.missing(session.quicker):
+        st.session_state["who_choice"] = session.quicker  # before the field that says so is drawn
+        change(library, generator=session.quicker)
+        session.quicker = ""
     now = session.generator or library.settings.answers_by
     with st.sidebar, st.container(key="who", horizontal=True, vertical_alignment="center"):
         label = escape_markdown(texts.who(parse(now)))
@@ -88,7 +92,7 @@ def draw(library: Library) -> None:
             fetch = library.models.fetching
             running = fetch is not None and fetch.running
             every = 0.7 if running else None
-            browser.fragment(_download, "download", every)(library, now, running)
+            browser.fragment(_download, "download", every)(library, now, running, "who")
             _try_out(library, session, now)
 
 
@@ -165,15 +169,15 @@ def _take(library: Library, session: Session, choice: ModelSpec) -> None:
         st.rerun()
 
 
-def _download(library: Library, now: str, was_running: bool) -> None:
-    """Offered where the chosen model is not here yet; then how far it is."""
+def _download(library: Library, now: str, was_running: bool, place: str) -> None:
+    """Offered where the chosen model is not here yet; then how far it is. `place`: of its keys."""
     fetch = library.models.fetching
     if fetch is not None and fetch.running:
         left = current().pace.left(fetch.model, fetch.done, fetch.total)
         said = texts.left(texts.downloading(fetch.done, fetch.total), left)
         st.progress(texts.share(fetch.done, fetch.total), said)
         if who.manages(library):
-            st.button(texts.STOP_FETCHING, key="who_stop", on_click=_stop, args=(library,))
+            st.button(texts.STOP_FETCHING, key=f"{place}_stop", on_click=_stop, args=(library,))
         return
     if was_running:
         st.rerun()
@@ -185,7 +189,7 @@ def _download(library: Library, now: str, was_running: bool) -> None:
     elif model:
         st.button(
             texts.FETCH_MODEL,
-            key="who_download",
+            key=f"{place}_download",
             icon=":material/download:",
             on_click=_fetch,
             args=(library, model),
@@ -204,6 +208,64 @@ def _try_out(library: Library, session: Session, now: str) -> None:
             texts.FETCH_AGAIN, key="who_again", icon=":material/download:",
             on_click=_fetch_again, args=(library, model),
         )  # fmt: skip
+
+
+# Where the language model reads slowly here: brought up once, below what was waited for.
+
+
+def slow_hint(library: Library) -> None:
+    """Offers the quicker language model, fetches it if need be, and takes it."""
+    session = current()
+    now = session.generator or library.settings.answers_by
+    wanted = session.quicker
+    quicker = wanted or _worth_a_hint(library, session, now)
+    if not quicker:
+        return
+    said = texts.slow(parse(quicker), bool(library.models.missing(quicker)))
+    with st.container(key="slow_hint"):
+        st.html(f"<p class='note' role='status'>{texts.escaped(said)}</p>")
+        if wanted:
+            fetch = library.models.fetching
+            running = fetch is not None and fetch.running
+            every = 0.7 if running else None
+            browser.fragment(_download, "quicker", every)(library, wanted, running, "slow")
+        with st.container(key="slow_hint_buttons", horizontal=True):
+            if not wanted:
+                st.button(
+                    texts.TAKE_QUICKER, key="slow_take", type="tertiary", on_click=_take_quicker,
+                    args=(library, quicker),
+                )  # fmt: skip
+            st.button(
+                texts.KEEP_SLOW, key="slow_no", type="tertiary", on_click=_settle_speed,
+                args=(library,),
+            )  # fmt: skip
+
+
+def _worth_a_hint(library: Library, session: Session, now: str) -> str:
+    """The quicker choice, once an answer was waited for and unless that was settled."""
+    written = any(one.generation and not one.quoting for one in session.exchanges)
+    if not written or any(one.running for one in session.exchanges):
+        return ""
+    quicker = library.models.quicker(now)
+    if not quicker or library.preferences.read().speed_settled:
+        return ""
+    return quicker if who.manages(library) or not library.models.missing(quicker) else ""
+
+
+def _take_quicker(library: Library, quicker: str) -> None:
+    current().quicker = quicker
+    library.preferences.change(speed_settled=True)
+    model = library.models.missing(quicker)
+    if model and who.manages(library):
+        library.models.fetch(model)
+
+
+def _settle_speed(library: Library) -> None:
+    session = current()
+    if session.quicker:  # it is being fetched for this
+        session.quicker = ""
+        _stop(library)
+    library.preferences.change(speed_settled=True)
 
 
 def _look(library: Library) -> None:

@@ -247,6 +247,7 @@ class Session:
     servers: list[Server] = field(default_factory=list)  # found on this machine
     looked: bool = False  # whether they have been looked for
     tried: str | None = None  # what came of trying the chosen model out
+    quicker: str = ""  # who is to answer as soon as it is here
 
     def chosen(self, documents: Iterable[Document]) -> list[str] | None:
         """Ids of the documents to ask, None for all of them."""
