@@ -1,7 +1,6 @@
-"""The nouns of the app, frozen.
+"""The nouns of the app, frozen. They carry where a text came from from the first line to the last.
 
-Everything else imports this module and it imports nothing of ours but `scope`, so that where a text
-came from (document, page, offsets) is carried by types from the first line of data to the last."""
+Everything else imports this module, and it imports nothing of ours but `scope`."""
 
 from __future__ import annotations
 
@@ -103,12 +102,8 @@ class Box:
 
     def union(self, other: Box) -> Box:
         """The smallest box that holds both."""
-        return Box(
-            min(self.x0, other.x0),
-            min(self.y0, other.y0),
-            max(self.x1, other.x1),
-            max(self.y1, other.y1),
-        )
+        low = min(self.x0, other.x0), min(self.y0, other.y0)
+        return Box(*low, max(self.x1, other.x1), max(self.y1, other.y1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,6 +430,7 @@ class Draft:
     evidence: tuple[tuple[Span, ...], ...]
     confidence: float  # 0..1
     short_answer: str = ""
+    stressed: str = ""  # the words of a written text that answer; empty: none stand out
     abstained: bool = False
     generator: str = ""  # who said it, if not the generator that was asked
     basis: Basis = Basis.EXTRACTED
@@ -486,6 +482,7 @@ class Answer:
     notes: tuple[Note, ...] = ()
     closest: Citation | None = None  # of an abstention: the sentence that comes nearest
     computation: Computation | None = None  # of an answer that was computed from tables
+    stressed: str = ""  # words of the text, to be seen first
 
     @property
     def query(self) -> str:

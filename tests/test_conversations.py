@@ -31,6 +31,7 @@ def answer(text: str = "Four euros. [1]\n\nDogs are free. [2]", **given) -> Answ
         "question": "What does it cost?",
         "text": text,
         "short_answer": "Four euros",
+        "stressed": "Four euros",
         "abstained": False,
         "confidence": 0.8,
         "generator": "reader",
@@ -115,7 +116,7 @@ def test_a_removed_document_takes_its_words_along_and_leaves_the_others(conversa
     left = exchange.answer
     assert left is not None
     assert left.text == f"{REMOVED} [1]\n\nDogs are free. [2]"
-    assert left.short_answer == ""
+    assert left.short_answer == left.stressed == ""
     assert [(c.name, c.page, c.quote) for c in left.citations] == [
         ("ferry.pdf", 2, ""), ("dogs.txt", 1, "Dogs are free."),
     ]  # fmt: skip

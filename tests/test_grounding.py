@@ -53,7 +53,15 @@ def test_what_all_are_sure_of_is_said():
     )
     assert text == "The ferry costs four euros." == "".join(draft.sentences)
     assert not draft.abstained and draft.confidence > 0.4 and draft.evidence[0]
-    assert draft.basis is Basis.WRITTEN
+    assert draft.basis is Basis.WRITTEN and draft.stressed == "four euros"
+
+
+def test_of_an_answer_in_another_language_no_words_are_stressed():
+    """The reader knows English alone."""
+    question = "Was kostet die Fähre?"
+    model = Scripted("Answer: Die Fähre kostet four euros.", 0.97)
+    _, draft = written(model, SureReader(4.0), 0.0, question)
+    assert not draft.abstained and draft.stressed == ""
 
 
 def test_a_plain_fact_of_which_the_reader_is_sure_is_quoted_before_a_word_is_written():

@@ -163,6 +163,19 @@ def test_the_real_reader_keeps_silent_on_what_is_not_there(reader):
     assert reader.answer("What is the capital of France?", FERRY).abstained
 
 
+@pytest.mark.parametrize(
+    ("question", "said", "words"),
+    [
+        ("Who leads the Lunt project?", "Mehmet Aydin leads the Lunt project.", "Mehmet Aydin"),
+        ("By when?", "They are to be handed in by the 3rd of May.", "3rd of May"),
+        ("What is the capital of France?", "The ferry leaves every twenty minutes.", ""),
+        ("Who is the captain?", "", ""),
+    ],
+)
+def test_the_words_that_answer_stand_out_of_a_sentence(reader, question, said, words):
+    assert reader.stressed(question, said) == words
+
+
 def test_after_a_stop_nothing_is_said(reader):
     assert list(reader.generate("Who is the captain?", FERRY, lambda: True)) == []
 

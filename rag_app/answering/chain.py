@@ -183,6 +183,7 @@ def finalize(
         notes=context.remarks(draft),
         closest=context.locate(near) if near else None,
         computation=None if abstained else draft.computation,
+        stressed="" if abstained else draft.stressed,
     )
 
 

@@ -8,7 +8,7 @@ fails, another generator answers instead, and a note says why."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rag_app.answering.abstention import Signals
 from rag_app.answering.attribution import (
@@ -151,7 +151,7 @@ class ChatGenerator:
         yield from self._composed(
             self._replies(asked, cancelled),
             lambda raw: self._sayable(asked, raw),
-            lambda raw, notes: self._judged(asked, raw, notes),
+            lambda raw, notes: self._stressed(asked, self._judged(asked, raw, notes)),
             lambda: self._safety.generate(question, passages, cancelled),
             cancelled,
         )
@@ -184,6 +184,17 @@ class ChatGenerator:
         return self._matched(
             text, notes, lambda: support_in(text, asked.excerpts, self._embedder, told)
         )
+
+    def _stressed(self, asked: Writing, draft: Draft) -> Draft:
+        """The draft with the words that answer, which the reader finds in what was written."""
+        reader = self._grounding.reader
+        if reader is None or draft.abstained or asked.language != "English":
+            return draft
+        try:
+            words = reader.stressed(asked.question, "".join(draft.sentences))
+        except ModelUnavailable:  # figures are bold, too
+            return draft
+        return replace(draft, stressed=words)
 
     def _begun(
         self, question: str, passages: Sequence[Passage], language: str, searched: str

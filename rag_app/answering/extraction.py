@@ -103,6 +103,7 @@ def other_year(question: str, sentence: str) -> bool:
 _MOST_SOURCES = 3  # citations of one sentence: passages that agree
 _MOST_ITEMS = 8  # of a list
 _MOST_SENTENCES = 3  # of an explanation
+_STANDS_OUT = 3.0  # log-odds of words in a written answer against none (benchmarks/LOG.md)
 _ITEM = math.log(0.3)  # an item of a list is at least so probable, the best being 1
 _SENTENCE = math.log(0.25)  # the same for the sentences of an explanation
 _OTHER_YEAR = -4.0  # log-odds of an answer whose sentence is about another year than the asked one
@@ -190,6 +191,14 @@ class Reader:
             for answer in marginal(texts, seen, [p.score for p in passages])
         ]
         return SpanEvidence(tuple(sorted(answers, key=lambda a: -a.log_odds)))
+
+    def stressed(self, question: str, said: str) -> str:
+        """The words of an answer that answer, empty if none stand out. Raises ModelUnavailable."""
+        [seen] = self._model.read(question, [said])
+        if seen.margin < _STANDS_OUT:
+            return ""
+        best = seen.spans[0]
+        return said[best.start : best.end]
 
 
 class _Held:

@@ -133,6 +133,7 @@ def without(answer: Answer, document_id: str) -> Answer:
         passages=tuple(p for p in answer.passages if p.chunk.document_id != document_id),
         closest=None if near and near.document_id == document_id else near,
         computation=computed,
+        stressed="",
     )
 
 

@@ -93,7 +93,7 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
             exchange.id,
             plain=plain,
             where=where,
-            stressed=answer.short_answer,
+            stressed=answer.stressed or answer.short_answer,
         )
     )
     _how(answer)

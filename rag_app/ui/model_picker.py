@@ -13,7 +13,7 @@ from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import browser, folder_panel, texts, who
+from rag_app.ui import browser, folder_panel, texts, texts_answers, who
 from rag_app.ui.state import Session, current
 
 # What a person chose: taken up when a session begins, kept when it changes.
@@ -221,7 +221,7 @@ def slow_hint(library: Library) -> None:
     quicker = wanted or _worth_a_hint(library, session, now)
     if not quicker:
         return
-    said = texts.slow(parse(quicker), bool(library.models.missing(quicker)))
+    said = texts_answers.slow(parse(quicker), bool(library.models.missing(quicker)))
     with st.container(key="slow_hint"):
         st.html(f"<p class='note' role='status'>{texts.escaped(said)}</p>")
         if wanted:
@@ -232,11 +232,11 @@ def slow_hint(library: Library) -> None:
         with st.container(key="slow_hint_buttons", horizontal=True):
             if not wanted:
                 st.button(
-                    texts.TAKE_QUICKER, key="slow_take", type="tertiary", on_click=_take_quicker,
-                    args=(library, quicker),
+                    texts_answers.TAKE_QUICKER, key="slow_take", type="tertiary",
+                    on_click=_take_quicker, args=(library, quicker),
                 )  # fmt: skip
             st.button(
-                texts.KEEP_SLOW, key="slow_no", type="tertiary", on_click=_settle_speed,
+                texts_answers.KEEP_SLOW, key="slow_no", type="tertiary", on_click=_settle_speed,
                 args=(library,),
             )  # fmt: skip
 

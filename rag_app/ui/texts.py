@@ -158,8 +158,6 @@ NOT_FROM_ELSEWHERE = (
     "can allow a server for all with RAG_APP_CHAT_SERVERS."
 )
 TRY_OUT = "Test connection"
-TAKE_QUICKER = "Use the smaller one"
-KEEP_SLOW = "Not now"
 _CHOICES = {
     "reader": "Your documents, quoted: the lines that answer, needs nothing",
     "quotes": "Whole sentences of your documents, needs nothing",
@@ -231,16 +229,6 @@ def who(chosen: ModelSpec) -> str:
         return "Who answers: quotes"
     said = "whole sentences" if chosen.kind == "quotes" else chosen.name
     return f"Who answers: {said}"
-
-
-def slow(quicker: ModelSpec, missing: bool) -> str:
-    """That this computer reads slowly, and what a smaller language model would change."""
-    brought = f" ({size(CATALOGUE[quicker.model].bytes)} to download)" if missing else ""
-    return (
-        f"Answers take long on this computer. A smaller language model{brought} writes them in "
-        "about half the time, and says more often that it does not know. You can go back under "
-        "“Who answers”."
-    )
 
 
 def where_it_goes(chosen: ModelSpec) -> str:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag_app.answering.model_spec import ModelSpec
+from rag_app.models.catalogue import CATALOGUE
 from rag_app.types import Answer, Basis, NoteKind, Task
 from rag_app.ui import texts
 
@@ -23,6 +25,8 @@ OFFLINE = (
 CLOSEST = "I could not find the answer in your documents. The closest I found:"
 LOOKED_AT = "What else was looked at"
 NOT_COPIED = "The browser did not allow copying."
+
+TAKE_QUICKER, KEEP_SLOW = "Use the smaller one", "Not now"
 
 WHAT_WAS_WRONG = "What was wrong with it?"
 REASONS = {
@@ -246,3 +250,13 @@ def found_by(words: int | None, meaning: int | None) -> str:
 def cited_as(numbers: Sequence[int]) -> str:
     """Which footnotes rest on a passage."""
     return f"{CITED_AS} {', '.join(map(str, numbers))}" if numbers else ""
+
+
+def slow(quicker: ModelSpec, missing: bool) -> str:
+    """That this computer reads slowly, and what a smaller language model would change."""
+    brought = f" ({texts.size(CATALOGUE[quicker.model].bytes)} to download)" if missing else ""
+    return (
+        f"Answers take long on this computer. A smaller language model{brought} writes them in "
+        "about half the time, and says more often that it does not know. You can go back under "
+        "“Who answers”."
+    )
