@@ -120,7 +120,8 @@ class Asker:
         self._writer = writer = RememberingWriter(folder, rows.with_suffix(".replies.jsonl"))
         self._seen: TriedQuery | None = None
         ranker = QueryRanker(MiniLmEmbedder(), QueryReader())
-        self._answers = TableAnswers(store, OWN, writer, 0.0, True, self._watch, ranker=ranker)
+        by = writer if folder else None  # else the writer's silence would be the answer
+        self._answers = TableAnswers(store, OWN, by, 0.0, True, self._watch, ranker=ranker)
 
     def _watch(self, tried: TriedQuery | None) -> None:
         self._seen = tried

@@ -91,14 +91,15 @@ def beside(
     caution: float = 0.0,
     taught: bool = True,
     asks: bool = True,
+    wished: bool = True,
 ) -> Draft | None:
     """An answer with the ranker's second opinion; by it alone, where there is no model."""
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
     by = writer if model else None
     answers = TableAnswers(store, OWN, by, caution, taught and bool(model), ranker=ranker)
-    found = (passage(store),)
-    return answers.answer(question, found, (DOCUMENT,), "English", lambda: False, asks=asks)
+    given = (question, (passage(store),), (DOCUMENT,), "English", lambda: False)
+    return answers.answer(*given, asks=asks, wished=wished)
 
 
 PAYMENTS = "How many payments did Ann Lee make?"  # of which the ranker is sure
@@ -142,6 +143,22 @@ def test_where_no_query_is_asked_for_the_writer_says_the_sentence_alone(store):
     assert "person text" in model.asked
     assert "amount_eur" not in model.asked  # which the query does not need
     assert beside(store, "What is the average amount?", model, asks=False) is None
+
+
+ABOUT_ELSE = "when do the staples come out of my hip"
+
+
+def test_a_question_of_which_the_ranker_makes_no_query_costs_no_reading_of_the_tables(store):
+    model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."))
+    assert beside(store, ABOUT_ELSE, model, wished=False) is None and model.asked == ""
+    assert beside(store, PAYMENTS, model, wished=False) is not None and model.asked
+
+
+def test_where_something_is_to_be_computed_the_writer_is_asked_whatever_the_ranker_makes_of_it(
+    store,
+):
+    model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."))
+    assert beside(store, ABOUT_ELSE, model, wished=True) is not None
 
 
 @pytest.mark.parametrize("worded", [" Ann Lee made 3 payments.", " {0} of 17.", " None", ""])

@@ -573,5 +573,6 @@ class WithTables:
                 self._searched,
                 self._before,
                 asks,
+                wished=bool(self._before or self._computes),
             )
         return draft
