@@ -155,8 +155,10 @@ def columns_above(text: str, start: int) -> str:
 
 
 def _line(text: str, start: int) -> str:
-    end = text.find("\n", start)
-    return text[start:] if end < 0 else text[start:end]
+    """The line that begins there; of an endless one its beginning: each chunk asks for it."""
+    last = start + _LONGEST_TABLE
+    end = text.find("\n", start, last)
+    return text[start : last if end < 0 else end]
 
 
 def _cells(row: str) -> list[str]:
