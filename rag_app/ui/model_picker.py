@@ -89,10 +89,7 @@ def draw(library: Library) -> None:
         with st.popover(label, icon=":material/edit_note:", type="tertiary"):
             _choose(library, session, now)
             st.html(f"<p class='note' role='status'>{texts.where_it_goes(parse(now))}</p>")
-            fetch = library.models.fetching
-            running = fetch is not None and fetch.running
-            every = 0.7 if running else None
-            browser.fragment(_download, "download", every)(library, now, running, "who")
+            _fetching(library, now, "who")
             _try_out(library, session, now)
 
 
@@ -169,8 +166,16 @@ def _take(library: Library, session: Session, choice: ModelSpec) -> None:
         st.rerun()
 
 
+def _fetching(library: Library, now: str, place: str) -> None:
+    """A part of the page that looks again while something is fetched. `place`: of its keys."""
+    fetch = library.models.fetching
+    running = fetch is not None and fetch.running
+    every = 0.7 if running else None
+    browser.fragment(_download, f"download-{place}", every)(library, now, running, place)
+
+
 def _download(library: Library, now: str, was_running: bool, place: str) -> None:
-    """Offered where the chosen model is not here yet; then how far it is. `place`: of its keys."""
+    """Offered where the chosen model is not here yet; then how far it is."""
     fetch = library.models.fetching
     if fetch is not None and fetch.running:
         left = current().pace.left(fetch.model, fetch.done, fetch.total)
@@ -225,10 +230,7 @@ def slow_hint(library: Library) -> None:
     with st.container(key="slow_hint"):
         st.html(f"<p class='note' role='status'>{texts.escaped(said)}</p>")
         if wanted:
-            fetch = library.models.fetching
-            running = fetch is not None and fetch.running
-            every = 0.7 if running else None
-            browser.fragment(_download, "quicker", every)(library, wanted, running, "slow")
+            _fetching(library, wanted, "slow")
         with st.container(key="slow_hint_buttons", horizontal=True):
             if not wanted:
                 st.button(
