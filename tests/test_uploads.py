@@ -18,6 +18,7 @@ from starlette.routing import Route
 from starlette.types import Message
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileURLsRequest, FileURLsResponse
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
@@ -25,7 +26,7 @@ from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.ui import composer, texts, uploads
 from rag_app.ui.state import Session
-from rag_app.ui.uploads import UploadLimit, UploadMemory
+from rag_app.ui.uploads import UploadAddresses, UploadLimit, UploadMemory
 from tests.fakes import WordEmbedder
 from tests.test_web_guard import Served, serving
 
@@ -322,3 +323,68 @@ def test_the_running_app_refuses_and_tells_the_page(served):
         drawn = b""
         while "“big.pdf” was not uploaded".encode() not in drawn:
             drawn = page.recv(timeout=60)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_where_a_file_is_to_be_sent_is_said_however_often_the_page_is_drawn(served):
+    address = f"ws://127.0.0.1:{served.port}/_stcore/stream"
+    with connect(address, proxy=None, max_size=None) as page:
+        asked = {f"request-{number:02}" for number in range(40)}
+        for request_id in sorted(asked):
+            page.send(asking(request_id)["bytes"])
+            page.send(BackMsg(rerun_script=ClientState()).SerializeToString())
+        while asked:
+            message = ForwardMsg.FromString(page.recv(timeout=60))
+            asked.discard(message.file_urls_response.response_id)
+
+
+def asking(request_id: str) -> Message:
+    """A page that asks where to send a file."""
+    wish = FileURLsRequest(request_id=request_id, file_names=["a.txt"])
+    said = BackMsg(file_urls_request=wish).SerializeToString()
+    return {"type": "websocket.receive", "bytes": said}
+
+
+def answering(request_id: str) -> Message:
+    said = ForwardMsg(file_urls_response=FileURLsResponse(response_id=request_id))
+    return {"type": "websocket.send", "bytes": said.SerializeToString()}
+
+
+def test_a_request_for_addresses_is_made_again_until_it_is_answered(monkeypatch):
+    monkeypatch.setattr(uploads, "_UNANSWERED", 0.05)
+    heard: list[Message] = []
+    sent: list[Message] = []
+
+    async def run() -> None:
+        coming: asyncio.Queue[Message] = asyncio.Queue()
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        async def forgetful(_scope, receive, send) -> None:
+            """Answers what it hears the third time, and what is "known" at once."""
+            while (message := await receive())["type"] == "websocket.receive":
+                heard.append(message)
+                if message == asking("known"):
+                    await send(answering("known"))
+                elif heard.count(message) == 3:
+                    await send(answering("lost"))
+
+        for request_id in ("known", "lost"):
+            coming.put_nowait(asking(request_id))
+        coming.put_nowait({"type": "websocket.receive", "text": "no bytes"})
+        coming.put_nowait({"type": "websocket.receive", "bytes": b"\xff no message"})
+        scope = {"type": "websocket", "path": "/app/_stcore/stream"}
+        served = asyncio.create_task(UploadAddresses(forgetful)(scope, coming.get, send))
+        while answering("lost") not in sent:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        coming.put_nowait({"type": "websocket.disconnect"})
+        await served
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert heard.count(asking("known")) == 1
+    assert heard.count(asking("lost")) == 3
+    assert len(heard) == 6
+    assert sent == [answering("known"), answering("lost")]

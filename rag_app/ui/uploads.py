@@ -17,11 +17,13 @@ from functools import cache, partial
 from typing import Protocol
 from weakref import WeakSet
 
+from google.protobuf.message import DecodeError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -31,6 +33,8 @@ from rag_app.storage.originals import display_name
 from rag_app.ui import texts
 
 _ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+/?$")
+_STREAM = re.compile(r"/_stcore/stream/?$")
+_UNANSWERED = 2.0  # seconds after which a request for addresses is made once more
 _NAME = re.compile(rb'filename="([^"\r\n]*)"')
 _HEAD = 4_096  # bytes of a body in which the file's name is looked for
 _SOON = 10  # seconds after which there may be room again
@@ -256,3 +260,75 @@ def _announced(scope: Scope) -> int:
     """The length of the body as its header has it, 0 if that is none."""
     said = Request(scope).headers.get("content-length", "")
     return int(said) if said.isdecimal() and said.isascii() else 0
+
+
+# Where a file is to be sent.
+
+
+class UploadAddresses:
+    """Middleware that asks again where a file is to be sent if no answer goes out.
+
+    A dropped file is sent when Streamlit has replied with an address for it. Its reply waits in a
+    queue that is emptied where a run of the whole page begins (`ForwardMsgQueue.clear`); then
+    nothing would ever be sent, and nobody would say so. A reply that comes twice is passed over by
+    the page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the messages of a page's connection on."""
+        if scope["type"] != "websocket" or not _STREAM.search(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        asked = _Asked(receive)
+        try:
+            await self._app(scope, asked.receive, partial(asked.send, send))
+        finally:
+            asked.stop()
+
+
+class _Asked:
+    """The requests for addresses of one connection that no answer went out to."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._next: asyncio.Future[Message] | None = None
+        self._open: dict[bytes, tuple[float, Message]] = {}  # when it was made last, by its id
+
+    async def receive(self) -> Message:
+        """The next message of the browser, or once more one that was not answered."""
+        while True:
+            self._next = self._next or asyncio.ensure_future(self._receive())
+            made = min((at for at, _ in self._open.values()), default=None)
+            left = None if made is None else max(0.0, made + _UNANSWERED - time.monotonic())
+            if (await asyncio.wait({self._next}, timeout=left))[0]:
+                message, self._next = self._next.result(), None
+                if request := _request_for_addresses(message):
+                    self._open[request] = (time.monotonic(), message)
+                return message
+            for request, (at, message) in self._open.items():
+                if time.monotonic() - at >= _UNANSWERED:
+                    self._open[request] = (time.monotonic(), message)
+                    return message
+
+    async def send(self, send: Send, message: Message) -> None:
+        """Pass a message to the browser on."""
+        await send(message)
+        said = message.get("bytes") or b""
+        for request in [one for one in self._open if one in said]:
+            del self._open[request]
+
+    def stop(self) -> None:
+        """The connection has ended."""
+        if self._next:
+            self._next.cancel()
+
+
+def _request_for_addresses(message: Message) -> bytes:
+    """The id of the request for addresses that a message of the browser is; empty if it is none."""
+    try:
+        said = BackMsg.FromString(message.get("bytes") or b"")
+    except DecodeError:
+        return b""
+    return str(said.file_urls_request.request_id).encode()

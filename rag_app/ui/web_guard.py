@@ -30,7 +30,7 @@ from rag_app.observing import logs, traces
 from rag_app.settings import Settings
 from rag_app.storage.originals import only_mine
 from rag_app.ui import health, texts, uploads, web_authentication
-from rag_app.ui.uploads import UploadLimit
+from rag_app.ui.uploads import UploadAddresses, UploadLimit
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ def middleware(chosen: Settings) -> list[Middleware]:
         Middleware(Guard, metrics=chosen.metrics.get_secret_value() if chosen.metrics else ""),
         *web_authentication.middleware(chosen),
         Middleware(UploadLimit, memory=uploads.shared()),
+        Middleware(UploadAddresses),
     ]
 
 
