@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from rag_app.answering import local_chat
+from rag_app.answering import engine, local_chat
 from rag_app.answering.chat_models import ChatSettings, begin, open_model, try_out
 from rag_app.answering.engine import Asked, Form, engine_of
 from rag_app.answering.generator_factory import GeneratorFactory
@@ -264,6 +264,26 @@ def test_a_process_that_dies_is_one_sentence_and_the_next_question_gets_another(
     with pytest.raises(ChatModelError, match="process ended"):
         list(stream)
     assert writer.invoke([("human", "Say: yes")], max_tokens=2).text
+
+
+def test_a_model_that_nobody_asks_any_more_leaves_the_memory_to_the_one_that_is_asked(
+    writer, monkeypatch
+):
+    used, other = engine_of(writer.folder, 0), engine_of(writer.folder, 1)
+    used.load()
+    other.load()
+    asking = OpenVinoChatModel(folder=writer.folder, threads=1)
+    asking.invoke(ASKED, max_tokens=1)
+    assert used.pid, "it was asked a moment ago"
+    monkeypatch.setattr(engine, "_UNUSED", 0.0)
+    asking.invoke(ASKED, max_tokens=1)
+    for _ in range(100):
+        if used.pid is None:
+            break
+        time.sleep(0.1)
+    assert used.pid is None and other.pid
+    assert writer.invoke(ASKED, max_tokens=1).text, "it is loaded again when it is asked"
+    other.close()
 
 
 def test_the_engine_tells_nobody_that_it_is_used(tmp_path):

@@ -11,6 +11,7 @@ import queue
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from rag_app.reading.frames import Header, read_frame, write_frame
 from rag_app.supervision import python
 
 _GOODBYE = 2.0  # seconds that the process may take to end by itself
+_UNUSED = 600.0  # seconds after which a process ends if another model is asked
 _DIED = (
     "The language model's process ended; there may be too little memory for it. "
     "Ask again, or choose the smaller one with RAG_APP_WRITER=small."
@@ -133,6 +135,7 @@ class Engine:
         self._ready = threading.Event()
         self._failed = ""
         self._closing = False
+        self._used = time.monotonic()  # when it was wanted last
         self.speed: float | None = None  # tokens a second that it reads, once it is loaded
         atexit.register(self.close)
 
@@ -165,7 +168,17 @@ class Engine:
                 self._send(process, asked.as_header(ticket.number))
             if process.poll() is not None:
                 ticket.said.put({"end": "died", "why": self._failed})
+        for other in [one for one in _ENGINES if one is not self and one.unused]:
+            threading.Thread(
+                target=other.close, args=(True,), name="rag-app-writer-ends", daemon=True
+            ).start()
         return ticket
+
+    @property
+    def unused(self) -> bool:
+        """Whether its process holds memory for nobody."""
+        idle = time.monotonic() - self._used > _UNUSED and not self._tickets
+        return idle and self._ready.is_set() and self.pid is not None
 
     def cancel(self, number: int) -> None:
         """Drop a request."""
@@ -174,9 +187,11 @@ class Engine:
                 with suppress(OSError):
                     self._send(self._process, {"cancel": number})
 
-    def close(self) -> None:
-        """End the process; the next request would start another."""
+    def close(self, unused: bool = False) -> None:
+        """End the process; the next request would start another. `unused`: only if it is."""
         with self._lock:
+            if unused and not self.unused:
+                return
             process, self._process, self._closing = self._process, None, True
         if process is None:
             return
@@ -192,6 +207,7 @@ class Engine:
         write_frame(process.stdin, header)
 
     def _start_if_needed(self) -> subprocess.Popen[bytes]:
+        self._used = time.monotonic()
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._ready, self._failed, self._closing = threading.Event(), "", False
@@ -254,7 +270,11 @@ def _close(stream: IO[bytes] | None) -> None:
             stream.close()
 
 
+_ENGINES: list[Engine] = []
+
+
 @lru_cache(maxsize=4)
 def engine_of(folder: str, threads: int) -> Engine:
     """The one engine of a folder, shared by everybody who asks it."""
-    return Engine(Path(folder), threads)
+    _ENGINES.append(Engine(Path(folder), threads))
+    return _ENGINES[-1]
