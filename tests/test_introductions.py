@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.suggested_questions import READ, opening, understood_introduction
+from rag_app.answering.suggested_questions import (
+    READ,
+    introduced,
+    opening,
+    understood_introduction,
+)
 from rag_app.storage.overviews import Introduction
 from rag_app.types import Page
 
@@ -44,6 +49,32 @@ def test_no_more_than_two_sentences_are_kept():
 @pytest.mark.parametrize("reply", ["", "A title", "One\nTwo", f"{'x' * 200}\nkind\nAbout."])
 def test_what_is_no_introduction_is_none(reply):
     assert understood_introduction(reply, "a.pdf", TEXT) is None
+
+
+def test_a_reply_without_a_title_is_begun_with_the_name_of_the_file():
+    begun: list[str] = []
+
+    def write(beginning: str) -> str:
+        begun.append(beginning)
+        if not beginning:
+            return "tenancy\n" * 5
+        return f"{beginning}tenancy agreement\nA tenancy agreement for a flat.\nWhat is the rent?"
+
+    made = introduced(write, "mill_lane  14.pdf", TEXT)
+    assert begun == ["", "mill lane 14\n"]
+    assert made == Introduction(
+        "mill lane 14",
+        "tenancy agreement",
+        "A tenancy agreement for a flat.",
+        ("What is the rent?",),
+    )
+
+
+def test_one_reply_is_enough_and_two_are_all():
+    begun: list[str] = []
+    assert introduced(lambda one: begun.append(one) or REPLY, "a.pdf", TEXT)
+    assert introduced(lambda one: begun.append(one) or "", "a.pdf", TEXT) is None
+    assert begun == ["", "", "a\n"]
 
 
 def test_the_beginning_is_cut_between_words():

@@ -318,10 +318,13 @@ class Writer:
         *_, raw = self.write(messages, cancelled)
         return "" if cancelled() else raw
 
-    def whole_when_idle(self, messages: Messages, cancelled: Cancelled) -> str:
-        """The same, computed only while nobody waits for it; only for the writer of the app."""
-        *_, raw = self._written(messages, cancelled, lambda model, m: model.stream(m, idle=True))
-        return "" if cancelled() else raw
+    def whole_when_idle(self, messages: Messages, cancelled: Cancelled, begun: str = "") -> str:
+        """The same, computed only while nobody waits for it; only for the writer of the app.
+        `begun`: how the reply begins."""
+        *_, raw = self._written(
+            messages, cancelled, lambda model, m: model.stream(m, idle=True, begun=begun)
+        )
+        return "" if cancelled() else begun + raw
 
     def _texts(self, chunks: Iterator[BaseMessageChunk]) -> Iterator[str]:
         reason = None

@@ -49,7 +49,7 @@ from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.suggested_questions import understood_introduction
+from rag_app.answering.suggested_questions import introduced
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.task_router import (
     NOTHING,
@@ -163,12 +163,13 @@ class Questioner:
         """What a document is, if the app's own writer answers; nothing is sent anywhere."""
         if not isinstance(self._generator, TaughtGenerator):
             return None
-        messages = introduction_messages(name, text)
+        idle, messages = self._generator.writer.whole_when_idle, introduction_messages(name, text)
         try:
-            reply = self._generator.writer.whole_when_idle(lambda _: messages, stop.is_set)
+            return introduced(
+                lambda begun: idle(lambda _: messages, stop.is_set, begun), name, text
+            )
         except ChatModelError:
             return None
-        return understood_introduction(reply, name, text)
 
     def entitle(self, question: str) -> str:
         """What a conversation that begins with a question is called, if the app's own writer

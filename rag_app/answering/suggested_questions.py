@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from rag_app.answering.attribution import known_figures, pieces_of
 from rag_app.answering.chat_generator import without_invented
@@ -35,6 +36,17 @@ def opening(pages: list[Page]) -> str:
         if len(text) > READ:
             return text[:READ].rsplit(maxsplit=1)[0]
     return text
+
+
+def introduced(write: Callable[[str], str], name: str, text: str) -> Introduction | None:
+    """What `write` says of a document; its argument is how the reply is to begin.
+
+    A reply that is no introduction mostly has no title: then the file's name is one."""
+    title = one_line(PurePath(name).stem.replace("_", " ")) or "Document"
+    for begun in ("", f"{title}\n"):
+        if made := understood_introduction(write(begun), name, text):
+            return made
+    return None
 
 
 def understood_introduction(reply: str, name: str, text: str) -> Introduction | None:
