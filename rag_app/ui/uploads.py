@@ -1,5 +1,5 @@
-"""Files on their way from browsers: how much memory all sessions together give them, and which were
-not taken.
+"""Files on their way from browsers: how much memory all sessions together give them, which were not
+taken, and that each gets an address to be sent to.
 
 Streamlit keeps a file in memory from its arrival until its session ends. Here it is counted from
 the first byte, and let go of as soon as the library has it. Knows nothing of documents."""
