@@ -86,8 +86,8 @@ class Step:
 class Ticket:
     """An answer that is being written; `ended` says why it ended, "" as long as it has not."""
 
-    def __init__(self, engine: Engine, number: int) -> None:
-        self._engine, self.number = engine, number
+    def __init__(self, engine: Engine, process: subprocess.Popen[bytes], number: int) -> None:
+        self._engine, self.process, self.number = engine, process, number
         self.said: queue.SimpleQueue[Header] = queue.SimpleQueue()
         self.ended = ""
         self._at_first = True
@@ -162,7 +162,7 @@ class Engine:
         """Hand a request over; the model need not be loaded yet. Raises ChatModelError."""
         with self._lock:
             process = self._start_if_needed()
-            ticket = Ticket(self, next(self._numbers))
+            ticket = Ticket(self, process, next(self._numbers))
             self._tickets[ticket.number] = ticket
             with suppress(OSError):  # it has died: whoever listens to it tells the ticket
                 self._send(process, asked.as_header(ticket.number))
@@ -246,11 +246,11 @@ class Engine:
         process.wait()
         with self._lock:
             _close(process.stdin)
-            left = list(self._tickets.values())
-            self._tickets.clear()
-            if not ready.is_set() and not self._failed:
+            followed = self._process not in (None, process)  # by another, which is asked by now
+            if not followed and not ready.is_set() and not self._failed:
                 self._failed = _DIED
-            for ticket in left:
+            for ticket in [one for one in self._tickets.values() if one.process is process]:
+                del self._tickets[ticket.number]
                 ticket.said.put({"end": "died", "why": self._failed})
             ready.set()
 
