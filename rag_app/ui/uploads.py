@@ -299,18 +299,23 @@ class _Asked:
     async def receive(self) -> Message:
         """The next message of the browser, or once more one that was not answered."""
         while True:
+            if not self._open and self._next is None:  # mostly: nothing is changed
+                return self._noted(await self._receive())
             self._next = self._next or asyncio.ensure_future(self._receive())
             made = min((at for at, _ in self._open.values()), default=None)
             left = None if made is None else max(0.0, made + _UNANSWERED - time.monotonic())
             if (await asyncio.wait({self._next}, timeout=left))[0]:
                 message, self._next = self._next.result(), None
-                if request := _request_for_addresses(message):
-                    self._open[request] = (time.monotonic(), message)
-                return message
+                return self._noted(message)
             for request, (at, message) in self._open.items():
                 if time.monotonic() - at >= _UNANSWERED:
                     self._open[request] = (time.monotonic(), message)
                     return message
+
+    def _noted(self, message: Message) -> Message:
+        if request := _request_for_addresses(message):
+            self._open[request] = (time.monotonic(), message)
+        return message
 
     async def send(self, send: Send, message: Message) -> None:
         """Pass a message to the browser on."""
