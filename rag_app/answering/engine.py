@@ -134,7 +134,6 @@ class Engine:
         self._tickets: dict[int, Ticket] = {}
         self._ready = threading.Event()
         self._failed = ""
-        self._closing = False
         self._used = time.monotonic()  # when it was wanted last
         self.speed: float | None = None  # tokens a second that it reads, once it is loaded
         atexit.register(self.close)
@@ -192,7 +191,7 @@ class Engine:
         with self._lock:
             if unused and not self.unused:
                 return
-            process, self._process, self._closing = self._process, None, True
+            process, self._process = self._process, None
         if process is None:
             return
         _close(process.stdin)
@@ -210,7 +209,7 @@ class Engine:
         self._used = time.monotonic()
         if self._process is not None and self._process.poll() is None:
             return self._process
-        self._ready, self._failed, self._closing = threading.Event(), "", False
+        self._ready, self._failed = threading.Event(), ""
         self._process = subprocess.Popen(
             python("rag_app.answering.engine_child", str(self._folder), str(self._threads)),
             env=child_environment(),
