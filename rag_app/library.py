@@ -15,6 +15,7 @@ from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.generation import Generator, Told, untold
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
+from rag_app.answering.suggested_questions import Suggestion
 from rag_app.environment import bytes_in
 from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
 from rag_app.ingestion.loading import Loading
@@ -507,6 +508,14 @@ class Library(_Documents):
         """The k best passages for a query. Raises QuestionError."""
         with self._underway.using():
             return self._questioner.search(query, self.scope, k, documents, retriever)
+
+    def suggest(
+        self, document_id: str, chunks: Sequence[Chunk], stop: threading.Event
+    ) -> Iterator[Suggestion]:
+        """Questions that pieces of a document answer, each with its place, as the app's own writer
+        makes them; none where another model answers. Raises UnknownDocument."""
+        with self._underway.using():
+            yield from self._questioner.suggest(self.document(document_id), chunks, stop)
 
     def entitle(self, conversation_id: str) -> None:
         """Give a conversation that goes by its first question a title, if the app's own writer

@@ -6,12 +6,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
+from rag_app.answering.questioner import Questioner
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Heading, Progress, Status
 from rag_app.ui import browser, document_list, queue_panel, session_sync, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.document_page import map_parts
 from rag_app.ui.state import Search
+from tests.fakes import asking_what
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 
 LONG = (
@@ -75,6 +79,14 @@ def about(page: Page, name: str) -> None:
     page.run()
 
 
+@pytest.fixture
+def writer(monkeypatch):
+    """What a writer would ask of a document, before the page is there."""
+    asked = {"costs four euros": "How much does the ferry to the island cost?"}
+    monkeypatch.setattr(Questioner, "introduce", asking_what(asked))
+
+
+@pytest.mark.usefixtures("writer")
 def test_a_documents_page_says_what_it_is_and_opens_its_headings(page, monkeypatch):
     page.drop(("guide.md", LONG))
     about(page, "guide.md")
@@ -89,8 +101,8 @@ def test_a_documents_page_says_what_it_is_and_opens_its_headings(page, monkeypat
     click_row(page, monkeypatch, "about_outline", 1)
     place = session(page).opened.place
     assert (place.name, place.quote.lstrip("# ")) == ("guide.md", "Dogs")
-    page.click("about_back")
-    assert texts.READY_TITLE in page.html()
+    page.click("suggested-0")
+    assert not session(page).about and session(page).exchanges[-1].question == kept[0]
 
 
 def test_a_document_that_could_not_be_read_says_so_on_its_page(page):

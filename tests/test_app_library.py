@@ -8,13 +8,14 @@ import json
 import pytest
 
 from rag_app.addresses import is_loopback
+from rag_app.answering.questioner import Questioner
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Progress
 from rag_app.ui import check_panel, folder_panel
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Session
-from tests.fakes import WordEmbedder
+from tests.fakes import WordEmbedder, asking_what
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_documents import click_row
 
@@ -22,6 +23,19 @@ TOLD = (
     b"The ferry to the island costs four euros. The ferry was built in 1998 by Harbour Works. "
     b"The island has nine lighthouses.\n"
 )
+
+
+ASKED = {
+    "costs four euros": "How much does the ferry to the island cost?",
+    "built in 1998": "When was the ferry built?",
+    "nine lighthouses": "How many lighthouses does the island have?",
+}
+
+
+@pytest.fixture(autouse=True)
+def writer(monkeypatch):
+    """What a writer would ask of the document."""
+    monkeypatch.setattr(Questioner, "introduce", asking_what(ASKED))
 
 
 @pytest.fixture(autouse=True)

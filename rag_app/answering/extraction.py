@@ -194,11 +194,14 @@ class Reader:
 
     def stressed(self, question: str, said: str) -> str:
         """The words of an answer that answer, empty if none stand out. Raises ModelUnavailable."""
-        [seen] = self._model.read(question, [said])
-        if seen.margin < _STANDS_OUT:
-            return ""
-        best = seen.spans[0]
-        return said[best.start : best.end]
+        found = self.find(question, said)
+        return said[found[0] : found[1]] if found else ""
+
+    def find(self, question: str, text: str) -> tuple[int, int] | None:
+        """Where a text clearly answers a question, None if nowhere. Raises ModelUnavailable."""
+        [seen] = self._model.read(question, [text])
+        best = seen.spans[0] if seen.margin >= _STANDS_OUT else None
+        return (best.start, best.end) if best else None
 
 
 class _Held:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rag_app.answering.suggested_questions import DRY, OF_HEADING, opening, suggestions
+from rag_app.answering.suggested_questions import opening
 from rag_app.errors import RagAppError
 from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
@@ -45,7 +45,6 @@ from rag_app.types import (
     Finished,
     Heading,
     Page,
-    Span,
     Task,
     askable,
 )
@@ -309,7 +308,6 @@ Ask = Callable[[str, Document, threading.Event], Iterator[Event]]
 _VERSION = "6"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
-_TRIED = 14
 _SURE = 0.65  # confidence from which an answer counts
 _SUMMARISE = "Summarise this document"
 _SHORT = 0.5  # seconds until a busy library is looked at again in the middle of the work
@@ -440,7 +438,7 @@ class Overviews:
         if self._stop.is_set():
             return
         self._kept.save(document.id, self._by, made, len(chunks))
-        questions = self._questions(document, _offered(made.introduction, chunks, headings))
+        questions = self._questions(document, told.questions if told else ())
         if not self._stop.is_set():
             self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
 
@@ -476,17 +474,15 @@ class Overviews:
             rare,
         )
 
-    def _questions(
-        self, document: Document, offered: Sequence[tuple[str, Span | None]]
-    ) -> tuple[str, ...]:
+    def _questions(self, document: Document, offered: Sequence[str]) -> tuple[str, ...]:
         """The first of the questions that the document really answers."""
         good: list[str] = []
-        for question, place in offered[:_TRIED]:
+        for question in offered:
             self._let_others_first()
             if len(good) == _QUESTIONS or self._stop.is_set():
                 break
             answer = self._answer(question, document)
-            if answer is not None and _is_good(answer, place):
+            if answer is not None and _is_good(answer):
                 good.append(question)
         return tuple(good)
 
@@ -528,28 +524,10 @@ class SeenOverviews:
         return bool(self._store.documents(self._scope, [document_id]))
 
 
-def _offered(
-    said: Introduction | None, chunks: Sequence[Chunk], headings: Sequence[Heading]
-) -> list[tuple[str, Span | None]]:
-    """Questions to be tried, each with the place that should answer it, if it was made of one.
-
-    A writer's are those that somebody would ask; where it has read the document there are no
-    others, and what is made of headings alone nobody would ask."""
-    if said:
-        return [(question, None) for question in said.questions]
-    made = suggestions(chunks, headings)
-    return [(one.question, one.place) for one in made if one.kind not in (DRY, OF_HEADING)]
-
-
-def _is_good(answer: Answer, place: Span | None) -> bool:
-    """Whether an answer is sure and rests on the place that the question was made of."""
-    if answer.abstained or answer.confidence < _SURE or not answer.citations:
-        return False
-    if place is None:
-        return answer.task is Task.QUESTION
-    first = answer.citations[0]
-    same_page = (first.document_id, first.page) == (place.document_id, place.page)
-    return same_page and first.start < place.end and place.start < first.end
+def _is_good(answer: Answer) -> bool:
+    """Whether a question is answered, surely and from the document."""
+    asked = answer.task is Task.QUESTION and not answer.abstained
+    return asked and answer.confidence >= _SURE and bool(answer.citations)
 
 
 def outline(store: Store, document: Document) -> list[Heading]:

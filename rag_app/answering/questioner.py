@@ -49,7 +49,7 @@ from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.suggested_questions import introduced
+from rag_app.answering.suggested_questions import Suggestion, introduced, placed
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.task_router import (
     NOTHING,
@@ -136,9 +136,11 @@ class Questioner:
         self._ranker = SentenceRanker(threads=settings.threads)
         self._tables = TableOpener()
         self._query_reader = QueryReader(threads=settings.threads)
+        spans = SpanModel(threads=settings.threads)
+        self._reader = Reader(spans, settings.caution)
         self._workshop = GeneratorFactory(
             embedder,
-            SpanModel(threads=settings.threads),
+            spans,
             *(settings.caution, terms, settings.chat_window),
             ranker=self._ranker,
             rows=self._rows,
@@ -170,6 +172,15 @@ class Questioner:
             )
         except ChatModelError:
             return None
+
+    def suggest(
+        self, document: Document, chunks: Sequence[Chunk], stop: threading.Event
+    ) -> Iterator[Suggestion]:
+        """Questions that pieces of a document answer, if the app's own writer answers. Raises
+        ModelUnavailable."""
+        for chunk in chunks:
+            if said := self.introduce(document.name, chunk.text, stop):
+                yield from placed(said, chunk, self._reader.find)
 
     def entitle(self, question: str) -> str:
         """What a conversation that begins with a question is called, if the app's own writer

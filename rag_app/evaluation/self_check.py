@@ -1,10 +1,10 @@
 """“Check my library”: questions made of a user's own documents, asked, and what came of each.
 
-A question is made of one sentence, so it is known where the answer stands. Many sentences make
-questions that any of several documents could be asked ("When was the company founded?"): those are
-for one document alone, as a person would tick it first. Beside them are questions that nothing in
-the library answers. Knows nothing of words for people and nothing of the page; keeps no text of a
-document beside the questions that were made of it."""
+A question is made of one piece of a document by the app's own writer, or of a row of a table, so it
+is known where the answer stands. Many are questions that any of several documents could be asked
+("When was the company founded?"): those are for one document alone, as a person would tick it
+first. Beside them are questions that nothing in the library answers. Knows nothing of words for
+people and nothing of the page; keeps no text of a document beside the questions that were made."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import json
 import re
 import threading
 import time
+from calendar import month_name
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,14 +21,14 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
-from rag_app.answering.suggested_questions import MONTH, Suggestion, suggestions
+from rag_app.answering.suggested_questions import Suggestion
 from rag_app.errors import QuestionError, UnknownDocument
 from rag_app.evaluation.metrics import quantile
 from rag_app.evaluation.runner import is_verbatim
 from rag_app.export.readable import cells, header_row
 from rag_app.library import Library
 from rag_app.text.page_names import TABLES
-from rag_app.types import Answer, Chunk, Citation, Document, Finished, Page, Passage, Span, askable
+from rag_app.types import Answer, Citation, Document, Finished, Page, Passage, Span, askable
 
 FIRST = 5  # pages that a person looks at
 _MADE = 24  # questions that the documents answer
@@ -35,12 +36,11 @@ _EMPTY = 8  # questions that nothing answers
 _LOOKED_THROUGH = 30  # passages, when the document alone is searched
 
 Progress = Callable[[int, int], None]
-"""Questions done, of how many; 0 of 0 while they are being made."""
+"""Documents of which questions were made and questions that were asked, of how many."""
 # Questions that rows of a table answer: what stands in a column, of the row that has a name.
 #
 # Only tables whose columns have names are asked about, and rows that no other row is called as.
 
-KIND = "row"
 _PAGES = 12  # looked at
 _ROW_QUESTIONS_NAME = re.compile(r"(?=.*[^\W\d_]{2})[^|]{3,50}")
 _COLUMN = re.compile(r"(?=.*[^\W\d_]{3})[^\W\d][^|?:]{1,39}")
@@ -73,7 +73,7 @@ def _of_page(document_id: str, page: Page) -> Iterator[Suggestion]:
             start, line = lines[head + 1 + number]
             question = f"What is the {_small(names[column])} of {row[key]}?"
             place = Span(document_id, page.number, start, start + len(line))
-            yield Suggestion(question, KIND, place)
+            yield Suggestion(question, place)
 
 
 def _tells(name: str) -> bool:
@@ -104,22 +104,16 @@ def _small(name: str) -> str:
     return " ".join(word if word[1:] != word[1:].lower() else word.lower() for word in name.split())
 
 
-_READ = 160  # passages of one document that questions are made of, in runs that belong together
-_RUN = 16
-_OF_ONE = 6  # questions that are looked at, of one document, for each one that is wanted
-_SKIPPED = ("heading", "what")  # too easily asked of anything
-_WORDS = 5
+_OF_A_PIECE = 3  # questions that the writer asks of a piece of a document, at most
+_SPARE = 2  # pieces, and questions, more than are wanted: not all of them can be used
 _SAME = re.compile(r"\W+")
-_DULL = re.compile(
-    r"(?i)\b(?:schedules? omitted|exhibits?|pursuant|hereby|thereof|herein|aforementioned|"
-    r"registrant|undersigned|footnotes?|the (?:preceding|following))\b"
-)
 _ASKING = re.compile(
     r"(?i)^(?:how (?:much|many|often|long)|by when|when|where|why|who|by how much|"
     r"what (?:amount of|is the|was the|were the)|what)\b"
 )
+_MONTHS = "|".join(filter(None, month_name))
 _NAME = re.compile(
-    rf"\b(?!the )[a-z]+ (?P<name>(?!{MONTH})[A-Z][a-z]{{3,}}(?: [A-Z][a-z]+)*)(?=[ ?])"
+    rf"\b(?!the )[a-z]+ (?P<name>(?!{_MONTHS})[A-Z][a-z]{{3,}}(?: [A-Z][a-z]+)*)(?=[ ?])"
 )
 _YEAR = re.compile(r"\b(?P<name>(?:1[6-9]|20)\d\d)\b")
 
@@ -149,14 +143,19 @@ def answerable(
     library: Library,
     documents: Sequence[Document],
     most: int,
-    stopped: Callable[[], bool] = lambda: False,
+    stop: threading.Event,
+    progress: Progress = lambda *_: None,
 ) -> list[Made]:
-    """Up to `most` questions that the documents answer, as many of each as there is room for.
+    """Up to `most` questions that the documents answer, as many of each as there is room for;
+    `progress`: documents of which they were made, of how many.
 
     Those that name what they are about come first. Nothing if it was stopped."""
     looked_at = _spread(documents, most)
     each = -(-most // max(1, len(looked_at)))
-    offered = [_of(library, d, _OF_ONE * each) for d in looked_at if not stopped()]
+    offered: list[list[Suggestion]] = []
+    for document in looked_at:
+        progress(len(offered), len(looked_at))
+        offered.append([] if stop.is_set() else _of(library, document, each + _SPARE, stop))
     often = Counter(_same(one.question) for row in offered for one in row)
     told: list[list[Made]] = []
     for row in offered:
@@ -164,7 +163,7 @@ def answerable(
         made = [_made(library, one, len(documents)) for one in fit]
         told.append(sorted(made, key=lambda one: one.only is not None))
     rounds = [one for turn in zip_longest(*told) for one in turn if one is not None]
-    return [] if stopped() else rounds[:most]
+    return [] if stop.is_set() else rounds[:most]
 
 
 def unanswerable(library: Library, asked: Sequence[Made], most: int) -> list[Made]:
@@ -187,27 +186,14 @@ def _changed(library: Library, asked: Sequence[Made]) -> Iterator[Made]:
             yield Made(f"{one.question[:start]}{instead}{one.question[end:]}", about=one.about)
 
 
-def _of(library: Library, document: Document, most: int) -> list[Suggestion]:
-    """What can be asked of one document; a part of it is enough."""
+def _of(library: Library, document: Document, most: int, stop: threading.Event) -> list[Suggestion]:
+    """What can be asked of one document; pieces from everywhere in it are enough."""
     if document.suffix in TABLES:
         return row_questions(library, document, most)
-    chunks = _runs(library.chunks(document.id))
-    offered = suggestions(chunks, [])
-    return list(islice(filter(_fit, offered), most))
-
-
-def _fit(one: Suggestion) -> bool:
-    """Whether a person might ask it."""
-    telling = len(one.question.split()) >= _WORDS and one.kind not in _SKIPPED
-    return telling and not _DULL.search(one.question)
-
-
-def _runs(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Some passages of a long document, from everywhere in it."""
-    if len(chunks) <= _READ:
-        return list(chunks)
-    begins = range(0, len(chunks) - _RUN, (len(chunks) - _RUN) // (_READ // _RUN - 1))
-    return [chunk for begin in begins for chunk in chunks[begin : begin + _RUN]]
+    chunks = library.chunks(document.id)
+    wanted = min(len(chunks), -(-most // _OF_A_PIECE) + _SPARE)
+    pieces = [chunks[number * len(chunks) // wanted] for number in range(wanted)]
+    return list(islice(library.suggest(document.id, pieces, stop), most))
 
 
 def _made(library: Library, one: Suggestion, documents: int) -> Made:
@@ -306,13 +292,16 @@ def check(
     what came of it in the library; None if it was stopped."""
     stop, began = stop or threading.Event(), time.monotonic()
     documents = [document for document in library.documents() if askable(document)]
-    progress(0, 0)
-    asked = answerable(library, documents, made, stop.is_set)
+    waiting = made + empty
+    asked = answerable(
+        library, documents, made, stop, lambda done, of: progress(done, of + waiting)
+    )
     asked += unanswerable(library, asked, empty) if asked else []
+    before = len(_spread(documents, made))  # steps that it took to make them
     tried: list[Tried] = []
     quotes: list[Citation] = []
     for done, one in enumerate(asked):
-        progress(done, len(asked))
+        progress(before + done, before + len(asked))
         answer = None if stop.is_set() else _answer(library, one, manner, stop)
         if answer is not None:
             tried.append(_tried(library, one, answer))

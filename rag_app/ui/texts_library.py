@@ -22,19 +22,19 @@ FOLDERS_MENU = f"{FOLDERS}…"
 CHECK_MENU = f"{CHECK}…"
 
 CHECK_WHAT = (
-    "How well does this app find what is in your documents? It makes questions of sentences that "
-    "stand in them, and a few that nothing in them answers, asks them all, and shows what went "
-    "well and what did not."
+    "How well does this app find what is in your documents? It makes questions of what stands in "
+    "them, and a few that nothing in them answers, asks them all, and shows what went well and "
+    "what did not."
 )
-CHECK_TIME = "It takes a minute or so; you can go on working. Nothing leaves this computer for it."
+CHECK_TIME = "It takes some minutes; you can go on working. Nothing leaves this computer for it."
 CHECK_NOW, CHECK_AGAIN = "Check now", "Check again"
-CHECK_NOTHING = "Add a document first: its sentences are what the questions are made of."
+CHECK_NOTHING = "Add a document first: the questions are made of what it says."
 CHECK_STOP = "Stop"
 CHECK_STOPPING = "Stopping…"
-CHECK_MAKING = "Making questions of your documents…"
+CHECK_BEGINS = "Looking at your documents…"
 NO_QUESTIONS = (
-    "No questions could be made of your documents. So far that takes whole sentences in English "
-    "with a number, a date or a name in them."
+    "No questions could be made of your documents. Of texts the language model that comes with the "
+    "app makes them; of tables they are made where a column names each row."
 )
 WENT_WRONG = "What did not go well"
 WENT_WRONG_HINT = "A click shows the place that the question was made of, or what was quoted."
@@ -73,7 +73,7 @@ NOT_FROM_HERE = (
 
 def check_progress(done: int, total: int) -> str:
     """How far a check is."""
-    return f"Question {done + 1:,} of {total:,}" if total else CHECK_MAKING
+    return f"Making and asking questions: {done + 1:,} of {total:,}" if total else CHECK_BEGINS
 
 
 def check_when(check: Check) -> str:

@@ -137,7 +137,7 @@ def test_the_field_for_files_is_not_begun_anew_when_documents_become_ready(brows
     assert field.evaluate("field => field.mark") == "same", "what is just being dropped is lost"
 
 
-def test_a_document_has_a_page_with_outline_topics_and_questions_it_answers(browser):
+def test_a_document_has_a_page_with_its_outline(browser):
     page = filled(browser)
     about(page, "guide.pdf")
     assert page.locator(".st-key-about").get_by_text("PDF · 3 pages").is_visible()
@@ -147,13 +147,6 @@ def test_a_document_has_a_page_with_outline_topics_and_questions_it_answers(brow
     assert page.get_by_text("Page 2 of 3").is_visible()
     page.locator(".st-key-source_close button").click()
     page.locator(".st-key-source").wait_for(state="hidden")
-    question = page.locator('[class*="st-key-suggested-"] button').first
-    asked = question.inner_text()
-    question.click()
-    page.locator(".how").first.wait_for()
-    assert page.locator(".question").last.inner_text() == asked
-    assert page.locator(MARKER).count() >= 1
-    assert not page.locator(".st-key-about").count()
 
 
 def test_a_map_and_a_timeline_of_a_document_lead_to_its_places(browser):

@@ -18,6 +18,7 @@ from tests.servers import scripted_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
+PEOPLE = b"No,Name,City\n1,Ann Bell,Colne\n2,Cy Dunn,Selby\n3,Eve Fox,Ryde\n"
 WHEN = "When was the Skerry lighthouse automated?"
 MANY = 100
 WORDS = ["The Skerry lighthouse was automated ", "in the spring ", "of 1987."]
@@ -121,6 +122,7 @@ def test_a_network_cut_in_mid_answer_loses_no_word_of_it(browser):
 
 def test_a_library_is_checked_while_others_ask(browser):
     page = ready(browser, scheme="dark")
+    drop(page, "people.csv", PEOPLE)  # of rows there are questions without a writer
     library_menu(page, "Check my library…")
     page.get_by_role("heading", name="Check my library").wait_for()
     assert findings(page) == []
@@ -135,9 +137,8 @@ def test_a_library_is_checked_while_others_ask(browser):
     assert findings(page) == []
     page.wait_for_function("document.querySelector('.stMain').scrollTop === 0")
     page.get_by_text("What went well").first.click()
-    page.locator(".st-key-check").get_by_role("button", name="Skerry").first.click()
-    page.locator(".box.quote").first.wait_for()
-    assert page.locator("blockquote.quoted").inner_text() == QUOTE
+    page.locator(".st-key-check").get_by_role("button", name="Ann Bell").first.click()
+    page.locator(".st-key-source").get_by_text("Colne").first.wait_for()
     page.reload()
     library_menu(page, "Check my library…")
     page.locator(".figures").wait_for()
