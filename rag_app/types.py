@@ -67,7 +67,6 @@ class NoteKind(StrEnum):
     MODEL_FAILED = "model_failed"  # why
     TASK_NEEDS_MODEL = "task_needs_model"  # the task
     LANGUAGE_NEEDS_MODEL = "language_needs_model"  # the language
-    ABOUT_THE_THING = "about_the_thing"
     FOUND_BY_WORDS = "found_by_words"
     NOT_ENGLISH = "not_english"
     COMPUTED = "computed"  # each sum, as "3 × 85 = 255"

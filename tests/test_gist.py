@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from rag_app.answering.summarisation import _spread
 from rag_app.library import Library
+from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.settings import Settings
 from rag_app.types import Finished
-from tests.fakes import WordEmbedder
 
 
 @pytest.fixture
 def library(tmp_path):
     settings = Settings.load(data_dir=tmp_path / "data", generator="quotes")
-    with Library(settings, embedder=WordEmbedder()) as opened:
+    with Library(settings, embedder=MiniLmEmbedder(1)) as opened:
         yield opened
 
 

@@ -25,7 +25,7 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
         (answer("llama", 0.75), "75 % of its statements have a sentence of your documents"),
         (replace(answer("app", 0.0, True), task=Task.CHITCHAT), "Nothing in your documents was"),
         (
-            replace(answer("reader", 0.5), notes=(Note(NoteKind.ABOUT_THE_THING),)),
+            replace(answer("reader", 0.5), notes=(Note(NoteKind.NOT_ENGLISH),)),
             "That could not be judged",
         ),
         (replace(answer("reader", 0.9), task=Task.COMPARISON), "That is not judged"),

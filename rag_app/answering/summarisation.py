@@ -1,14 +1,14 @@
 """What stands for a document: its own passages and sentences, without any model that writes.
 
 First the passages that stand for it, by the vectors that are there anyway; then the sentences that
-stand for these. Centrality, place, headings and words speak together (summarisation.py)."""
+stand for these. Centrality, place, headings and words of the title speak together."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,158 +22,85 @@ from rag_app.storage.vectors import VectorIndex
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Chunk, Document, Passage
 
-# What a sentence is worth in a summary, by its looks and by where it stands. Pure.
+# What a sentence is worth in a summary, by its looks and by the words of the title. Pure.
 #
-# The clues are those of Edmundson 1969: where it stands, what it stands under, words of the title,
-# and phrases with which people say what a text is about. What is no sentence that can stand alone,
-# or belongs to the page rather than to what it says, is worth nothing. Phrases are English ones;
-# in other languages place and title still tell.
+# Of the clues of Edmundson 1969 place, headings and words of the title are kept. Phrases with which
+# people say what a text is about were tried and win nothing on articles that were not looked at
+# (benchmarks/LOG.md, 2026-11-27).
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FULL = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\[[\w ]{1,20}\])*\Z")
-_FURNITURE = re.compile(
-    r"://|www\.|\.{4}|\bdoi\b|©|\bcopyright\b|all rights reserved|permission to (?:make|copy)"
-    r"|\b(?:archived|retrieved|accessed) (?:from|on)\b|^(?:keywords|categories and subject)"
-    r"|indicate by check ?mark|\bregistrant\b|\bconstrued\b|\bunless otherwise (?:indicated|noted)"
-    r"|\b(?:does|do) not create\b|\bnot intended (?:to be|as)\b"
-    r"|incorporated (?:herein )?by reference|securities (?:registered|act)"
-    r"|^references? to\b|table of contents|accompanying notes|forward.looking|\bthe terms? [“\"‘']"
-    r"|\bet al\.,? \(?\d|\bed(?:s|itors)?\."
-    r"|^\W*(?:\d{1,3}\.\s|\[\d+\]|(?:fig(?:ure)?s?|tables?|exhibit|note|page)\.? \d)"
-    r"|\b(?:click|scroll|log in|sign up|subscribe|cookies)\b|\bISBN\b|\w@\w|\bvol\. \d"
-    r"|\b(?:e\.g|i\.e|cf|sec|fig|eq|vol|pp?)\.\Z",
-    re.IGNORECASE,
-)
-# A text about its own order.
-_GUIDES = re.compile(
-    r"\b(?:is|are) (?:structured|organi[sz]ed) as\b|\bshould be read\b|\b(?:rest|remainder) of th"
-    r"|\bth(?:is|e (?:next|following|previous)) (?:section|chapter|appendix)\b"
-    r"|\bsections? (?:\d|[ivx]+\b)|\bwe (?:call|refer)\b|^for (?:more|further|a|details)\b",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(r"\?[\"'”’)\]]*\Z")
-# Words with which a sentence leans on the one before it.
-_LEANS = re.compile(
-    r"\W*(?:it|its|they|them|their|he|she|him|his|her|hers|such|however|but|and|or|also|therefore"
-    r"|thus|hence|then|still|yet|instead|so|here|there|again|indeed|otherwise|likewise|similarly"
-    r"|moreover|furthermore|additionally|consequently|accordingly|meanwhile|nevertheless"
-    r"|nonetheless|finally|first(?:ly)?|second(?:ly)?|third(?:ly)?|next|lastly|some|others|both"
-    r"|neither|another|few|none|see|refer|note|which|who|as (?:a result|noted|described"
-    r"|discussed|mentioned|such|shown)|in (?:addition|contrast|turn|particular|this case|that case"
-    r"|response|other words|fact)|for (?:example|instance|this|that|these|those)|on the other"
-    r"|by (?:contrast|then)|at (?:that|this|the same)|at the time|after (?:that|this)"
-    r"|the (?:above|following|former|latter|same|other|second|third|result|answer|resulting)"
-    r"|the (?:increase|decrease|change|decline|rise|fall)(?= (?:was|is|were|reflect))"
-    r"|(?:all|most|many|each|one|part|several) of (?:these|those|them|which)"
-    r"|i|you|your|my)\b(?! of these terms)",
-    re.IGNORECASE,
-)
-_POINTS = re.compile(
-    r"\W*(?:[\w’'-]+,?\s+){0,3}(?:these|those|this|that|such|it|its|he|his|she|her|they|their)\b",
-    re.IGNORECASE,
-)
-_SUPPOSES = re.compile(
-    r"^\W*(?:if|when|whenever|unless|should|suppose|assume)\b"
-    r"|\bwe (?:also|intend|believe|expect|anticipate|may|could|might)\b",
-    re.IGNORECASE,
-)
-_WORK = (
-    "paper|study|report|document|article|work|thesis|book|chapter|guide|handbook|manual|policy"
-    "|agreement|contract|letter|notice|memo|memorandum|survey|review|proposal|proposed rule|plan"
-    "|annual report|filing|presentation|lease|offer|rule|ad"
-)
-_OF_ITSELF = re.compile(rf"\b(?:this|the present|our) (?:[\w-]+ )?(?:{_WORK})\b", re.IGNORECASE)
-_SAYS_WHAT = re.compile(
-    r"\bwe (?:present|propose|introduce|show|describe|investigate|study|conclude|find|found"
-    r"|demonstrate|report|develop|aim)\b|\b(?:results?|findings|experiments|analysis) (?:show|"
-    r"indicate|suggest|demonstrate|reveal)|\b(?:principal|main|primary|core) (?:business|activit"
-    r"|purpose|aim|goal|objective|result|finding)|\b(?:is|are|was) (?:engaged in|headquartered"
-    r"|founded|incorporated|proposing|one of the (?:largest|leading|world))"
-    r"|\b(?:we|company|organi[sz]ation|cooperative|group|firm) (?:(?:is|are) an?|operates?"
-    r"|provides?|designs?|develops?|sells?)\b"
-    r"|^(?:summary|abstract|conclusions?|in (?:summary|short|conclusion|brief)|overall)\b"
-    r"|\b(?:total |net )?(?:revenues?|sales|profit|income|earnings) (?:was|were|for|of|rose|fell"
-    r"|increased|decreased|grew|totall?ed|reached)\b|\b(?:decided|agreed|approved|requires?)\b",
-    re.IGNORECASE,
-)
-_IS = re.compile(r"\s(?:is|are|was|were|refers to|means)\s(?:an?|the|one|among|any)\b")
-_SUM = re.compile(r"[$€£¥]\s?\d|\d\s?(?:%|percent|per cent|million|billion|thousand)\b")
-_IN_SHORT = (
-    r"(?:abstract|summary|zusammenfassung|résumé|resumen|sommario|executive overview|highlights"
-    r"|at a glance|in brief|key (?:points|findings|facts|figures|takeaways|results))"
-)
-_ABSTRACT = re.compile(rf"\b{_IN_SHORT}\b", re.IGNORECASE)
-_LABEL = re.compile(rf"^\W*(?:\w+ )?{_IN_SHORT}(?:\W*$|\s*[:—–.-])", re.IGNORECASE | re.MULTILINE)
-_WORTH_OPENING = re.compile(
-    r"\b(?:overview|introduction|conclusions?|about|purpose|scope|mission|our business|business"
-    r"|general|background|letter to|results?|findings|discussion|decisions?|recommendations?"
-    r"|outlook|financial performance|aims?|objectives?"
-    r"|einleitung|überblick|fazit|introducción|conclusiones|fragestellung)\b",
-    re.IGNORECASE,
-)
-_ASIDE = re.compile(
-    r"\b(?:references|bibliography|citations|external links|see also|further reading|notes?"
-    r"|acknowledge?ments?|appendi(?:x|ces)|annex|exhibits?|signatures?|contents|index|glossary"
-    r"|legal proceedings|risks?|cautionary|forward.looking|safe harbor|disclaimers?|controls"
-    r"|certifications?|licen[cs]es?|contributions|competing interests|funding|availability|related"
-    r"|unresolved|methods?|materials|data sources|properties|mine safety|executive officers"
-    r"|available information|policies|estimates|market for|equity securities|quantitative"
-    r"|pronouncements|competition|seasonality|intellectual property|trademarks?|comments invited"
-    r"|raw materials|limitations|future work|examining|literatur\w*|quellen|impressum|inhalt\w*)\b",
-    re.IGNORECASE,
-)
+_OPENS = "“\"'"
+_FEWEST_WORDS, _MOST_WORDS = 6, 60
+_LETTERS = 0.55  # of a sentence's characters, or it is a row of figures
+_CAPITALS = 0.7  # of its words, from which on it is a row of names or a heading
+_OF_TITLE = 0.6  # what a sentence with all words of the title is worth more
 
 
-def tells(sentence: str) -> float:
-    """How well a sentence can stand alone, 0 to 1: rows of figures and stubs cannot."""
+def stands_alone(sentence: str) -> bool:
+    """Whether it is a whole sentence by its looks: rows of figures, stubs and headings are not."""
     words = _WORD.findall(sentence)
-    if len(words) < 6 or len(words) > 60 or not _FULL.search(sentence):
+    if not _FEWEST_WORDS <= len(words) <= _MOST_WORDS or not _FULL.search(sentence):
+        return False
+    begins = sentence[0].isupper() or sentence[0].isdigit() or sentence[0] in _OPENS
+    named = [word[0].isupper() for word in sentence.split() if word[0].isalpha()]
+    lettered = sum(map(len, words)) >= _LETTERS * len(sentence)
+    return begins and lettered and sum(named) <= _CAPITALS * len(named)
+
+
+def worth(sentence: str, title: Set[str]) -> float:
+    """What a sentence is worth by its looks and by the stems of the title that it holds."""
+    if not stands_alone(sentence):
         return 0.0
-    letters = sum(map(len, words)) / max(1, len(sentence))
-    if letters < 0.55 or not (
-        sentence[0].isupper() or sentence[0] in "“\"'" or sentence[0].isdigit()
-    ):
-        return 0.0
-    if _FURNITURE.search(sentence) or _titled(sentence):
-        return 0.0
-    worth = 1.0 if sentence.count("(") == sentence.count(")") else 0.4
-    if _SUPPOSES.search(sentence):
-        worth *= 0.6
-    if _ASKS.search(sentence) or _GUIDES.search(sentence):
-        worth *= 0.4
-    if not _OF_ITSELF.search(sentence) and (_LEANS.match(sentence) or _POINTS.match(sentence)):
-        worth *= 0.35
-    return worth
+    return 1.0 + _OF_TITLE * len(title & stems(sentence)) / max(3, len(title))
 
 
-def _titled(sentence: str) -> bool:
-    """Whether it is a row of names or a heading: nearly every word has a capital."""
-    words = [word for word in sentence.split() if word[0].isalpha()]
-    return sum(word[0].isupper() for word in words) > 0.7 * len(words)
+# What a text is worth that is like an example, in meaning: under "Abstract" stands what a document
+# is about, under "References" nothing of it, and no form is summed up by what is printed on each.
+
+_IN_SHORT = ("Abstract", "Summary", "Key points in brief", "Conclusions")
+_ASIDE = (
+    "References", "Bibliography", "Acknowledgements", "Appendix", "Table of contents",
+    "Signatures and exhibits", "Legal notices",
+)  # fmt: skip
+_FURNITURE = (
+    "Indicate by check mark whether the registrant has filed all reports required to be filed.",
+    "See the definitions of large accelerated filer and smaller reporting company.",
+    "This report contains forward-looking statements; see the accompanying notes.",
+    "Unless otherwise indicated, all amounts are in US dollars and years are fiscal years.",
+    "Copyright. All rights reserved.",
+    "Click here to sign up and accept cookies.",
+    "The rest of this paper is organised as follows.",
+)
+_SAME_HEADING = 0.56  # cosine from which on a heading says the same as an example
+_WORTH_IN_SHORT, _WORTH_ASIDE = 2.0, 0.25
+_LIKE_FURNITURE, _IS_FURNITURE = 0.3, 0.4  # cosines between which a text loses all its worth
 
 
-def stands_under(heading: str, text: str = "") -> float:
-    """What standing under a heading is worth: under "Abstract" much, under "References" little.
-
-    Such a label may also stand in the `text` itself."""
-    last = heading.rsplit(" > ", 1)[-1]
-    if _ABSTRACT.search(last) or _LABEL.search(text):
-        return 2.0
-    if _ASIDE.search(heading):
-        return 0.25
-    return 1.3 if _WORTH_OPENING.search(last) else 1.0
+def _nearest(vectors: np.ndarray, embedder: Embedder, examples: Sequence[str]) -> np.ndarray:
+    """The cosine of each of n unit vectors (n x d) with the example that is most like it."""
+    nearest: np.ndarray = (vectors @ np.asarray(embedder.embed_documents(list(examples))).T).max(1)
+    return nearest
 
 
-def speaks_of(sentence: str, title: Set[str]) -> float:
-    """What its words are worth: those of the title, and phrases that say what a text is about."""
-    held = stems(sentence)
-    worth = 1.0 + 0.6 * len(title & held) / max(3, len(title))
-    defined = _IS.search(sentence)
-    if defined and title & stems(sentence[: defined.start()]):
-        worth *= 1.4
-    if _OF_ITSELF.search(sentence) or _SAYS_WHAT.search(sentence):
-        worth *= 1.3
-    return worth * (1.2 if _SUM.search(sentence) else 1.0)
+def _is_own(vectors: np.ndarray, embedder: Embedder) -> np.ndarray:
+    """How little each text is like what is printed on every form, 0 to 1."""
+    over = _nearest(vectors, embedder, _FURNITURE) - _LIKE_FURNITURE
+    left: np.ndarray = 1.0 - np.clip(over / (_IS_FURNITURE - _LIKE_FURNITURE), 0.0, 1.0)
+    return left
+
+
+def _under(headings: Iterable[str], embedder: Embedder) -> dict[str, float]:
+    """What standing under each of the headings is worth; 1 where it is like no example."""
+    found = list(dict.fromkeys(headings))
+    lasts = [heading.rsplit(" > ", 1)[-1] for heading in found]
+    if not any(lasts):
+        return dict.fromkeys(found, 1.0)
+    vectors = np.asarray(embedder.embed_documents(lasts))
+    short, aside = (_nearest(vectors, embedder, of) for of in (_IN_SHORT, _ASIDE))
+    told = np.where(short >= aside, _WORTH_IN_SHORT, _WORTH_ASIDE)
+    worth = np.where(np.maximum(short, aside) >= _SAME_HEADING, told, 1.0)
+    return {heading: float(each) for heading, each in zip(found, worth, strict=True)}
 
 
 # Which texts stand for many: central ones that differ from each other. Pure.
@@ -226,7 +153,7 @@ _STRETCHES = 4
 _NEARLY = 0.5
 _ABOUT = 0.3  # of the best sentence's nearness, squared, that a sentence about a wish has
 _RANKED = 12  # times as many as are wanted, to choose from
-_OPENING = 5  # chunks with which a long document opens
+_OPENING, _WORTH_OPENING = 5, 1.3  # chunks with which a long document opens
 _BEST = 2  # sentences by which a chunk is judged
 _DIGITS = re.compile(r"\d+|_")
 
@@ -245,8 +172,10 @@ class Gist:
         chunks, vectors = self._embedded(document)
         if not chunks:
             return []
-        title = _title(document)
-        weights = np.array([_weight(chunk, len(chunks), title) for chunk in chunks])
+        title, under = _title(document), _under([c.heading for c in chunks], self.embedder)
+        weights = np.array(
+            [_weight(c, len(chunks), title) * _place(c, len(chunks), under) for c in chunks]
+        ) * _is_own(vectors, self.embedder)
         ranked = representatives(vectors, _RANKED * k, weights)
         best = sorted(_spread(ranked, [c.ordinal for c in chunks], weights, k))
         return [Passage(chunks[n], document.name, 1 / len(best)) for n in best]
@@ -267,30 +196,37 @@ class Gist:
         """The k sentences that stand for passages of a document; those `near` one of some texts.
 
         With one such text, fewer where no more are about it."""
-        found, under = _found(
-            [p for p in read if p.chunk.document_id == document.id], document.chunks
-        )
+        mine = [p for p in read if p.chunk.document_id == document.id]
+        found, stands = self._found(mine, document.chunks)
         if not found:
             return []
         title = _title(document)
-        worth = [
-            tells(one.text) * speaks_of(one.text, title) * place
-            for one, place in zip(found, under, strict=True)
-        ]
-        good = [n for n, each in enumerate(worth) if each > 0]
-        if not good:  # a note, a list: better its words than none
-            good, worth = list(range(len(found))), [1.0] * len(found)
+        looks = np.array([worth(a.text, title) * b for a, b in zip(found, stands, strict=True)])
+        if not looks.any():  # a note, a list: better its words than none
+            looks = np.ones(len(found))
+        good = np.flatnonzero(looks)
         vectors = np.asarray(self.embedder.embed_documents([found[n].text for n in good]))
+        own = _is_own(vectors, self.embedder)
+        if own.any():
+            good, vectors, own = good[own > 0], vectors[own > 0], own[own > 0]
         places = [found[n].span.page - 1 for n in good]
-        weights = np.array(
-            [worth[n] * _early(at, document.pages) for n, at in zip(good, places, strict=True)]
-        )
+        weights = own * looks[good] * [_early(at, document.pages) for at in places]
         ranked = representatives(vectors, _RANKED * k, weights * self._nearness(vectors, near))
         if not near:
             return [found[good[n]] for n in sorted(_spread(ranked, places, weights, k))]
         about = self._nearness(vectors, near)
         least = _ABOUT * about.max() if len(near) == 1 else 0.0
         return [found[good[n]] for n in sorted(n for n in ranked[:k] if about[n] >= least)]
+
+    def _found(self, read: Sequence[Passage], chunks: int) -> tuple[list[Candidate], list[float]]:
+        """The sentences of passages, each once, and what the place of each is worth."""
+        under = _under([passage.chunk.heading for passage in read], self.embedder)
+        found: dict[str, tuple[Candidate, float]] = {}
+        for passage in read:
+            place = _place(passage.chunk, chunks, under)
+            for one in candidates([passage]):
+                found.setdefault(one.text, (one, place))
+        return [one for one, _ in found.values()], [place for _, place in found.values()]
 
     def _nearness(self, vectors: np.ndarray, texts: Sequence[str]) -> np.ndarray:
         """How near each of the vectors is to one of the texts."""
@@ -301,31 +237,21 @@ class Gist:
         return nearest
 
 
-def _found(read: Sequence[Passage], chunks: int) -> tuple[list[Candidate], list[float]]:
-    """The sentences of passages, each once, and what the place of each is worth."""
-    under: dict[str, tuple[Candidate, float]] = {}
-    for passage in read:
-        place = _place(passage.chunk, chunks)
-        for one in candidates([passage]):
-            under.setdefault(one.text, (one, place))
-    return [one for one, _ in under.values()], [place for _, place in under.values()]
-
-
 def _title(document: Document) -> set[str]:
     return telling(document.title or _DIGITS.sub(" ", document.name.rsplit(".", 1)[0]))
 
 
-def _place(chunk: Chunk, chunks: int) -> float:
+def _place(chunk: Chunk, chunks: int, under: Mapping[str, float]) -> float:
     """What standing where it does is worth; a text opens with what it is about."""
-    under = stands_under(chunk.heading, chunk.text)
-    return 1.3 if under == 1.0 and chunk.ordinal < min(_OPENING, chunks // 20) else under
+    worth = under[chunk.heading]
+    return _WORTH_OPENING if worth == 1.0 and chunk.ordinal < min(_OPENING, chunks // 20) else worth
 
 
 def _weight(chunk: Chunk, chunks: int, title: set[str]) -> float:
-    """What a chunk is worth: its best sentences, where it stands, and under what."""
+    """What a chunk is worth by its best sentences and by how early it stands."""
     texts = [one_line(chunk.text[a:b]) for a, b in sentences(chunk.text)]
-    best = sorted((tells(text) * speaks_of(text, title) for text in texts), reverse=True)[:_BEST]
-    return (0.05 + sum(best)) * _early(chunk.ordinal, chunks) * _place(chunk, chunks)
+    best = sorted((worth(text, title) for text in texts), reverse=True)[:_BEST]
+    return (0.05 + sum(best)) * _early(chunk.ordinal, chunks)
 
 
 def _spread(ranked: Sequence[int], places: Sequence[int], weights: np.ndarray, k: int) -> list[int]:

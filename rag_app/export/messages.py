@@ -27,7 +27,6 @@ _SENTENCES = {
         f"An answer in {{0}} needs a language model, and none is chosen. {_CHOOSE}; here is what "
         "your documents say, as they say it."
     ),
-    NoteKind.ABOUT_THE_THING: ("No sentence says it in so many words; this is what is said of it."),
     NoteKind.FOUND_BY_WORDS: "Found by words: I cannot judge answers in this language.",
     NoteKind.NOT_ENGLISH: "What is quoted is not in English: I cannot judge how well it answers.",
     NoteKind.OTHER_LANGUAGE: "{0}",

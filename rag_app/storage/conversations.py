@@ -42,6 +42,7 @@ from rag_app.types import (
 REMOVED = "(This stood in a document that has been removed.)"
 _MARKERS = re.compile(r"(?: ?\[\d+\])+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
+_NOTES = frozenset(NoteKind)  # an older version may have written others
 _TELLING = 20  # characters from which a piece of text is a document's and not just words
 
 
@@ -61,7 +62,7 @@ def from_json(text: str) -> Answer:
             "seconds": Timing(**row["seconds"]),
             "task": Task(row["task"]),
             "basis": Basis(row["basis"]),
-            "notes": tuple(_note(one) for one in row["notes"]),
+            "notes": tuple(_note(one) for one in row["notes"] if one["kind"] in _NOTES),
             "closest": _citation(row["closest"]) if row["closest"] else None,
             "computation": _computation(row["computation"]) if row["computation"] else None,
         }

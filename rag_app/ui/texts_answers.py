@@ -195,8 +195,6 @@ def how_sure(answer: Answer, caution: float) -> str:
     said = {note.kind for note in answer.notes}
     if {NoteKind.FOUND_BY_WORDS, NoteKind.NOT_ENGLISH} & said:
         return "That could not be judged: the figures were fitted on English."
-    if NoteKind.ABOUT_THE_THING in said:
-        return "That could not be judged: what is quoted is about what you named."
     if answer.task not in texts.JUDGED:
         return "That is not judged: a piece of work like this is not simply right or wrong."
     in_words = texts.sureness(answer.confidence)
