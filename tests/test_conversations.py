@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +62,12 @@ def asked(conversations: Conversations, question: str, said: Answer | None = Non
 
 def test_an_answer_comes_back_as_it_was():
     assert from_json(to_json(answer())) == answer()
+
+
+def test_an_answer_with_a_note_that_is_no_longer_made_is_still_read():
+    kept = json.loads(to_json(answer()))
+    kept["notes"] = [{"kind": "about_the_thing", "values": []}]
+    assert from_json(json.dumps(kept)) == replace(answer(), notes=())
 
 
 def test_a_conversation_is_kept_with_its_questions_in_order(conversations):
