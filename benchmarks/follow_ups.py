@@ -44,7 +44,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with gzip.open(arguments.path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    rows = [row for row in rows if _is_tuning(row) == arguments.tune][: arguments.most]
+    rows = [row for row in rows if is_tuning(row) == arguments.tune][: arguments.most]
     skip = 2 if arguments.untitled else 0
     asked = [(row, turns_of(row["history"][skip:])) for row in rows]
     index = Answers(rows)
@@ -61,7 +61,8 @@ def main() -> None:
     print(_elsewhere(asked))
 
 
-def _is_tuning(row: Row) -> bool:
+def is_tuning(row: Row) -> bool:
+    """Whether it is of the half of the articles that rules are tuned on."""
     return hashlib.sha256(row["history"][0].encode()).digest()[0] % 2 == 0
 
 

@@ -5,7 +5,7 @@ topic. Whatever the user typed stays, but for a pronoun that gives way to what i
 question that stands alone, or that no rule understands, stays as it is. Small talk is nothing to
 lean on, and a wish only for what points at what it was about. Whether a question leans on the one
 before it at all, linear weights of its words and its shape say, which were fitted on follow-up
-questions and on complete ones (benchmarks/LOG.md, 2026-11-22)."""
+questions and on complete ones (training/follow_ups.py)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from rag_app.text.languages import is_english
 from rag_app.types import Task
 
 _WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
-_BUCKETS = 1 << 13  # that features are hashed to
+CONTEXT_BUCKETS = 1 << 13  # that features are hashed to
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LONG = 6  # letters of a word that says something
 _MOST = 12  # words that are counted
@@ -51,14 +51,14 @@ _MOST = 12  # words that are counted
 def needs_context(question: str) -> float:
     """How likely a question cannot be understood without the turns before it."""
     weights, bias = _weights()
-    found = _buckets(question)
+    found = context_buckets(question)
     score = sum(float(weights[at]) for at in found) / math.sqrt(len(found)) + bias
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
 
 
-def _buckets(question: str) -> list[int]:
+def context_buckets(question: str) -> list[int]:
     """The features of a question, each as the bucket it is hashed to."""
-    return sorted({zlib.crc32(one.encode()) % _BUCKETS for one in _features(question)})
+    return sorted({zlib.crc32(one.encode()) % CONTEXT_BUCKETS for one in _features(question)})
 
 
 def _features(question: str) -> Iterator[str]:
