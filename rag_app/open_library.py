@@ -397,7 +397,8 @@ class OpenLibrary:
             return asking or warming() or bool(self.keeping.ingestion.progress(WORKER))
 
         who = f"{by or generator.name} {generator.name}"
-        return Makers(ask, self.embedder, who, busy, self.questioner.introduce, warming)
+        introduce = self.questioner.introduce if self.questioner.introduces else None
+        return Makers(ask, self.embedder, who, busy, introduce, warming)
 
     def prepare(self, scope: Scope) -> None:
         """Search a part of the library in the background, for what is kept of it afterwards."""

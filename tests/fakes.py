@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
@@ -110,12 +110,14 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
     return dot / (math.hypot(*a) * math.hypot(*b))
 
 
-def asking_what(made: Mapping[str, str]) -> Callable[..., Introduction]:
+def asking_what(made: Mapping[str, str]) -> Callable[..., Iterator[Introduction]]:
     """A writer's part in introducing a document: of a text that holds a phrase it asks the question
     that goes with it. In the place of `Questioner.introduce`."""
 
-    def introduce(_self: object, name: str, text: str, _stop: threading.Event) -> Introduction:
+    def introduce(
+        _self: object, name: str, text: str, _stop: threading.Event
+    ) -> Iterator[Introduction]:
         asked = tuple(question for phrase, question in made.items() if phrase in text)
-        return Introduction(name, "text", "", asked)
+        yield Introduction(name, "text", "", asked)
 
     return introduce

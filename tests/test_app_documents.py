@@ -84,6 +84,7 @@ def writer(monkeypatch):
     """What a writer would ask of a document, before the page is there."""
     asked = {"costs four euros": "How much does the ferry to the island cost?"}
     monkeypatch.setattr(Questioner, "introduce", asking_what(asked))
+    monkeypatch.setattr(Questioner, "introduces", True)
 
 
 @pytest.mark.usefixtures("writer")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from rag_app.answering.suggested_questions import (
@@ -54,13 +56,15 @@ def test_what_is_no_introduction_is_none(reply):
 def test_a_reply_without_a_title_is_begun_with_the_name_of_the_file():
     begun: list[str] = []
 
-    def write(beginning: str) -> str:
+    def write(beginning: str) -> Iterator[str]:
         begun.append(beginning)
         if not beginning:
-            return "tenancy\n" * 5
-        return f"{beginning}tenancy agreement\nA tenancy agreement for a flat.\nWhat is the rent?"
+            yield "tenancy\n" * 5
+        else:
+            said = "tenancy agreement\nA tenancy agreement for a flat.\nWhat is the rent?"
+            yield beginning + said
 
-    made = introduced(write, "mill_lane  14.pdf", TEXT)
+    *_, made = introduced(write, "mill_lane  14.pdf", TEXT)
     assert begun == ["", "mill lane 14\n"]
     assert made == Introduction(
         "mill lane 14",
@@ -72,9 +76,25 @@ def test_a_reply_without_a_title_is_begun_with_the_name_of_the_file():
 
 def test_one_reply_is_enough_and_two_are_all():
     begun: list[str] = []
-    assert introduced(lambda one: begun.append(one) or REPLY, "a.pdf", TEXT)
-    assert introduced(lambda one: begun.append(one) or "", "a.pdf", TEXT) is None
+    *_, made = introduced(lambda one: begun.append(one) or [REPLY], "a.pdf", TEXT)
+    assert made.questions
+    nothing = list(introduced(lambda one: begun.append(one) or [""], "a.pdf", TEXT))
+    assert nothing == [Introduction("a")], "the name of the file"
     assert begun == ["", "", "a\n"]
+
+
+def test_an_introduction_is_there_line_by_line_and_ends_with_the_third_question():
+    lines = [*REPLY.splitlines()[:5], *["How many people are in the hall?"] * 9]
+    read: list[str] = []
+
+    def write(_beginning: str) -> Iterator[str]:
+        for number in range(len(lines)):
+            read.append("\n".join([*lines[:number], lines[number][:9]]))
+            yield read[-1]
+
+    told = list(introduced(write, "mill_lane.pdf", TEXT))
+    assert told[0].about and not told[0].questions and len(told[-1].questions) == 3
+    assert len(read) < len(lines) - 4, "what goes on and on is not waited for"
 
 
 def test_the_beginning_is_cut_between_words():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rag_app.answering.overview import Makers, Overviews, timeline, topic_places
+from rag_app.answering.overview import Makers, Overview, Overviews, timeline, topic_places
 from rag_app.errors import QuestionError
 from rag_app.ingestion.worker import index
 from rag_app.scope import WORKER
@@ -86,7 +86,7 @@ def made(store: Store, answers: Answers):
     making: list[Overviews] = []
 
     def make(busy: Callable[[], bool] = lambda: False, by: str = "q") -> Overviews:
-        makers = Makers(answers, WordEmbedder(), by, busy, lambda name, text, stop: SAID)
+        makers = Makers(answers, WordEmbedder(), by, busy, lambda name, text, stop: [SAID])
         making.append(Overviews(store, makers))
         return making[-1]
 
@@ -144,17 +144,20 @@ def test_what_the_writer_says_comes_first_and_of_its_questions_those_that_are_an
     questions = ("What does it cost?", "Who was the architect?")
     said = Introduction("Prices", "price list", "A list of prices.", questions)
     answers.unsure = lambda question: "architect" in question
-    asked = []
+    asked, seen = [], []
 
     def introduce(name, text, stop):
         asked.append((name, text))
-        return said
+        yield Introduction("a")
+        seen.append(overviews.kept(document.id))
+        yield said
 
     overviews = Overviews(store, Makers(answers, WordEmbedder(), "q", lambda: False, introduce))
     document = add(store)
     overviews.make(document)
     now = overviews.kept(document.id)
     assert now.introduction == said and now.questions == ("What does it cost?",)
+    assert seen == [Overview(introduction=Introduction("a"))], "as far as it is said"
     assert asked[0][0] == "a.txt" and TEXT.startswith(asked[0][1][:50])
     assert answers.asked == ["Summarise this document", *questions], "each was tried, no other"
 

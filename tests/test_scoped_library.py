@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,12 +102,14 @@ CALLS: dict[str, Callable[[Library, str], object]] = {
     "retriever": lambda v, i: v.retriever(5, [i]).passages("keeper"),
     "retry": lambda v, i: v.retry(i),
     "search": lambda v, i: v.search("keeper", documents=[i]),
+    "suggest": lambda v, i: list(v.suggest(i, (), threading.Event())),
     "to_replace": lambda v, i: v.to_replace(i),
     "unlock": lambda v, i: v.unlock(i, "secret"),
     "wait": lambda v, i: v.wait([i]),
     "checks.save": lambda v, i: (v.checks.save("{}", [(i, "row")]), v.checks.get()),
     "conversations.forget": lambda v, i: v.conversations.forget(i),
     "overviews.given_up": lambda v, i: v.overviews.given_up(i),
+    "overviews.introduces": lambda v, i: v.overviews.introduces(i),
     "overviews.kept": lambda v, i: v.overviews.kept(i),
     "overviews.of": lambda v, i: v.overviews.of(i),
     "plain.find": lambda v, i: v.plain.find("keeper", [i]),

@@ -31,7 +31,8 @@ _WORDS = 6.0  # log-odds of holding all telling words of the question, where not
 
 _NEIGHBOURS = 3  # sentences on each side of a likely one that are shown with it
 _ENOUGH = 0.97  # of the probability lies among the chosen sentences, and
-_LEAST = 450  # tokens are shown however sure the choice is
+_LEAST = 450  # tokens are shown, or
+_SURE, _LEAST_IF_SURE = 4.0, 200  # fewer where the likeliest sentence has such log-odds
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 LEFT_OUT = "…"
 _HEADINGS = 2  # innermost of a path of headings that are shown
@@ -246,8 +247,10 @@ def _chosen(found: Sequence[_Sentence], titles: Sequence[tuple[str, int]], budge
     chosen: set[int] = set()
     titled: set[str] = set()
     used, among = 0, 0.0
-    for at in sorted(range(len(found)), key=lambda index: -found[index].odds):
-        if among >= _ENOUGH and used >= _LEAST:
+    ranked = sorted(range(len(found)), key=lambda index: -found[index].odds)
+    sure = bool(ranked) and found[ranked[0]].odds >= _SURE
+    for at in ranked:
+        if among >= _ENOUGH and used >= (_LEAST_IF_SURE if sure else _LEAST):
             break
         if at in chosen:
             continue

@@ -318,13 +318,15 @@ class Writer:
         *_, raw = self.write(messages, cancelled)
         return "" if cancelled() else raw
 
-    def whole_when_idle(self, messages: Messages, cancelled: Cancelled, begun: str = "") -> str:
-        """The same, computed only while nobody waits for it; only for the writer of the app.
-        `begun`: how the reply begins."""
-        *_, raw = self._written(
+    def write_when_idle(
+        self, messages: Messages, cancelled: Cancelled, begun: str = ""
+    ) -> Iterator[str]:
+        """Yield the reply as far as it is, computed only while nobody waits for it; only for the
+        writer of the app. `begun`: how it begins. Raises ChatModelError."""
+        for raw in self._written(
             messages, cancelled, lambda model, m: model.stream(m, idle=True, begun=begun)
-        )
-        return "" if cancelled() else begun + raw
+        ):
+            yield begun + raw
 
     def _texts(self, chunks: Iterator[BaseMessageChunk]) -> Iterator[str]:
         reason = None

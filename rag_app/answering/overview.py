@@ -12,7 +12,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -317,7 +317,8 @@ _IDLE = 3.0  # seconds after which a busy library is looked at again
 @dataclass(frozen=True, slots=True)
 class Makers:
     """What overviews are made with. `ask` answers by quoting; `busy`: other work goes first;
-    `introduce`: by the language model of this machine, of a document's name and beginning;
+    `introduce`: by the language model of this machine, of a document's name and beginning, as far
+    as it is said; None: there is none;
     `warming`: models are being loaded (one that is loaded from here would have little of the
     processor for ever)."""
 
@@ -325,9 +326,7 @@ class Makers:
     embedder: Embedder
     by: str  # who answers; other answers need other overviews
     busy: Callable[[], bool]
-    introduce: Callable[[str, str, threading.Event], Introduction | None] = (
-        lambda name, text, stop: None
-    )
+    introduce: Callable[[str, str, threading.Event], Iterable[Introduction]] | None = None
     warming: Callable[[], bool] = lambda: False
 
 
@@ -341,6 +340,7 @@ class Overviews:
         self._by = f"{_VERSION} {makers.by}"
         self._changed = threading.Condition()
         self._wanted: list[str] = []
+        self._said: dict[str, Introduction] = {}  # as far as they are, of those that are being made
         self._given_up: set[str] = set()
         self._stop = threading.Event()
         self._looked = -math.inf
@@ -374,7 +374,7 @@ class Overviews:
 
     def of(self, document_id: str) -> Overview | None:
         """What is made of a document so far; what is missing of it is made next."""
-        kept = self._kept.get(document_id, self._by)
+        kept = self.kept(document_id)
         if kept is None or not kept.complete:
             with self._changed:
                 if document_id not in self._wanted:
@@ -385,11 +385,18 @@ class Overviews:
 
     def kept(self, document_id: str) -> Overview | None:
         """What is made of a document so far."""
-        return self._kept.get(document_id, self._by)
+        kept, said = self._kept.get(document_id, self._by), self._said.get(document_id)
+        return Overview(introduction=said) if kept is None and said else kept
 
     def given_up(self, document_id: str) -> bool:
         """Whether no more of it is coming, because something went wrong."""
         return document_id in self._given_up
+
+    def introduces(self, document_id: str) -> bool:
+        """Whether what a document is will be said, or more of it."""
+        kept = self.kept(document_id)
+        coming = kept is None or not kept.complete
+        return self._makers.introduce is not None and coming and not self.given_up(document_id)
 
     def _run(self) -> None:
         give_way()
@@ -432,6 +439,7 @@ class Overviews:
         made = Overview(kept, introduction=told, dates=self._dates(document))
         if made.introduction:
             self._kept.save(document.id, self._by, made, len(chunks))
+        self._said.pop(document.id, None)
         topics = self._topics(document, chunks, headings)
         places = topic_places(topics, chunks, made.outline)
         made = replace(made, summary=self._summary(document), topics=topics, topic_places=places)
@@ -443,8 +451,11 @@ class Overviews:
             self._kept.save(document.id, self._by, replace(made, questions=questions), len(chunks))
 
     def _introduction(self, document: Document) -> Introduction | None:
-        text = opening(self._store.pages(document.id, WORKER))
-        return self._makers.introduce(document.name, text, self._stop) if text else None
+        text, said = opening(self._store.pages(document.id, WORKER)), None
+        if self._makers.introduce is not None and text:
+            for said in self._makers.introduce(document.name, text, self._stop):
+                self._said[document.id] = said
+        return said
 
     def _summary(self, document: Document) -> tuple[Sentence, ...]:
         answer = self._answer(_SUMMARISE, document)
@@ -519,6 +530,10 @@ class SeenOverviews:
     def given_up(self, document_id: str) -> bool:
         """Whether no more of it is coming, because something went wrong or it is not there."""
         return not self._sees(document_id) or self._overviews.given_up(document_id)
+
+    def introduces(self, document_id: str) -> bool:
+        """Whether what a document is will be said, or more of it."""
+        return self._sees(document_id) and self._overviews.introduces(document_id)
 
     def _sees(self, document_id: str) -> bool:
         return bool(self._store.documents(self._scope, [document_id]))

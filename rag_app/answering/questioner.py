@@ -161,17 +161,21 @@ class Questioner:
         """Forget the tables that are kept open."""
         self._tables.close()
 
-    def introduce(self, name: str, text: str, stop: threading.Event) -> Introduction | None:
-        """What a document is, if the app's own writer answers; nothing is sent anywhere."""
+    @property
+    def introduces(self) -> bool:
+        """Whether the app's own writer answers, which knows how to introduce documents."""
+        return isinstance(self._generator, TaughtGenerator)
+
+    def introduce(self, name: str, text: str, stop: threading.Event) -> Iterator[Introduction]:
+        """What a document is, as far as it is known, if the app's own writer answers; nothing is
+        sent anywhere."""
         if not isinstance(self._generator, TaughtGenerator):
-            return None
-        idle, messages = self._generator.writer.whole_when_idle, introduction_messages(name, text)
-        try:
-            return introduced(
+            return
+        idle, messages = self._generator.writer.write_when_idle, introduction_messages(name, text)
+        with suppress(ChatModelError):
+            yield from introduced(
                 lambda begun: idle(lambda _: messages, stop.is_set, begun), name, text
             )
-        except ChatModelError:
-            return None
 
     def suggest(
         self, document: Document, chunks: Sequence[Chunk], stop: threading.Event
@@ -179,8 +183,8 @@ class Questioner:
         """Questions that pieces of a document answer, if the app's own writer answers. Raises
         ModelUnavailable."""
         for chunk in chunks:
-            if said := self.introduce(document.name, chunk.text, stop):
-                yield from placed(said, chunk, self._reader.find)
+            *_, said = Introduction(""), *self.introduce(document.name, chunk.text, stop)
+            yield from placed(said, chunk, self._reader.find)
 
     def entitle(self, question: str) -> str:
         """What a conversation that begins with a question is called, if the app's own writer
@@ -188,10 +192,9 @@ class Questioner:
         if not isinstance(self._generator, TaughtGenerator):
             return ""
         messages = titling_messages(question)
-        try:
-            said = self._generator.writer.whole_when_idle(lambda _: messages, lambda: False)
-        except ChatModelError:
-            return ""
+        said = ""
+        with suppress(ChatModelError):
+            *_, said = self._generator.writer.write_when_idle(lambda _: messages, lambda: False)
         title = one_line(said)
         known = known_figures(question)
         return title if len(title) <= _LONGEST_TITLE and not invented(title, known) else ""

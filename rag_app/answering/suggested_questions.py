@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from rag_app.answering.attribution import known_figures, pieces_of
 from rag_app.answering.chat_generator import without_invented
 from rag_app.storage.overviews import Introduction
+from rag_app.text.page_names import readable_name
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Chunk, Page, Span
 
@@ -38,15 +38,27 @@ def opening(pages: list[Page]) -> str:
     return text
 
 
-def introduced(write: Callable[[str], str], name: str, text: str) -> Introduction | None:
-    """What `write` says of a document; its argument is how the reply is to begin.
+def introduced(
+    write: Callable[[str], Iterator[str]], name: str, text: str
+) -> Iterator[Introduction]:
+    """What `write` says of a document, as far as it is said; the file's name if nothing is.
 
-    A reply that is no introduction mostly has no title: then the file's name is one."""
-    title = one_line(PurePath(name).stem.replace("_", " ")) or "Document"
+    Its argument is how the reply is to begin; it gives the reply as far as it is written. One that
+    is no introduction mostly has no title: then the file's name is one."""
+    title = readable_name(name) or "Document"
     for begun in ("", f"{title}\n"):
-        if made := understood_introduction(write(begun), name, text):
-            return made
-    return None
+        reply, made = "", None
+        for reply in write(begun):
+            lines, _, _ = reply.rpartition("\n")  # the last one is still being written
+            made = understood_introduction(lines, name, text) or made
+            if made:
+                yield made
+            if made and len(made.questions) == _QUESTIONS:  # some go on for ever
+                return
+        if made := understood_introduction(reply, name, text):
+            yield made
+            return
+    yield Introduction(title)
 
 
 def understood_introduction(reply: str, name: str, text: str) -> Introduction | None:

@@ -49,6 +49,7 @@ from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
 from rag_app.tables.building import typed_tables
 from rag_app.text.languages import language_of
+from rag_app.text.page_names import readable_name
 from rag_app.types import Chunk, Document, Page, Reading, Recognised, Status
 
 # Work that nobody waits for gives way to work that somebody does.
@@ -431,7 +432,7 @@ def index(
 
 def context(document: Document, chunk: Chunk) -> str:
     """What a chunk is about: its document's title, or its name made readable, and its heading."""
-    title = document.title or Path(document.name).stem.replace("_", " ")
+    title = document.title or readable_name(document.name)
     return f"{title} > {chunk.heading}" if chunk.heading else title
 
 

@@ -47,9 +47,9 @@ class Introduction:
     """What a language model says of a document that has just arrived."""
 
     title: str
-    kind: str  # "tenancy agreement"
-    about: str  # one or two sentences
-    questions: tuple[str, ...]
+    kind: str = ""  # "tenancy agreement"
+    about: str = ""  # one or two sentences
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,15 @@ program turns its pages elsewhere."""
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from rag_app.text.formats import FORMATS, all_that, format_of
+
+
+def readable_name(name: str) -> str:
+    """A file's name as a title: without its suffix, in words, on one line."""
+    return " ".join(PurePath(name).stem.replace("_", " ").split())
+
 
 # Numbers as people say them: with their noun, and as sizes of files.
 

@@ -73,6 +73,7 @@ READY_TITLE = "What would you like to know?"
 READING_TITLE = "Getting your documents ready"
 READING = "You can ask as soon as the first one can be searched; most take a few seconds."
 TRY_ASKING = "For example:"
+INTRODUCING = "Its beginning is being read…"
 
 DOCUMENTS = "Documents"
 DROP = "Add documents"

@@ -14,6 +14,7 @@ from rag_app.answering.overview import Overview
 from rag_app.library import Library
 from rag_app.storage.overviews import Introduction
 from rag_app.text.highlighting import escape_markdown
+from rag_app.text.page_names import readable_name
 from rag_app.types import Document, Status, askable
 from rag_app.ui import browser, composer, document_page, texts
 from rag_app.ui.jobs import caught
@@ -75,26 +76,34 @@ def _say(title: str, text: str, on_a_phone: str = "") -> None:
 
 
 def _introductions(library: Library, ready: list[Document]) -> bool:
-    """What the newest documents are, with questions; whether that is known of the newest one."""
+    """What the newest documents are, with questions; whether that is known of any of them."""
     newest = [d for d in ready if d.id not in current().unticked][: -_INTRODUCED - 1 : -1]
-    made = {d.id: library.overviews.of(d.id) or Overview() for d in newest}
+    # What is asked for last is made next.
+    made = {d.id: library.overviews.of(d.id) or Overview() for d in reversed(newest)}
     coming = [i for i, one in made.items() if not one.complete]
     if any(not library.overviews.given_up(i) for i in coming):
         browser.fragment(_watch, "introductions", _LOOK_AGAIN)(library, made)
-    known = [(d, made[d.id]) for d in newest if made[d.id].introduction]
-    if not known or known[0][0] is not newest[0]:
+    known = [
+        (d, made[d.id])
+        for d in newest
+        if made[d.id].introduction or library.overviews.introduces(d.id)
+    ]
+    if not known:
         return False
     if len(ready) > 1:
         st.html(f"<p class='example'>{escape(texts.library_size(len(ready)))}</p>")
     for document, one in known:
         with st.container(key=f"introduced-{document.id[:12]}"):
-            if one.introduction:
-                _introduction(document, one.introduction)
+            _introduction(document, one.introduction)
             _asked_of(library, document, (one.questions or ())[: _OFFERED // len(known)])
     return True
 
 
-def _introduction(document: Document, said: Introduction) -> None:
+def _introduction(document: Document, told: Introduction | None) -> None:
+    """What a document is, as far as it is `told`."""
+    said = told or Introduction(
+        document.title or readable_name(document.name), about=texts.INTRODUCING
+    )
     facts = " · ".join(filter(None, (said.kind, texts.facts(document), document.name)))
     st.html(
         f"<h3>{escape(said.title)}</h3><p class='facts'>{escape(facts)}</p>"
