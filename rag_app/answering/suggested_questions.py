@@ -55,7 +55,7 @@ def introduced(
                 yield made
             if made and len(made.questions) == _QUESTIONS:  # some go on for ever
                 return
-        if made := understood_introduction(reply, name, text):
+        if made := understood_introduction(reply, name, text) or made:
             yield made
             return
     yield Introduction(title)
