@@ -513,9 +513,16 @@ class Library(_Documents):
         self, document_id: str, chunks: Sequence[Chunk], stop: threading.Event
     ) -> Iterator[Suggestion]:
         """Questions that pieces of a document answer, each with its place, as the app's own writer
-        makes them; none where another model answers. Raises UnknownDocument."""
-        with self._underway.using():
-            yield from self._questioner.suggest(self.document(document_id), chunks, stop)
+        makes them; none where another model answers. Raises UnknownDocument, ModelUnavailable,
+        LibraryClosed."""
+        document = self.document(document_id)
+        with self._underway.breaking_off(stop):
+            for chunk in chunks:
+                if stop.is_set():
+                    return
+                with self._underway.using():
+                    made = list(self._questioner.suggest(document, chunk, stop))
+                yield from made
 
     def entitle(self, conversation_id: str) -> None:
         """Give a conversation that goes by its first question a title, if the app's own writer

@@ -76,7 +76,7 @@ class InFlightRequests:
     ) -> Iterator[Event]:
         """The same events. Raises LibraryClosed if it was closed before the answer was there."""
         finished = False
-        with closing(made), self._counted(stop):
+        with closing(made), self.breaking_off(stop):
             while True:
                 with self.using():
                     event = next(made, None)
@@ -102,7 +102,8 @@ class InFlightRequests:
                 self._changed.notify_all()
 
     @contextmanager
-    def _counted(self, stop: threading.Event) -> Iterator[None]:
+    def breaking_off(self, stop: threading.Event) -> Iterator[None]:
+        """Closing the library sets `stop` inside the block; it counts as an answer."""
         with self._changed:
             self._stops.append(stop)
         try:

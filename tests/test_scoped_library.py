@@ -17,6 +17,7 @@ from rag_app.access.audit import Action
 from rag_app.access.identity import Identity
 from rag_app.access.nouns import MACHINE
 from rag_app.access.quotas import Limited
+from rag_app.answering.questioner import Questioner
 from rag_app.errors import (
     DocumentError,
     NotAllowed,
@@ -58,7 +59,8 @@ def in_a_file(either_database):
 
 
 @pytest.fixture
-def library(tmp_path: Path):
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Questioner, "introduces", True)  # as where the app's own writer answers
     settings = Settings.load(
         data_dir=tmp_path / "data", caution=0.0, generator="quotes", own_networks="127.0.0.0/8"
     )
@@ -110,6 +112,7 @@ CALLS: dict[str, Callable[[Library, str], object]] = {
     "conversations.forget": lambda v, i: v.conversations.forget(i),
     "overviews.given_up": lambda v, i: v.overviews.given_up(i),
     "overviews.introduces": lambda v, i: v.overviews.introduces(i),
+    "overviews.said": lambda v, i: v.overviews.said(i),
     "overviews.kept": lambda v, i: v.overviews.kept(i),
     "overviews.of": lambda v, i: v.overviews.of(i),
     "plain.find": lambda v, i: v.plain.find("keeper", [i]),

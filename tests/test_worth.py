@@ -8,6 +8,7 @@ import pytest
 from rag_app.answering.summarisation import _is_own, _under, stands_alone, worth
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.ranking import telling
+from tests.fakes import WordEmbedder
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_an_abstract_counts_more_than_other_sections_and_references_hardly():
     assert under["4. Piers"] > under["Appendix > References"] > 0
 
 
-def test_what_is_printed_on_every_form_is_worth_nothing():
+def test_what_is_printed_on_every_form_is_worth_next_to_nothing():
     embedder = MiniLmEmbedder(1)
     texts = [
         "Indicate by check mark if the company has elected not to use the transition period.",
@@ -63,4 +64,5 @@ def test_what_is_printed_on_every_form_is_worth_nothing():
         "In 2025 our riders made 684,200 trips, 18 percent more than the year before.",
     ]
     own = _is_own(np.asarray(embedder.embed_documents(texts)), embedder)
-    assert max(own[:2]) < 0.5 and min(own[2:]) == 1.0
+    assert max(own[:2]) < 0.2 and min(own[2:]) == 1.0
+    assert np.array_equal(_is_own(np.eye(3), WordEmbedder()), np.ones(3)), "another model"

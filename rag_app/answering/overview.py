@@ -305,7 +305,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[str, Document, threading.Event], Iterator[Event]]
 """Question, the one document it is asked of, and what stops it, to events."""
 
-_VERSION = "6"  # of what is made; a change makes all of them anew
+_VERSION = "7"  # of what is made; a change makes all of them anew
 _OUTLINE = 500  # headings kept
 _QUESTIONS = 3
 _SURE = 0.65  # confidence from which an answer counts
@@ -374,7 +374,7 @@ class Overviews:
 
     def of(self, document_id: str) -> Overview | None:
         """What is made of a document so far; what is missing of it is made next."""
-        kept = self.kept(document_id)
+        kept = self._kept.get(document_id, self._by)
         if kept is None or not kept.complete:
             with self._changed:
                 if document_id not in self._wanted:
@@ -385,8 +385,11 @@ class Overviews:
 
     def kept(self, document_id: str) -> Overview | None:
         """What is made of a document so far."""
-        kept, said = self._kept.get(document_id, self._by), self._said.get(document_id)
-        return Overview(introduction=said) if kept is None and said else kept
+        return self._kept.get(document_id, self._by)
+
+    def said(self, document_id: str) -> Introduction | None:
+        """What a document is, as far as it is said: its overview does not have it yet."""
+        return self._said.get(document_id)
 
     def given_up(self, document_id: str) -> bool:
         """Whether no more of it is coming, because something went wrong."""
@@ -410,6 +413,8 @@ class Overviews:
             except RagAppError as error:
                 log.warning("no overview of a document: %s", error)
                 self._given_up.add(document.id)
+            finally:
+                self._said.pop(document.id, None)
 
     def _pick(self) -> Document | None:
         """The next document to look at; None when stopping."""
@@ -436,6 +441,8 @@ class Overviews:
         chunks = [indexed.chunk for indexed in self._store.indexed(document.id, WORKER)]
         headings = outline(self._store, document)
         kept, told = tuple(headings[:_OUTLINE]), self._introduction(document)
+        if self._stop.is_set():
+            return
         made = Overview(kept, introduction=told, dates=self._dates(document))
         if made.introduction:
             self._kept.save(document.id, self._by, made, len(chunks))
@@ -530,6 +537,10 @@ class SeenOverviews:
     def given_up(self, document_id: str) -> bool:
         """Whether no more of it is coming, because something went wrong or it is not there."""
         return not self._sees(document_id) or self._overviews.given_up(document_id)
+
+    def said(self, document_id: str) -> Introduction | None:
+        """What a document is, as far as it is said: its overview does not have it yet."""
+        return self._overviews.said(document_id) if self._sees(document_id) else None
 
     def introduces(self, document_id: str) -> bool:
         """Whether what a document is will be said, or more of it."""

@@ -178,13 +178,12 @@ class Questioner:
             )
 
     def suggest(
-        self, document: Document, chunks: Sequence[Chunk], stop: threading.Event
+        self, document: Document, chunk: Chunk, stop: threading.Event
     ) -> Iterator[Suggestion]:
-        """Questions that pieces of a document answer, if the app's own writer answers. Raises
+        """Questions that a piece of a document answers, if the app's own writer answers. Raises
         ModelUnavailable."""
-        for chunk in chunks:
-            *_, said = Introduction(""), *self.introduce(document.name, chunk.text, stop)
-            yield from placed(said, chunk, self._reader.find)
+        *_, said = Introduction(""), *self.introduce(document.name, chunk.text, stop)
+        yield from placed(said, chunk, self._reader.find)
 
     def entitle(self, question: str) -> str:
         """What a conversation that begins with a question is called, if the app's own writer

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_app.answering.extraction import Candidate, candidates
-from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.ranking import stems, telling
 from rag_app.scope import Scope
 from rag_app.storage import Store
@@ -72,9 +72,10 @@ _FURNITURE = (
     "Click here to sign up and accept cookies.",
     "The rest of this paper is organised as follows.",
 )
-_SAME_HEADING = 0.56  # cosine from which on a heading says the same as an example
+# Cosines of the built-in model; of other models it is not known what they say.
+_SAME_HEADING = 0.56  # from which on a heading says the same as an example
 _WORTH_IN_SHORT, _WORTH_ASIDE = 2.0, 0.25
-_LIKE_FURNITURE, _IS_FURNITURE = 0.3, 0.4  # cosines between which a text loses all its worth
+_LIKE_FURNITURE, _IS_FURNITURE = 0.3, 0.4  # between which a text loses all its worth
 
 
 def _nearest(vectors: np.ndarray, embedder: Embedder, examples: Sequence[str]) -> np.ndarray:
@@ -84,23 +85,26 @@ def _nearest(vectors: np.ndarray, embedder: Embedder, examples: Sequence[str]) -
 
 
 def _is_own(vectors: np.ndarray, embedder: Embedder) -> np.ndarray:
-    """How little each text is like what is printed on every form, 0 to 1."""
+    """How little each text is like what is printed on every form, 0 to 1; 1 where all are."""
+    if embedder.fingerprint != MiniLmEmbedder.fingerprint:
+        return np.ones(len(vectors))
     over = _nearest(vectors, embedder, _FURNITURE) - _LIKE_FURNITURE
     left: np.ndarray = 1.0 - np.clip(over / (_IS_FURNITURE - _LIKE_FURNITURE), 0.0, 1.0)
-    return left
+    return left if left.any() else np.ones(len(vectors))
 
 
 def _under(headings: Iterable[str], embedder: Embedder) -> dict[str, float]:
     """What standing under each of the headings is worth; 1 where it is like no example."""
-    found = list(dict.fromkeys(headings))
-    lasts = [heading.rsplit(" > ", 1)[-1] for heading in found]
-    if not any(lasts):
-        return dict.fromkeys(found, 1.0)
-    vectors = np.asarray(embedder.embed_documents(lasts))
-    short, aside = (_nearest(vectors, embedder, of) for of in (_IN_SHORT, _ASIDE))
-    told = np.where(short >= aside, _WORTH_IN_SHORT, _WORTH_ASIDE)
-    worth = np.where(np.maximum(short, aside) >= _SAME_HEADING, told, 1.0)
-    return {heading: float(each) for heading, each in zip(found, worth, strict=True)}
+    found = dict.fromkeys(headings, 1.0)
+    named = [heading for heading in found if heading]
+    if named and embedder.fingerprint == MiniLmEmbedder.fingerprint:
+        lasts = [heading.rsplit(" > ", 1)[-1] for heading in named]
+        vectors = np.asarray(embedder.embed_documents(lasts))
+        short, aside = (_nearest(vectors, embedder, of) for of in (_IN_SHORT, _ASIDE))
+        told = np.where(short >= aside, _WORTH_IN_SHORT, _WORTH_ASIDE)
+        each = np.where(np.maximum(short, aside) >= _SAME_HEADING, told, 1.0)
+        found.update(zip(named, map(float, each), strict=True))
+    return found
 
 
 # Which texts stand for many: central ones that differ from each other. Pure.
@@ -207,8 +211,7 @@ class Gist:
         good = np.flatnonzero(looks)
         vectors = np.asarray(self.embedder.embed_documents([found[n].text for n in good]))
         own = _is_own(vectors, self.embedder)
-        if own.any():
-            good, vectors, own = good[own > 0], vectors[own > 0], own[own > 0]
+        good, vectors, own = good[own > 0], vectors[own > 0], own[own > 0]
         places = [found[n].span.page - 1 for n in good]
         weights = own * looks[good] * [_early(at, document.pages) for at in places]
         ranked = representatives(vectors, _RANKED * k, weights * self._nearness(vectors, near))
@@ -243,8 +246,8 @@ def _title(document: Document) -> set[str]:
 
 def _place(chunk: Chunk, chunks: int, under: Mapping[str, float]) -> float:
     """What standing where it does is worth; a text opens with what it is about."""
-    worth = under[chunk.heading]
-    return _WORTH_OPENING if worth == 1.0 and chunk.ordinal < min(_OPENING, chunks // 20) else worth
+    place = under[chunk.heading]
+    return _WORTH_OPENING if place == 1.0 and chunk.ordinal < min(_OPENING, chunks // 20) else place
 
 
 def _weight(chunk: Chunk, chunks: int, title: set[str]) -> float:

@@ -22,7 +22,7 @@ from typing import Any
 
 from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
 from rag_app.answering.suggested_questions import Suggestion
-from rag_app.errors import QuestionError, UnknownDocument
+from rag_app.errors import ModelUnavailable, QuestionError, UnknownDocument
 from rag_app.evaluation.metrics import quantile
 from rag_app.evaluation.runner import is_verbatim
 from rag_app.export.readable import cells, header_row
@@ -156,7 +156,7 @@ def answerable(
     for document in looked_at:
         progress(len(offered), len(looked_at))
         offered.append([] if stop.is_set() else _of(library, document, each + _SPARE, stop))
-    often = Counter(_same(one.question) for row in offered for one in row)
+    often = Counter(of for row in offered for of in {_same(one.question) for one in row})
     told: list[list[Made]] = []
     for row in offered:
         fit = [one for one in row if often[_same(one.question)] == 1]
@@ -188,12 +188,16 @@ def _changed(library: Library, asked: Sequence[Made]) -> Iterator[Made]:
 
 def _of(library: Library, document: Document, most: int, stop: threading.Event) -> list[Suggestion]:
     """What can be asked of one document; pieces from everywhere in it are enough."""
-    if document.suffix in TABLES:
-        return row_questions(library, document, most)
-    chunks = library.chunks(document.id)
-    wanted = min(len(chunks), -(-most // _OF_A_PIECE) + _SPARE)
-    pieces = [chunks[number * len(chunks) // wanted] for number in range(wanted)]
-    return list(islice(library.suggest(document.id, pieces, stop), most))
+    try:
+        if document.suffix in TABLES:
+            return row_questions(library, document, most)
+        chunks = library.chunks(document.id)
+        wanted = min(len(chunks), -(-most // _OF_A_PIECE) + _SPARE)
+        pieces = [chunks[number * len(chunks) // wanted] for number in range(wanted)]
+        made = {_same(one.question): one for one in library.suggest(document.id, pieces, stop)}
+    except (ModelUnavailable, UnknownDocument):  # removed meanwhile: the others are there
+        return []
+    return list(made.values())[:most]
 
 
 def _made(library: Library, one: Suggestion, documents: int) -> Made:

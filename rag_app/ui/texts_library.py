@@ -26,7 +26,7 @@ CHECK_WHAT = (
     "them, and a few that nothing in them answers, asks them all, and shows what went well and "
     "what did not."
 )
-CHECK_TIME = "It takes some minutes; you can go on working. Nothing leaves this computer for it."
+CHECK_TIME = "It takes many minutes; you can go on working. Nothing leaves this computer for it."
 CHECK_NOW, CHECK_AGAIN = "Check now", "Check again"
 CHECK_NOTHING = "Add a document first: the questions are made of what it says."
 CHECK_STOP = "Stop"
@@ -37,7 +37,7 @@ NO_QUESTIONS = (
     "app makes them; of tables they are made where a column names each row."
 )
 WENT_WRONG = "What did not go well"
-WENT_WRONG_HINT = "A click shows the place that the question was made of, or what was quoted."
+WENT_WRONG_HINT = "A click shows the place that answers the question, or what was quoted."
 WENT_WELL = "What went well"
 ALL_WELL = "Everything went well."
 _FAULTS = {
@@ -95,7 +95,7 @@ def figures(check: Check) -> list[tuple[str, str]]:
     rows = [
         (found, len(known), f"times the right page was among the first {FIRST}"),
         (len(said), len(known), "questions got an answer"),
-        (right, len(said), "answers quote the very sentence that the question was made of"),
+        (right, len(said), "answers quote the very sentence that answers the question"),
         (silent, len(empty), "times it rightly said “not in your documents”"),
         (check.verbatim, check.quotes, "quotes stand word for word on their page"),
     ]
@@ -108,7 +108,7 @@ def advice(check: Check, unread: int, foreign: Sequence[str]) -> list[str]:
     if 0 < len(check.known) < _FEW:
         said.append(
             f"Only {count(len(check.known), 'question')} could be made of your documents: too few "
-            "to say much. More documents with whole sentences make more."
+            "to say much. More documents make more."
         )
     alone = sum(one.found_alone for one in check.known)
     if alone:

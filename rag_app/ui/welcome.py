@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -81,20 +81,18 @@ def _introductions(library: Library, ready: list[Document]) -> bool:
     # What is asked for last is made next.
     made = {d.id: library.overviews.of(d.id) or Overview() for d in reversed(newest)}
     coming = [i for i, one in made.items() if not one.complete]
-    if any(not library.overviews.given_up(i) for i in coming):
-        browser.fragment(_watch, "introductions", _LOOK_AGAIN)(library, made)
-    known = [
-        (d, made[d.id])
-        for d in newest
-        if made[d.id].introduction or library.overviews.introduces(d.id)
-    ]
+    told = {i: one.introduction or library.overviews.said(i) for i, one in made.items()}
+    drawn = {i: (made[i].questions, told[i]) for i in coming if not library.overviews.given_up(i)}
+    if drawn:
+        browser.fragment(_watch, "introductions", _LOOK_AGAIN)(library, drawn)
+    known = [(d, made[d.id]) for d in newest if told[d.id] or library.overviews.introduces(d.id)]
     if not known:
         return False
     if len(ready) > 1:
         st.html(f"<p class='example'>{escape(texts.library_size(len(ready)))}</p>")
     for document, one in known:
         with st.container(key=f"introduced-{document.id[:12]}"):
-            _introduction(document, one.introduction)
+            _introduction(document, told[document.id])
             _asked_of(library, document, (one.questions or ())[: _OFFERED // len(known)])
     return True
 
@@ -131,7 +129,7 @@ def _questions(library: Library, ready: list[Document]) -> None:
 
 
 def _suggested(library: Library, documents: list[Document]) -> bool:
-    """Questions made of these documents; whether there are any yet."""
+    """Questions that were tried of these documents; whether there are any yet."""
     newest = documents[: -_LOOKED_AT - 1 : -1]
     made = {d.id: library.overviews.kept(d.id) or Overview() for d in newest}
     offered = [
@@ -149,17 +147,25 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
             on_click=document_page.ask,
             args=(library, question, document.id),
         )
-    coming = {i: one for i, one in made.items() if not library.overviews.given_up(i)}
-    if len(offered) < _OFFERED and not all(one.complete for one in coming.values()):
-        browser.fragment(_watch, "suggestions", _LOOK_AGAIN)(library, made)
+    drawn = {
+        i: (one.questions, one.introduction or library.overviews.said(i))
+        for i, one in made.items()
+        if not one.complete and not library.overviews.given_up(i)
+    }
+    if len(offered) < _OFFERED and drawn:
+        browser.fragment(_watch, "suggestions", _LOOK_AGAIN)(library, drawn)
     return bool(offered)
 
 
-def _watch(library: Library, drawn: dict[str, Overview]) -> None:
-    """Draw the page anew as soon as there is another question to offer."""
+def _watch(
+    library: Library, drawn: Mapping[str, tuple[Sequence[str] | None, Introduction | None]]
+) -> None:
+    """Draw the page anew as soon as more is said of a document, there is another question to
+    offer, or nothing more is coming."""
     for document_id, before in drawn.items():
-        now = library.overviews.kept(document_id)
-        if now and (now.questions, now.introduction) != (before.questions, before.introduction):
+        now = library.overviews.kept(document_id) or Overview()
+        told = now.introduction or library.overviews.said(document_id)
+        if (now.questions, told) != before or library.overviews.given_up(document_id):
             st.rerun()
 
 
