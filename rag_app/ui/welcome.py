@@ -80,20 +80,20 @@ def _introductions(library: Library, ready: list[Document]) -> bool:
     newest = [d for d in ready if d.id not in current().unticked][: -_INTRODUCED - 1 : -1]
     # What is asked for last is made next.
     made = {d.id: library.overviews.of(d.id) or Overview() for d in reversed(newest)}
-    coming = [i for i, one in made.items() if not one.complete]
-    told = {i: one.introduction or library.overviews.said(i) for i, one in made.items()}
-    drawn = {i: (made[i].questions, told[i]) for i in coming if not library.overviews.given_up(i)}
-    if drawn:
-        browser.fragment(_watch, "introductions", _LOOK_AGAIN)(library, drawn)
-    known = [(d, made[d.id]) for d in newest if told[d.id] or library.overviews.introduces(d.id)]
+    shown = {i: _shown(library, i, one) for i, one in made.items()}
+    coming = _coming(library, made)
+    if coming:
+        browser.fragment(_watch, "introductions", _LOOK_AGAIN)(library, coming)
+    known = [d for d in newest if shown[d.id][1] or library.overviews.introduces(d.id)]
     if not known:
         return False
     if len(ready) > 1:
         st.html(f"<p class='example'>{escape(texts.library_size(len(ready)))}</p>")
-    for document, one in known:
+    for document in known:
+        questions, told = shown[document.id]
         with st.container(key=f"introduced-{document.id[:12]}"):
-            _introduction(document, told[document.id])
-            _asked_of(library, document, (one.questions or ())[: _OFFERED // len(known)])
+            _introduction(document, told)
+            _asked_of(library, document, (questions or ())[: _OFFERED // len(known)])
     return True
 
 
@@ -147,25 +147,36 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
             on_click=document_page.ask,
             args=(library, question, document.id),
         )
-    drawn = {
-        i: (one.questions, one.introduction or library.overviews.said(i))
-        for i, one in made.items()
-        if not one.complete and not library.overviews.given_up(i)
-    }
-    if len(offered) < _OFFERED and drawn:
-        browser.fragment(_watch, "suggestions", _LOOK_AGAIN)(library, drawn)
+    coming = _coming(library, made)
+    if len(offered) < _OFFERED and coming:
+        browser.fragment(_watch, "suggestions", _LOOK_AGAIN)(library, coming)
     return bool(offered)
 
 
-def _watch(
-    library: Library, drawn: Mapping[str, tuple[Sequence[str] | None, Introduction | None]]
-) -> None:
+_Shown = tuple[Sequence[str] | None, Introduction | None]
+"""The questions that were tried of a document, and what it is, as far as that is said."""
+
+
+def _shown(library: Library, document_id: str, made: Overview) -> _Shown:
+    return made.questions, made.introduction or library.overviews.said(document_id)
+
+
+def _coming(library: Library, made: Mapping[str, Overview]) -> dict[str, _Shown]:
+    """What is shown of those documents of which there will be more."""
+    return {
+        document_id: _shown(library, document_id, one)
+        for document_id, one in made.items()
+        if not one.complete and not library.overviews.given_up(document_id)
+    }
+
+
+def _watch(library: Library, drawn: Mapping[str, _Shown]) -> None:
     """Draw the page anew as soon as more is said of a document, there is another question to
     offer, or nothing more is coming."""
     for document_id, before in drawn.items():
         now = library.overviews.kept(document_id) or Overview()
-        told = now.introduction or library.overviews.said(document_id)
-        if (now.questions, told) != before or library.overviews.given_up(document_id):
+        told = _shown(library, document_id, now)
+        if told != before or library.overviews.given_up(document_id):
             st.rerun()
 
 

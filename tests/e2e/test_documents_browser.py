@@ -186,18 +186,6 @@ def test_what_has_few_headings_and_no_dates_has_neither_map_nor_timeline(browser
     assert not page.locator("summary").count()
 
 
-def test_the_empty_conversation_offers_questions_that_were_tried(browser):
-    page = filled(browser)
-    about(page, "guide.pdf")
-    page.get_by_role("button", name="Back").click()
-    offered = page.locator('[class*="st-key-suggestion-"] button')
-    offered.first.wait_for()
-    assert offered.count() <= 4
-    said = offered.all_inner_texts()
-    assert all(any(name in one for name in FILES) for one in said), "each says of which document"
-    assert not any("What does it say about" in one for one in said)
-
-
 def test_a_summary_has_no_word_of_sureness_and_a_text_no_parts(browser):
     page = filled(browser)
     page.get_by_test_id("stChatInputTextArea").fill("Summarise boats.txt")
