@@ -513,15 +513,17 @@ class Library(_Documents):
         self, document_id: str, chunks: Sequence[Chunk], stop: threading.Event
     ) -> Iterator[Suggestion]:
         """Questions that pieces of a document answer, each with its place, as the app's own writer
-        makes them; none where another model answers. Raises UnknownDocument, ModelUnavailable,
-        LibraryClosed."""
-        document = self.document(document_id)
+        makes them; none where another model answers. What it has said of a document's beginning
+        already is not written again. Raises UnknownDocument, ModelUnavailable, LibraryClosed."""
+        document, kept = self.document(document_id), self.overviews.kept(document_id)
+        said = kept.introduction if kept else None
         with self._underway.breaking_off(stop):
             for chunk in chunks:
                 if stop.is_set():
                     return
                 with self._underway.using():
-                    made = list(self._questioner.suggest(document, chunk, stop))
+                    known = None if chunk.ordinal else said
+                    made = list(self._questioner.suggest(document, chunk, stop, known))
                 yield from made
 
     def entitle(self, conversation_id: str) -> None:

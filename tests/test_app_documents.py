@@ -106,6 +106,13 @@ def test_a_documents_page_says_what_it_is_and_opens_its_headings(page, monkeypat
     assert not session(page).about and session(page).exchanges[-1].question == kept[0]
 
 
+def test_where_no_question_is_there_to_be_tried_nothing_is_said_of_questions(page):
+    page.drop(("guide.md", LONG))
+    about(page, "guide.md")
+    assert words.OUTLINE in page.html()
+    assert words.CAN_ANSWER not in page.html()
+
+
 def test_a_document_that_could_not_be_read_says_so_on_its_page(page):
     page.drop(("torn.pdf", b"%PDF-1.4 torn"))
     (document,) = page.library.documents()

@@ -29,7 +29,12 @@ from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
-from rag_app.tables.candidates import Operator, TableQuestion, candidates
+from rag_app.tables.candidates import (
+    CandidateQuery,
+    Operator,
+    TableQuestion,
+    candidates,
+)
 from rag_app.tables.conditions import ConditionKind, fields_of
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Document, Status
@@ -124,6 +129,17 @@ def plain(rows) -> list[tuple[str, ...]]:
     return sorted(tuple(map(value, row)) for row in rows if None not in row)
 
 
+def some_of_each(asked: TableQuestion) -> list[CandidateQuery]:
+    """One of the candidates made alike, another by another question: there are thousands."""
+    alike: dict[object, list[CandidateQuery]] = {}
+    for one in asked.candidates:
+        kinds = tuple(condition.kind for condition in one.conditions)
+        fields = [field is not None and field.is_measure for field in (one.field, one.by)]
+        alike.setdefault((one.operator, kinds, *fields), []).append(one)
+    turn = len(asked.parsed.words)
+    return [made[turn % len(made)] for made in alike.values()]
+
+
 @pytest.mark.parametrize("question", ASKED)
 def test_the_sql_of_each_candidate_gives_what_is_taught_that_it_gives(opened, question):
     columns_of = opened.tables[0].table.columns
@@ -134,7 +150,7 @@ def test_the_sql_of_each_candidate_gives_what_is_taught_that_it_gives(opened, qu
     ties += (Operator.TOP, Operator.BOTTOM)  # which of the equal is first is nobody's to say
     asked = over(opened, question)
     assert asked.candidates
-    for one in asked.candidates:
+    for one in some_of_each(asked):
         found = opened.fetch(one.sql).rows
         if one.operator not in OF_COLUMNS:
             told = denotation(one, columns)

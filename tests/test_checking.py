@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from rag_app.answering.ask_options import AskOptions
+from rag_app.answering.overview import Overviews
 from rag_app.answering.questioner import Questioner
+from rag_app.answering.suggested_questions import Suggestion
 from rag_app.evaluation.self_check import Made, answerable, check, last, unanswerable
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.storage.overviews import Introduction, Overview
+from rag_app.types import Span
 from tests.fakes import WordEmbedder, asking_what
 
 FERRY = (
@@ -60,6 +65,30 @@ def test_what_could_be_asked_of_several_documents_is_asked_of_one_or_not_at_all(
     made = {one.question: one for one in made_of(library, library.documents(), 12)}
     assert made["When was the harbour of Colne built?"].only is None
     assert "When was the company founded?" not in made, "both documents would make it"
+
+
+def test_what_was_said_of_the_beginning_is_not_said_again(library, monkeypatch):
+    said = Introduction("The ferry", questions=("How much does the ferry to Colne cost?",))
+    monkeypatch.setattr(Overviews, "kept", lambda *_: Overview(introduction=said))
+    monkeypatch.setattr(Questioner, "introduce", asking_what({}))
+    ferry = library.document("ferry.txt")
+    beginning = library.chunks(ferry.id)[0]
+    further = replace(beginning, ordinal=1)
+    asked = list(library.suggest(ferry.id, [beginning, further], threading.Event()))
+    assert [one.question for one in asked] == list(said.questions), "of the beginning alone"
+
+
+def test_no_more_is_asked_of_a_document_than_is_wanted(library, monkeypatch):
+    tried = []
+
+    def suggest(_library, document_id, chunks, _stop):
+        for number, _ in enumerate([*chunks] * 9):
+            tried.append(number)
+            yield Suggestion(f"Question {number}?", Span(document_id, 1, 0, 1))
+
+    monkeypatch.setattr(Library, "suggest", suggest)
+    answerable(library, [library.document("ferry.txt")], 2, threading.Event())
+    assert tried == [0, 1, 2, 3], "two, and two to spare"
 
 
 def test_what_names_its_subject_is_asked_first(library):

@@ -57,6 +57,7 @@ def test_of_many_queries_the_first_are_read_and_those_that_are_right():
 def test_what_is_taught_is_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reading, "AT_ONCE", 2)
     monkeypatch.setattr(reading, "WARM", 1)
+    monkeypatch.setattr(reading, "ROWS", 5)  # rows that nothing fills take as long as others
     groups, work = tmp_path / "groups.pkl", tmp_path / "work"
     groups.write_bytes(pickle.dumps([astuple(BUNS), astuple(MAYOR)]))
     steps = ["train", str(groups), "--work", str(work), "--rounds", "12"]

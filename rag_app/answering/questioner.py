@@ -178,11 +178,16 @@ class Questioner:
             )
 
     def suggest(
-        self, document: Document, chunk: Chunk, stop: threading.Event
+        self,
+        document: Document,
+        chunk: Chunk,
+        stop: threading.Event,
+        said: Introduction | None = None,
     ) -> Iterator[Suggestion]:
-        """Questions that a piece of a document answers, if the app's own writer answers. Raises
-        ModelUnavailable."""
-        *_, said = Introduction(""), *self.introduce(document.name, chunk.text, stop)
+        """Questions that a piece of a document answers, if the app's own writer answers; of those
+        that it has `said` already where that is given. Raises ModelUnavailable."""
+        if said is None:
+            *_, said = Introduction(""), *self.introduce(document.name, chunk.text, stop)
         yield from placed(said, chunk, self._reader.find)
 
     def entitle(self, question: str) -> str:

@@ -194,10 +194,14 @@ def _of(library: Library, document: Document, most: int, stop: threading.Event) 
         chunks = library.chunks(document.id)
         wanted = min(len(chunks), -(-most // _OF_A_PIECE) + _SPARE)
         pieces = [chunks[number * len(chunks) // wanted] for number in range(wanted)]
-        made = {_same(one.question): one for one in library.suggest(document.id, pieces, stop)}
+        made: dict[str, Suggestion] = {}
+        for one in library.suggest(document.id, pieces, stop):
+            made.setdefault(_same(one.question), one)
+            if len(made) == most:
+                break
     except (ModelUnavailable, UnknownDocument):  # removed meanwhile: the others are there
         return []
-    return list(made.values())[:most]
+    return list(made.values())
 
 
 def _made(library: Library, one: Suggestion, documents: int) -> Made:

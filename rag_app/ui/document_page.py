@@ -150,6 +150,9 @@ def _topics(document: Document, topics: Sequence[str]) -> None:
 
 
 def _questions(library: Library, document: Document, made: Overview, waiting: bool) -> None:
+    offered = made.introduction.questions if made.introduction else ()
+    if not (made.questions or offered):
+        return  # there are none to be tried
     st.html(f"<h3>{words.CAN_ANSWER}</h3>")
     for number, question in enumerate(made.questions or ()):
         st.button(

@@ -46,6 +46,7 @@ AT_ONCE = 8  # questions of a step
 RATE, WARM = 1.2e-4, 60
 LOWEST = 2  # layers that stay as they are
 OTHERS = 0.18  # questions about something else to each over a sheet
+ROWS, WIDTH = 32, 16  # of a batch: results, and tokens by so many
 TAUGHT = 6  # results of a question that are read in a step, and all that are right
 _FACTOR = 20  # times the rate at which the network learns
 _CAUTIONS = (0.0, 0.3, 0.45, 0.65, 0.8)
@@ -130,7 +131,7 @@ class QueryNetwork(torch.nn.Module):
         from safetensors.torch import load_file
 
         super().__init__()
-        self.reader = Network(rows=32, width=16)
+        self.reader = Network(ROWS, WIDTH)
         learnt = load_file(SENTENCE_RANKER / "model.safetensors")
         begun = {n: one.float() for n, one in learnt.items() if not n.startswith("head.")}
         self.reader.bert.load_state_dict(begun, strict=False)
