@@ -11,12 +11,13 @@ import pytest
 from rag_app.answering.questioner import Questioner
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Heading, Progress, Status
-from rag_app.ui import browser, document_list, queue_panel, session_sync, texts
+from rag_app.ui import browser, conversation_list, document_list, queue_panel, session_sync, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.document_page import map_parts
 from rag_app.ui.state import Search
 from tests.fakes import asking_what
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
+from tests.test_app_shared import Downloads
 
 LONG = (
     b"# Fares\n\nThe ferry to the island costs four euros. A day ticket costs $6 for everybody. "
@@ -129,6 +130,25 @@ def test_a_question_brings_the_conversation_back(page):
     assert not page.at.chat_message
     assert "four euros" in page.ask("What does the ferry to the island cost?")
     assert not session(page).about
+
+
+def test_a_web_page_with_many_pages_to_draw_is_made_while_one_looks_elsewhere(page, monkeypatch):
+    downloads = Downloads(monkeypatch)
+    monkeypatch.setattr(conversation_list, "_AT_ONCE", 0)
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    downloads.given.clear()
+    page.run()
+    assert "export-md" in downloads.given and "export-html" not in downloads.given
+    page.click("export-html")
+    page.until(lambda: not session(page).exporting.running)
+    page.run()
+    made = downloads.take("export-html")
+    assert b"four euros" in made and b"ferry.txt" in made
+    page.ask("Are dogs allowed on the ferry?")  # of what is there now another one is made
+    downloads.given.clear()
+    page.run()
+    assert "export-html" in page.buttons() and "export-html" not in downloads.given
 
 
 def test_a_removed_document_leaves_its_page(page):

@@ -179,7 +179,9 @@ def test_a_text_and_a_table_are_shown_with_their_quotes(library):
     page = export(library, meant, "html").decode()
     assert "<th scope=col>boat</th>" in page and "<tr class='cited'>" in page
     other = asked(library, "What does the ferry to the island cost?", ("ferry.txt", FERRY))
-    assert "<mark class='cited'>The ferry" in export(library, other, "html").decode()
+    heard: list[tuple[int, int]] = []
+    told = export(library, other, "html", lambda *how_far: heard.append(how_far)).decode()
+    assert "<mark class='cited'>The ferry" in told and heard == [(0, 1)]
 
 
 def test_a_removed_source_is_said_in_every_format(library):

@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markdown_it import MarkdownIt
 
 from rag_app.answering.chain import MARKER
+from rag_app.answering.generation import Told, untold
 from rag_app.errors import RagAppError, UnknownConversation
 from rag_app.export.json_contract import answer_json
 from rag_app.export.messages import remarks
@@ -61,12 +62,13 @@ def conversation(library: Library, wanted: str) -> Conversation:
     return found[0]
 
 
-def export(library: Library, conversation_id: str, form: str) -> bytes:
-    """A conversation as a file. `form` is one of FORMATS. Raises UnknownConversation."""
+def export(library: Library, conversation_id: str, form: str, told: Told = untold) -> bytes:
+    """A conversation as a file. `form` is one of FORMATS. Of a web page `told` hears how many of
+    its quoted pages are drawn, of how many. Raises UnknownConversation."""
     meant = conversation(library, conversation_id)
     exchanges = library.conversations.exchanges(meant.id)
     if form == "html":
-        return as_html(library, meant, exchanges).encode()
+        return as_html(library, meant, exchanges, told).encode()
     if form == "json":
         return json.dumps(as_json(meant, exchanges), ensure_ascii=False, indent=2).encode()
     said = as_markdown(meant, exchanges, where_in(library))
@@ -256,9 +258,15 @@ def _template() -> Template:
     return room.get_template("conversation.html.j2")
 
 
-def as_html(library: Library, meant: Conversation, exchanges: Sequence[Exchange]) -> str:
+def as_html(
+    library: Library, meant: Conversation, exchanges: Sequence[Exchange], told: Told = untold
+) -> str:
     """The whole page. Pages of removed documents are left out, their quotes say so."""
-    pages = {key: one for key, one in _quoted_pages(exchanges).items() if _look_up(library, one)}
+    quoted, pages = _quoted_pages(exchanges), {}
+    for done, (key, one) in enumerate(quoted.items()):
+        told(done, len(quoted))
+        if _look_up(library, one):
+            pages[key] = one
     origins = library.web.origins({one.document_id for one in pages.values()})
     for one in pages.values():
         one.origin = origins.get(one.document_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from html import escape
 
@@ -12,14 +13,18 @@ from rag_app.library import Library
 from rag_app.storage import Conversation
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import browser, session_sync, texts, texts_answers
-from rag_app.ui.jobs import caught
+from rag_app.ui.jobs import Exporting, caught
 from rag_app.ui.state import SHOWN, current, say
 
 # A conversation as a file: as a web page with the highlighted pages, as Markdown, as JSON.
 
+_AT_ONCE = 6  # quoted pages that are drawn while whoever wants the file waits for it
+_LOOK_AGAIN = 0.5  # seconds
+
 
 def draw_export(library: Library) -> None:
-    """What saves the conversation that is shown; a file is made when its button is pressed."""
+    """What saves the conversation that is shown. A file is made when its button is pressed; one
+    with many pages to be drawn in a thread of its own, and it says how far it is."""
     one = library.conversations.conversation(current().conversation or "")
     if one is None:
         return
@@ -28,15 +33,57 @@ def draw_export(library: Library) -> None:
     ):
         st.html(f"<p class='note'>{texts_answers.EXPORT_AS}</p>")
         for form, label in texts_answers.EXPORT_FORMATS.items():
-            st.download_button(
-                label,
-                key=f"export-{form}",
-                data=partial(_exported, library, one.id, form),
-                file_name=file_name(one.title, form),
-                on_click="ignore",
-                width="stretch",
-                mime=current().file_type,
-            )
+            if form == "html" and _pages() > _AT_ONCE:
+                _with_pages(library, one, label)
+            else:
+                _file(one, form, label, partial(_exported, library, one.id, form))
+
+
+def _pages() -> int:
+    """How many pages the answers of this conversation quote."""
+    answers = [e.generation.now().answer for e in current().exchanges if e.generation]
+    quotes = [c for answer in answers if answer for c in answer.citations if c.quote]
+    return len({(c.document_id, c.page) for c in quotes})
+
+
+def _with_pages(library: Library, one: Conversation, label: str) -> None:
+    now, session = current().exporting, current()
+    if now is None or now.of != (one.id, len(session.exchanges)) or now.error:
+        if now is not None and now.error:
+            st.html(f"<p class='failed' role='alert'>{escape(now.error)}</p>")
+        st.button(
+            label, key="export-html", width="stretch", on_click=_export, args=(library, one.id)
+        )
+    elif now.running:
+        browser.fragment(_exporting, "exporting", _LOOK_AGAIN)(now)
+    else:
+        _file(one, "html", texts_answers.EXPORT_READY, partial(_taken, library, now))
+
+
+def _export(library: Library, conversation_id: str) -> None:
+    session = current()
+    session.exporting = Exporting(library, conversation_id, len(session.exchanges))
+
+
+def _exporting(now: Exporting) -> None:
+    """How far it is; the page is drawn anew when it is done."""
+    if not now.running:
+        st.rerun()
+    left = current().pace.left(f"export {id(now)}", now.done, now.total)
+    said = texts.left(texts_answers.export_progress(now.done, now.total), left)
+    st.progress(texts.share(now.done, now.total), said)
+
+
+def _file(one: Conversation, form: str, label: str, made: Callable[[], bytes]) -> None:
+    st.download_button(
+        label,
+        key=f"export-{form}",
+        data=made,
+        file_name=file_name(one.title, form),
+        on_click="ignore",
+        width="stretch",
+        mime=current().file_type,
+    )
 
 
 def _exported(library: Library, conversation_id: str, form: str) -> bytes:
@@ -44,6 +91,11 @@ def _exported(library: Library, conversation_id: str, form: str) -> bytes:
     made = export(library, conversation_id, form)
     library.taken_away(conversation_id, form)
     return made
+
+
+def _taken(library: Library, made: Exporting) -> bytes:
+    library.taken_away(made.of[0], "html")
+    return made.made
 
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again

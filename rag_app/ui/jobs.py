@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from rag_app.errors import RagAppError
+from rag_app.export.conversation import export
 from rag_app.library import Library
 from rag_app.types import Added
 from rag_app.ui import texts
@@ -100,6 +101,19 @@ class Job:
 
     def _fail(self, sentence: str) -> None:
         self.error = sentence
+
+
+class Exporting(Job):
+    """A conversation of so many questions becomes a web page; then `made` is the file."""
+
+    def __init__(self, library: Library, conversation: str, questions: int) -> None:
+        self.of = conversation, questions
+        self.made = b""
+        self._library = library
+        super().__init__("rag-app-export", self._export)
+
+    def _export(self, tell: Callable[[int, int], None], _: threading.Event) -> None:
+        self.made = export(self._library, self.of[0], "html", tell)
 
 
 # One page of the web being fetched in a thread of its own, so that nothing waits for it.

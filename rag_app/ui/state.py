@@ -24,7 +24,7 @@ from rag_app.scope import OWN, Role, Scope
 from rag_app.supervision import surviving
 from rag_app.types import Box, Document, Status
 from rag_app.ui import sign_in
-from rag_app.ui.jobs import Fetching, Pace
+from rag_app.ui.jobs import Exporting, Fetching, Pace
 from rag_app.ui.live_answer import FinishedGeneration, Generation
 
 log = logging.getLogger(__name__)
@@ -196,6 +196,7 @@ class Session:
     present: frozenset[str] = frozenset()  # the documents there were when it was last looked at
     renaming: str | None = None
     deleting: str | None = None
+    exporting: Exporting | None = None  # a conversation, with pages to be drawn
     editing: str | None = None  # the exchange whose question is being changed
     drawing: bool = False  # the page as a whole, and not only a part of it
     reasoning: str | None = None  # the exchange that was just rated badly

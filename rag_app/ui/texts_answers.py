@@ -53,6 +53,13 @@ EXPORT_AS = (
     "JSON for programmers."
 )
 EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
+EXPORT_READY = "The web page is ready: save it"
+
+
+def export_progress(done: int, total: int) -> str:
+    """How many of the pages that a web page shows are drawn."""
+    return f"Drawing page {min(done + 1, total):,} of {total:,}"
+
 
 READ_FROM = "Reading:"
 PERHAPS = "The answer is being written. It may stand here:"
