@@ -303,8 +303,7 @@ class Recognised:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One uploaded file; `id` is a hash of its bytes, in hex, and of its collection where that is
-    not `HOME`: the same file in two collections is two documents."""
+    """A file that was added; `id` is a hash of its bytes and of a collection that is not `HOME`."""
 
     id: str
     name: str  # as the user called it: shown, never used as a path
@@ -363,6 +362,11 @@ class Chunk:
     def id(self) -> str:
         """The chunk's name in the indexes, see `chunk_id`."""
         return chunk_id(self.document_id, self.ordinal)
+
+    def holds(self, piece: Span | Citation) -> bool:
+        """Whether a piece of a page lies inside; an empty one does not."""
+        same_page = (self.document_id, self.page) == (piece.document_id, piece.page)
+        return same_page and self.start <= piece.start < piece.end <= self.end
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def judged(draft: Draft, passages: Sequence[Passage]) -> Draft:
     if draft.abstained or draft.confidence <= EVEN_ODDS:
         return draft
     spans = [span for evidence in draft.evidence for span in evidence]
-    if not any(_foreign(p.chunk.text) for p in passages if any(_holds(p, s) for s in spans)):
+    if not any(_foreign(p.chunk.text) for p in passages if any(p.chunk.holds(s) for s in spans)):
         return draft
     return replace(draft, confidence=EVEN_ODDS, notes=(*draft.notes, Note(NoteKind.NOT_ENGLISH)))
 
@@ -209,12 +209,6 @@ def _floor(question: str) -> float:
 
 def _foreign(text: str) -> bool:
     return not is_english(text) and language(text) not in ("", "en")
-
-
-def _holds(passage: Passage, span: Span) -> bool:
-    chunk = passage.chunk
-    same = (chunk.document_id, chunk.page) == (span.document_id, span.page)
-    return same and chunk.start <= span.start and span.end <= chunk.end
 
 
 # A question in another language than the documents: what is said, and what to try. Pure.

@@ -78,8 +78,7 @@ def _citation(
 ) -> Citation | None:
     for index, passage in enumerate(passages):
         chunk = passage.chunk
-        same_page = (chunk.document_id, chunk.page) == (span.document_id, span.page)
-        if same_page and chunk.start <= span.start < span.end <= chunk.end:
+        if chunk.holds(span):
             quote = chunk.text[span.start - chunk.start : span.end - chunk.start]
             return Citation(
                 number,

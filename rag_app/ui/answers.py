@@ -248,7 +248,7 @@ def perhaps(
     library: Library, exchange_id: str, near: Citation, passages: Sequence[Passage]
 ) -> None:
     """The sentence that may hold the answer, as long as that is being written."""
-    number = next((n for n, p in enumerate(passages, start=1) if _holds(p, near)), 1)
+    number = next((n for n, p in enumerate(passages, start=1) if p.chunk.holds(near)), 1)
     passage = _marked(near.quote, [(0, len(near.quote))])
     card = _card(exchange_id, f"p{number}", near.name, where_in(library)(near), passage)
     st.html(f"<p class='note'>{texts_answers.PERHAPS}</p>{card}")
@@ -295,16 +295,10 @@ def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
 def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:
     """The passage that holds the quote, and where in it the quote stands."""
     for passage in answer.passages:
-        if _holds(passage, citation):
+        if passage.chunk.holds(citation):
             start = passage.chunk.start
             return passage.chunk.text, [(citation.start - start, citation.end - start)]
     return citation.quote, [(0, len(citation.quote))]
-
-
-def _holds(passage: Passage, citation: Citation) -> bool:
-    chunk = passage.chunk
-    same_page = (chunk.document_id, chunk.page) == (citation.document_id, citation.page)
-    return same_page and chunk.start <= citation.start and citation.end <= chunk.end
 
 
 def _card(exchange_id: str, number: str, name: str, where: str, passage: str) -> str:
@@ -396,8 +390,7 @@ def _passage(
     cited = [
         (c.number, (c.start - chunk.start, c.end - chunk.start))
         for c in answer.citations
-        if (c.document_id, c.page) == (chunk.document_id, chunk.page)
-        and chunk.start <= c.start < c.end <= chunk.end
+        if chunk.holds(c)
     ]
     said = [texts_answers.share(passage.score) if passage.score else ""]
     if places:
