@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pypdfium2
 
-from rag_app.answering.document_resolution import meant
+from rag_app.answering.document_resolution import resolve_documents
 from rag_app.answering.task_router import wanted
 from rag_app.retrieval.document_names import Label, Names
 from rag_app.types import Document, Status
@@ -75,7 +75,7 @@ def _wishes(name: str) -> Iterator[str]:
 
 def _taken(wish: str, documents: Sequence[Document], names: Names) -> list[str]:
     task = wanted(wish)
-    return [d.name for d in meant(task, documents, names).documents] if task else []
+    return [d.name for d in resolve_documents(task, documents, names).documents] if task else []
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ class NoteKind(StrEnum):
     NOT_ENGLISH = "not_english"
     COMPUTED = "computed"  # each sum, as "3 × 85 = 255"
     SEVERAL_UNITS = "several_units"  # a column of figures, and the units that were kept apart
-    OTHER_LANGUAGE = "other_language"  # a sentence on what to try
+    OTHER_LANGUAGE = "other_language"  # question's or "", "" if found by words only, documents'
 
 
 @dataclass(frozen=True, slots=True)

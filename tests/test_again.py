@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.query_rewriting import Turn, follow_up, written_out
-from rag_app.answering.task_router import sentences
+from rag_app.answering.task_router import sentences_wanted
 
 
 def knows(wish: str) -> bool:
@@ -100,7 +100,7 @@ def test_every_turn_stays_in_its_place(said):
     ],
 )
 def test_a_wish_says_how_long_it_is_to_be(wish, number):
-    assert sentences(wish, 6) == number
+    assert sentences_wanted(wish, 6) == number
 
 
 def test_a_question_that_leans_on_the_turn_before_is_searched_with_it():

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from rag_app.answering.answer_language import (
-    BY_MEANING,
-    BY_MODEL,
     documents_in_other_language,
     said_so,
 )
 from rag_app.answering.chain import APP
 from rag_app.answering.query_rewriting import Turn
-from rag_app.export.messages import sentence
+from rag_app.export.messages import BY_MEANING, BY_MODEL, sentence
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Document, Draft, Finished, Note, NoteKind, Status, Task
@@ -153,7 +151,12 @@ def test_a_question_in_another_language_is_told_so(library):
 
 def test_an_abstention_over_another_language_says_what_to_try():
     nothing = Draft((), (), 0.1, abstained=True, notes=(Note(NoteKind.FOUND_BY_WORDS),))
-    assert said_so(nothing, "Apart.").notes == (Note(NoteKind.OTHER_LANGUAGE, ("Apart.",)),)
+    apart = Note(NoteKind.OTHER_LANGUAGE, ("es", "", "en"))
+    assert said_so(nothing, apart).notes == (apart,)
+
+
+def test_a_note_that_an_earlier_version_kept_as_a_sentence_says_it():
+    assert sentence(Note(NoteKind.OTHER_LANGUAGE, ("Your question is …",))) == "Your question is …"
 
 
 def test_the_note_calls_the_setting_by_its_name():
@@ -179,6 +182,11 @@ def test_languages_are_compared_where_they_can_be_told(question, languages, says
         Document(str(n), "a", ".txt", 1, Status.READY, "", chunks=1, language=language)
         for n, language in enumerate(languages)
     ]
-    said = documents_in_other_language(question, documents, english=True)
-    assert says in said and bool(said) == bool(says)
-    assert BY_MEANING not in documents_in_other_language(question, documents, english=False)
+    in_english, in_any = [
+        note and sentence(note)
+        for english in (True, False)
+        for note in [documents_in_other_language(question, documents, english)]
+    ]
+    assert bool(in_english) == bool(in_any) == bool(says)
+    if in_english and in_any:
+        assert says in in_english and BY_MEANING in in_english and BY_MEANING not in in_any

@@ -1,4 +1,4 @@
-"""The writer itself: it streams, stops, keeps to forms, and nothing in a text can command it."""
+"""The writer itself: it streams, stops, and nothing in a text can command it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from rag_app.answering import engine, local_chat
 from rag_app.answering.chat_models import ChatSettings, begin, open_model, try_out
-from rag_app.answering.engine import Asked, Form, engine_of
+from rag_app.answering.engine import Asked, engine_of
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.local_chat import Decoder, OpenVinoChatModel, tokens_of
 from rag_app.answering.model_spec import ModelSpec, parse
@@ -163,27 +163,6 @@ def test_it_is_surer_of_a_clear_yes_than_of_a_clear_no(writer):
     yes = writer.probability([("human", passage + ask.format("ferry"))])
     no = writer.probability([("human", passage + ask.format("helicopter flight to the moon"))])
     assert 0 <= no < yes <= 1
-
-
-def test_an_answer_can_be_held_to_a_form(writer):
-    asked = [("human", "Which number does the bus have that goes to the station? It is line 42.")]
-    assert writer.constrained(asked, regex="Line [0-9]{2}") == "Line 42"
-    assert writer.constrained(asked, grammar='root ::= "bus" | "tram"') in ("bus", "tram")
-    schema = (
-        '{"type": "object", "properties": {"line": {"type": "integer"}}, "required": ["line"],'
-        ' "additionalProperties": false}'
-    )
-    assert "".join(writer.constrained(asked, json_schema=schema).split()) == '{"line":42}'
-
-
-def test_a_form_that_is_none_is_refused(writer):
-    with pytest.raises(ValueError, match="no regular expression"):
-        writer.constrained(ASKED, regex="[0-9{")
-    with pytest.raises(ValueError, match="Expecting"):
-        writer.constrained(ASKED, json_schema="{")
-    with pytest.raises(ValueError, match="give one of"):
-        writer.constrained(ASKED)
-    Form("grammar", "root ::= ").check()  # only the engine can tell
 
 
 def test_a_stop_string_ends_the_answer_before_it(writer):

@@ -213,33 +213,27 @@ def _foreign(text: str) -> bool:
 
 # A question in another language than the documents: what is said, and what to try. Pure.
 
-APART = "Your question is {0}, and your documents are in {1}. Ask in {2}, or {3}."
-BY_MODEL = "choose a language model under “Who answers” at the top left"
-BY_MEANING = (
-    "choose “Others, or several” in Settings, under “Which languages are your documents in?”, "
-    "and ask again"
-)
 _MOST_NAMED = 2  # languages
 _FEWEST = 3  # words
 
 
-def documents_in_other_language(question: str, documents: Sequence[Document], english: bool) -> str:
-    """One sentence if a question is in English and no document is, or the other way round.
+def documents_in_other_language(
+    question: str, documents: Sequence[Document], english: bool
+) -> Note | None:
+    """A note if a question is in English and no document is, or the other way round.
 
-    Else empty: kindred languages are taken for each other in a few words. `english`: the model
-    that finds by meaning knows no other language."""
+    Else none: kindred languages are taken for each other in a few words. `english`: the model that
+    finds by meaning knows no other language."""
     weights = _languages(documents)
     in_english = is_english(question)
     if in_english and len(question.split()) < _FEWEST:  # so little is taken for English
-        return ""
+        return None
     if not weights or ("en" in weights if in_english else weights.keys() != {"en"}):
-        return ""
+        return None
     held = sorted(weights, key=lambda code: (-weights[code], code))[:_MOST_NAMED]
-    named = [NAMES[code] for code in held]
     asked = "en" if in_english else language(question)
-    what = f"in {NAMES[asked]}" if asked in NAMES else f"not in {named[0]}"
-    tries = f"{BY_MEANING}; or {BY_MODEL}" if english else BY_MODEL
-    return APART.format(what, " and ".join(named), named[0], tries)
+    by_meaning = "" if english else "by meaning"
+    return Note(NoteKind.OTHER_LANGUAGE, (asked if asked in NAMES else "", by_meaning, *held))
 
 
 def _languages(documents: Sequence[Document]) -> dict[str, int]:
@@ -259,9 +253,9 @@ def language_to_search_in(question: str, documents: Sequence[Document]) -> str:
     return "" if most == asked or len(question.split()) < _FEWEST else NAMES[most]
 
 
-def said_so(draft: Draft, sentence: str) -> Draft:
-    """An abstention that quotes nothing, with a sentence on what to try."""
-    if not (sentence and draft.abstained and draft.basis is Basis.EXTRACTED):
+def said_so(draft: Draft, apart: Note | None) -> Draft:
+    """An abstention that quotes nothing, with a note on what to try."""
+    if not (apart and draft.abstained and draft.basis is Basis.EXTRACTED):
         return draft
     notes = tuple(note for note in draft.notes if note.kind is not NoteKind.FOUND_BY_WORDS)
-    return replace(draft, notes=(*notes, Note(NoteKind.OTHER_LANGUAGE, (sentence,))))
+    return replace(draft, notes=(*notes, apart))

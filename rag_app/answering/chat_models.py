@@ -147,9 +147,10 @@ def _by_provider(choice: ModelSpec, terms: ChatSettings, key: str) -> BaseChatMo
     try:
         model: BaseChatModel = init_chat_model(choice.model, model_provider=choice.kind, **given)
     except ImportError as error:
+        module = getattr(error.__cause__, "name", None) or f"langchain-{choice.kind}"
         raise ChatModelError(
             f"Models of “{choice.kind}” need a package that is not installed. "
-            f"Install it with: pip install langchain-{choice.kind.replace('_', '-')}"
+            f"Install it with: pip install {module.replace('_', '-')}"
         ) from error
     except ValueError as error:
         raise ChatModelError(

@@ -15,34 +15,14 @@ from operator import ge
 from rag_app.answering.task_router import OF_TASKS, TaskRequest, rest
 from rag_app.retrieval.document_names import Names, dates
 from rag_app.retrieval.ranking import STOPWORDS
+from rag_app.text.formats import NOUNS
 from rag_app.text.languages import NAMES as LANGUAGES
 from rag_app.types import Document, Task
-
-# Nouns for kinds of files, "the spreadsheet", and the suffixes they stand for. Pure; English.
-
-_KINDS = {
-    "email e-mail mail message": ".eml .msg .mbox",
-    "spreadsheet workbook excel sheet": ".xlsx .xls .xlsm .xlsb .xltx .ods .ots .csv .tsv .tab",
-    "csv": ".csv .tsv .tab",
-    "presentation slide powerpoint deck": ".pptx .ppt .pptm .ppsx .pps .potx .odp .otp",
-    "pdf": ".pdf",
-    "word": ".docx .doc .docm .dotx .dot .odt .ott .rtf",
-    "webpage website": ".html .htm .xhtml .xht .mht .mhtml",
-    "ebook e-book epub": ".epub",
-    "picture image photo screenshot": ".png .jpg .jpeg .jpe .gif .bmp .tif .tiff .webp",
-    "markdown": ".md .markdown .mdown .mkd",
-    "subtitle": ".srt .vtt",
-}
-SUFFIXES = {
-    noun: frozenset(suffixes.split())
-    for nouns, suffixes in _KINDS.items()
-    for noun in nouns.split()
-}
 
 
 def singular(word: str) -> str:
     """A noun of which there is one; one for files that ends with s stays."""
-    return word if word in SUFFIXES else word.removesuffix("s")
+    return word if word in NOUNS else word.removesuffix("s")
 
 
 _GENERAL = frozenset(  # say of a document that it is one; names hold them, too
@@ -79,22 +59,22 @@ _NEAR = 0.8  # of the best named, that others are meant, too
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class ResolvedDocuments:
     """The documents that a wish names, in its order, and the words that do; empty: none."""
 
     documents: tuple[Document, ...] = ()
     words: frozenset[str] = frozenset()
 
 
-def meant(
+def resolve_documents(
     task: TaskRequest, documents: Sequence[Document], names: Names, openings: bool = True
-) -> Meant:
+) -> ResolvedDocuments:
     """What a wish names of these documents, which `names` knows (and others).
 
     Without `openings`, words of their first pages name none."""
     exact = _written_out({document.name for document in documents}, task.wish)
     if exact:
-        return Meant(tuple(d for d in documents if d.name in exact), frozenset())
+        return ResolvedDocuments(tuple(d for d in documents if d.name in exact), frozenset())
     said = _CUTS[task.kind].sub(" ", rest(task.wish[:_LONGEST]))
     texts = _shared(_AND.split(said))
     parts = [_Mention(part, names, documents, openings) for part in texts]
@@ -104,7 +84,7 @@ def meant(
     words = frozenset().union(*(part.used for part in parts))
     if task.kind is Task.COMPARISON and len(found) == 1:  # with the others
         found |= {document.id: document for document in documents if document.id not in found}
-    return Meant(tuple(found.values()), words)
+    return ResolvedDocuments(tuple(found.values()), words)
 
 
 def _written_out(names: Collection[str], wish: str) -> set[str]:
@@ -173,7 +153,7 @@ class _Mention:
             return singular(after) in _FILES
         if noun == "message":
             return not at or self._words[at - 1] in _BEFORE_MESSAGES
-        return noun in SUFFIXES and not after.isdigit()
+        return noun in NOUNS and not after.isdigit()
 
     def _follows_whose(self) -> bool:
         after = self._words[self._kind + 1 : self._kind + 2]
@@ -183,7 +163,7 @@ class _Mention:
         """The documents of the kind that it says; none if it says none."""
         if self._kind < 0:
             return []
-        suffixes = SUFFIXES[singular(self._words[self._kind])]
+        suffixes = NOUNS[singular(self._words[self._kind])]
         return [d for d in self._documents if d.suffix.lower() in suffixes]
 
     def _means_all_of_a_kind(self) -> bool:
@@ -192,7 +172,7 @@ class _Mention:
         return self._words[self._kind].endswith("s") and not whose
 
     def _means_several(self) -> bool:
-        nouns = _GENERAL | SUFFIXES.keys()
+        nouns = _GENERAL | NOUNS.keys()
         return any(word not in nouns and singular(word) in nouns for word in self._words)
 
     def _modifiers(self, noun: int) -> list[str]:
@@ -289,4 +269,4 @@ def _may_name(word: str) -> bool:
     if word.isdigit() and len(word) != 4:
         return False
     single = singular(word)
-    return word not in _EMPTY and single not in SUFFIXES and single not in _FILES and len(word) > 1
+    return word not in _EMPTY and single not in NOUNS and single not in _FILES and len(word) > 1

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import json
 import queue
-import re
 import subprocess
 import threading
 import time
@@ -33,46 +31,28 @@ _DIED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """What an answer has to look like: `kind` is "regex", "json_schema" or "grammar" (EBNF)."""
-
-    kind: str
-    shape: str
-
-    def check(self) -> None:
-        """Raises ValueError for a form that is none: it would end the process for everybody."""
-        if self.kind == "regex":
-            try:
-                re.compile(self.shape)
-            except re.error as error:
-                raise ValueError(f"no regular expression: {self.shape}") from error
-        elif self.kind == "json_schema":
-            json.loads(self.shape)
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
-    """A request. `ends`: tokens after which nothing follows. `idle`: only computed while nobody
-    waits for another."""
+    """A request. `ends`: tokens after which nothing follows. `only`: a regular expression that what
+    is written has to match. `idle`: only computed while nobody waits for another."""
 
     ids: Sequence[int]
     most_tokens: int
     ends: Sequence[int]
-    form: Form | None = None
+    only: str = ""
     logs: bool = False
     idle: bool = False
 
     def as_header(self, number: int) -> Header:
         """As it is handed over."""
-        said: Header = {
+        return {
             "id": number,
             "ids": list(self.ids),
             "most": self.most_tokens,
             "ends": list(self.ends),
             "logs": self.logs,
             "idle": self.idle,
+            "only": self.only,
         }
-        return said | ({"form": self.form.kind, "shape": self.form.shape} if self.form else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +100,7 @@ def _why(ended: str, said: Header) -> str:
         return str(said.get("why") or _DIED)
     if ended == "ignored":
         return "The question and its passages are too long for the language model. Ask for less."
-    return f"The language model cannot write in this form ({said.get('why', '')[:120].strip()})."
+    return f"The language model cannot write this ({said.get('why', '')[:120].strip()})."
 
 
 class Engine:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rag_app.models.convert import engine_package
-from rag_app.reading.frames import Header, read_frame, write_frame
+from rag_app.reading.frames import Header, claim_stdout, read_frame, write_frame
 from rag_app.supervision import held
 
 BLOCK = 32  # tokens; the engine's own unit of what it keeps of texts it has read
@@ -35,7 +35,7 @@ _GUESSED, _AFTER = 5, 3  # tokens guessed from the prompt after so many that occ
 
 def main(folder: str, threads: str) -> None:
     """Serve requests until standard input ends."""
-    out = _claim_stdout()
+    out = claim_stdout()
     inbox: queue.SimpleQueue[Header] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     with held() as attempt:  # the edge of the process: the parent says it in words
@@ -46,14 +46,6 @@ def main(folder: str, threads: str) -> None:
         return
     write_frame(out, {"ready": True, "speed": speed})
     _Server(pipeline, inbox, out).serve()
-
-
-def _claim_stdout() -> BinaryIO:
-    """Standard output for frames alone: what libraries print goes to standard error."""
-    ours = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return os.fdopen(ours, "wb")
 
 
 def _listen(inbox: queue.SimpleQueue[Header]) -> None:
@@ -116,14 +108,12 @@ def _config(request: Header) -> Any:
     config.do_sample = False
     config.max_new_tokens = request["most"]
     config.stop_token_ids = set(request["ends"])
-    # a form leaves little to guess, and what is guessed wrongly costs (benchmarks/LOG.md)
-    config.num_assistant_tokens = 1 if "form" in request else _GUESSED
+    # what is prescribed leaves little to guess, and a wrong guess costs (benchmarks/LOG.md)
+    config.num_assistant_tokens = 1 if request.get("only") else _GUESSED
     config.max_ngram_size = _AFTER
     config.logprobs = int(request.get("logs", False))
-    if "form" in request:
-        form = package.StructuredOutputConfig()
-        setattr(form, request["form"], request["shape"])
-        config.structured_output_config = form
+    if request.get("only"):
+        config.structured_output_config = package.StructuredOutputConfig(regex=request["only"])
     return config
 
 
@@ -156,19 +146,17 @@ class _Server:
             if self._pipeline.has_non_finished_requests():
                 try:
                     self._pipeline.step()
-                except RuntimeError as error:
-                    return self._give_up(str(error))
+                except RuntimeError:
+                    return self._give_up()
             for number in list(self._running):
                 self._hand_out(number)
 
-    def _give_up(self, why: str) -> None:
+    def _give_up(self) -> None:
         """A step failed, and no other can follow in this process: the next request gets a new one.
 
-        What brings that about is a form that is none, which the engine looks at only now."""
-        for number, request in self._running.items():
-            formed = "form" in request.asked
-            said: Header = {"end": "refused", "why": why[-300:]} if formed else {"end": "died"}
-            write_frame(self._out, {"id": number} | said)
+        What brings that about is an expression that is none, which the engine sees only now."""
+        for number in self._running:
+            write_frame(self._out, {"id": number, "end": "died"})
 
     def _take_in(self) -> None:
         """Everything that has come; with nothing to do, wait for it."""
@@ -201,7 +189,7 @@ class _Server:
 
     def _begin(self, request: Header) -> None:
         number = request["id"]
-        with held() as attempt:  # a form that is none must not end the others
+        with held() as attempt:  # a request that is none must not end the others
             handle = self._pipeline.add_request(number, _tensor(request["ids"]), _config(request))
         if attempt.error is not None:
             why = str(attempt.error)[:500]

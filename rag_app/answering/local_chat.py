@@ -34,7 +34,7 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from rag_app.answering.engine import Asked, Engine, Form, Ticket, engine_of
+from rag_app.answering.engine import Asked, Engine, Ticket, engine_of
 from rag_app.answering.generation import EACH, FIRST
 from rag_app.environment import limit_torch
 from rag_app.errors import ChatModelError
@@ -238,36 +238,9 @@ class OpenVinoChatModel(BaseChatModel):
         logs = [self._log_of(ids, word) for word in (yes, no)]
         return 1 / (1 + math.exp(min(logs[1] - logs[0], 700)))
 
-    def constrained(
-        self,
-        messages: Sequence[MessageLikeRepresentation],
-        *,
-        json_schema: str = "",
-        regex: str = "",
-        grammar: str = "",
-        most_tokens: int = 0,
-    ) -> str:
-        """An answer in a given form: a JSON schema, a regular expression, or a grammar (EBNF).
-
-        Cut off at `most_tokens` it may have no end. Raises ChatModelError."""
-        given = {"json_schema": json_schema, "regex": regex, "grammar": grammar}
-        forms = [Form(kind, shape) for kind, shape in given.items() if shape]
-        if len(forms) != 1:
-            raise ValueError("give one of json_schema, regex and grammar")
-        forms[0].check()
-        ids = self._ids(convert_to_messages(messages))
-        tokens = self._tokens
-        asked = Asked(ids, most_tokens or self.most_tokens, tokens.ends, forms[0])
-        ticket = self._engine.ask(asked)
-        try:
-            written = [token for step in ticket.steps() for token in step.tokens]
-        finally:
-            ticket.let_go()
-        return tokens.text_of(written)
-
     def _log_of(self, ids: Sequence[int], word: str) -> float:
         """The logarithm of the probability that the answer begins with a word."""
-        asked = Asked(ids, 1, self._tokens.ends, Form("regex", re.escape(word)), logs=True)
+        asked = Asked(ids, 1, self._tokens.ends, re.escape(word), logs=True)
         ticket = self._engine.ask(asked)
         try:
             return next(step.logs[0] for step in ticket.steps())

@@ -32,7 +32,7 @@ from rag_app.answering.calculations import Calculations, WithTables
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
-from rag_app.answering.document_resolution import Meant, meant
+from rag_app.answering.document_resolution import ResolvedDocuments, resolve_documents
 from rag_app.answering.evidence import likeliest, relevance
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
@@ -283,9 +283,11 @@ class Questioner:
         task = wanted(wish)
         return task is not None and bool(self._meant(task, asked, openings=False).documents)
 
-    def _meant(self, task: TaskRequest, asked: _Request, openings: bool = True) -> Meant:
+    def _meant(
+        self, task: TaskRequest, asked: _Request, openings: bool = True
+    ) -> ResolvedDocuments:
         names = self._catalogue.names(self._store.documents(asked.scope), asked.scope)
-        return meant(task, asked.readable, names, openings)
+        return resolve_documents(task, asked.readable, names, openings)
 
     def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)

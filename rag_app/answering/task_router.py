@@ -350,7 +350,7 @@ def subject(said: str) -> str:
     return named if plain and len(named.split()) <= _SUBJECT_WORDS else ""
 
 
-def sentences(wish: str, usual: int) -> int:
+def sentences_wanted(wish: str, usual: int) -> int:
     """How many sentences a wish asks for: "in two sentences", "short", "longer"."""
     if said := _COUNTED.search(wish):
         word = said[1].lower()
@@ -443,5 +443,4 @@ class Chitchat:
 
 @cache
 def _replies() -> dict[str, dict[str, str]]:
-    lines = (FOLDER / "chitchat.jsonl").read_text(encoding="utf-8").splitlines()
-    return {row["id"]: row["reply"] for row in map(json.loads, lines)}
+    return {row["id"]: row["reply"] for row in map(json.loads, _lines("chitchat.jsonl"))}

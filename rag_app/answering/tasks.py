@@ -29,7 +29,7 @@ from rag_app.answering.generation import (
 )
 from rag_app.answering.prompts import Message
 from rag_app.answering.summarisation import Gist
-from rag_app.answering.task_router import TaskRequest, rest, sentences, topic
+from rag_app.answering.task_router import TaskRequest, rest, sentences_wanted, topic
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever
@@ -152,10 +152,10 @@ class TaskRunner:
                 kept += [(document, quoted)] if quoted else []
             return kept
 
-        most = max(_SENTENCES, sentences(wish, _SENTENCES)) / share
+        most = max(_SENTENCES, sentences_wanted(wish, _SENTENCES)) / share
         quoted = found(math.ceil(most) + (share > 1))
         held = sum(len(said) for _, said in quoted)
-        asked = sentences(wish, min(held, _SENTENCES))  # "shorter" than what there is
+        asked = sentences_wanted(wish, min(held, _SENTENCES))  # "shorter" than what there is
         return found(max(1, asked // share)) if asked < min(held, _SENTENCES) else quoted
 
     # With a chat model
@@ -203,7 +203,7 @@ class TaskRunner:
         """Sentences after which a small model has said enough: it finds no end by itself."""
         if generator.reads is None or task.kind is Task.TRANSLATION:
             return None
-        return sentences(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
+        return sentences_wanted(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
 
     def _at_once(
         self,

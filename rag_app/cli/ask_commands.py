@@ -21,6 +21,7 @@ from rag_app.export.json_contract import (
     print_json,
     read_questions,
 )
+from rag_app.text.page_names import beside, page_name
 from rag_app.types import Finished, RetrieverKind
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _search(arguments: argparse.Namespace) -> int:
 
 def _show_passages(found: Any) -> None:
     for p in found:
-        print(f"{p['name']}, page {p['page']} ({p['score']:.3f})\n{p['text']}\n")
+        print(f"{_place(p)} ({p['score']:.3f})\n{p['text']}\n")
 
 
 def _ask(arguments: argparse.Namespace) -> int:
@@ -95,14 +96,19 @@ def _show_answer(answer: Any) -> None:
         print(f"{answer['short_answer']}\n")
     print(f"{answer['answer']}\n")
     for c in answer["citations"]:
-        print(f"[{c['number']}] {c['name']}, page {c['page']}: “{c['quote']}”")
+        print(f"[{c['number']}] {_place(c)}: “{c['quote']}”")
     for note in answer["notes"]:
         print(note)
     if answer["abstained"] and answer["passages"]:
         print("The closest passages:")
         for p in answer["passages"][:_SHOWN]:
             text = " ".join(p["text"].split())[:_SHOWN_CHARACTERS]
-            print(f"  {p['name']}, page {p['page']}: {text}")
+            print(f"  {_place(p)}: {text}")
+
+
+def _place(found: Any) -> str:
+    """Where a passage or a quote stands: "prices.xlsx, sheet 2"."""
+    return beside(found["name"], page_name(found["name"], found["page"]))
 
 
 def _answer_all(

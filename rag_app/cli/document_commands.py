@@ -174,7 +174,8 @@ def print_added(arguments: argparse.Namespace, one: dict[str, Any]) -> None:
     if arguments.json:
         print_json(one)
         return
-    said = one["error"] or f"{one['pages']} pages, {one['chunks']} passages"
+    held = f"{count(one['pages'], 'page')}, {count(one['chunks'], 'passage')}"
+    said = one["error"] or held
     print(f"{one['status']:>9}  {one['name']}: {said}", flush=True)
     for warning in one["warnings"]:
         print(f"           {warning}", flush=True)

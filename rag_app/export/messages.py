@@ -5,9 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag_app.text.languages import NAMES
 from rag_app.text.page_names import count
 from rag_app.types import Answer, Computation, Note, NoteKind, Operation, RowsUsed
 
+BY_MODEL = "choose a language model under “Who answers” at the top left"
+BY_MEANING = (
+    "choose “Others, or several” in Settings, under “Which languages are your documents in?”, "
+    "and ask again"
+)
 _CHOOSE = "Choose one under “Who answers” at the top left"
 _TASKS = {
     "comparison": "A written comparison",
@@ -29,7 +35,6 @@ _SENTENCES = {
     ),
     NoteKind.FOUND_BY_WORDS: "Found by words: I cannot judge answers in this language.",
     NoteKind.NOT_ENGLISH: "What is quoted is not in English: I cannot judge how well it answers.",
-    NoteKind.OTHER_LANGUAGE: "{0}",
 }
 _FUNCTIONS = {"sum": "sum", "avg": "average", "min": "least", "max": "most"}
 _LONGEST_NAME = 80  # characters of a name in a sentence
@@ -86,6 +91,8 @@ def sentence(note: Note) -> str:
                 f"“{first}” is in several units ({', '.join(rest)}), which are neither added up "
                 "nor compared: each is answered by itself."
             )
+        case NoteKind.OTHER_LANGUAGE:
+            return _in_other_language(first, *rest)
         case NoteKind.COMPUTED:
             return f"Worked out: {'; '.join(note.values)}."
         case NoteKind.TASK_NEEDS_MODEL:
@@ -94,6 +101,19 @@ def sentence(note: Note) -> str:
                 "meanwhile here is what your documents say about it."
             )
     return _SENTENCES[note.kind].format(*note.values)
+
+
+def _in_other_language(asked: str, by_meaning: str = "", *held: str) -> str:
+    """Languages by their codes, that of the question first; `by_meaning`: it is found in any."""
+    if not held:  # kept by an earlier version, which kept the sentence
+        return asked
+    first, *_ = named = [NAMES[code] for code in held]
+    what = f"in {NAMES[asked]}" if asked else f"not in {first}"
+    tries = BY_MODEL if by_meaning else f"{BY_MEANING}; or {BY_MODEL}"
+    return (
+        f"Your question is {what}, and your documents are in {' and '.join(named)}. "
+        f"Ask in {first}, or {tries}."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

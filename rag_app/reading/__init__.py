@@ -2,6 +2,7 @@
 
 Importing this package is cheap: a parser is loaded by the process that uses it."""
 
-from rag_app.reading.detection import LOCKABLE, NAMES, detect
+from rag_app.reading.detection import NAMES, detect
+from rag_app.text.formats import LOCKABLE
 
 __all__ = ["LOCKABLE", "NAMES", "detect"]

@@ -22,6 +22,7 @@ from rag_app.reading.confinement import Allowed, all_but_computing, confine, no_
 from rag_app.reading.detection import reader
 from rag_app.reading.frames import (
     Header,
+    claim_stdout,
     pack,
     pack_boxes,
     pack_recognised,
@@ -39,7 +40,7 @@ _NICE = 5
 
 def main(memory_mb: str, reach: str) -> None:
     """Serve requests until standard input ends; `reach` as `confine` takes it, in JSON."""
-    out = _claim_stdout()
+    out = claim_stdout()
     logging.disable(logging.CRITICAL)
     _limit_memory(int(memory_mb))
     try:
@@ -51,14 +52,6 @@ def main(memory_mb: str, reach: str) -> None:
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     while True:
         _serve(requests.get(), out)
-
-
-def _claim_stdout() -> BinaryIO:
-    """Standard output for frames alone: what libraries print goes to standard error."""
-    ours = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return os.fdopen(ours, "wb")
 
 
 def _limit_memory(mebibytes: int) -> None:

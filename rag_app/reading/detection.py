@@ -24,7 +24,6 @@ A_ZIP = "a ZIP archive"
 _LOOKED_AT = 1 << 20  # bytes of a part that says what the file is
 _TYPES = "[Content_Types].xml"
 _MANIFEST = "META-INF/manifest.xml"
-LOCKABLE = all_that(lambda each: each.lockable)
 # Of files worth offering.
 NAMES = tuple(name for each in FORMATS.values() for name in (each.suffix, *each.aliases))
 _PHOTOS = {

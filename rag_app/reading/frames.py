@@ -5,12 +5,14 @@ Only plain data crosses: a child that read a hostile file cannot make the parent
 from __future__ import annotations
 
 import json
+import os
 import struct
+import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from rag_app.types import Box, Grid, Heading, Merged, Page, Part, Reading, Recognised, Word
 
@@ -155,3 +157,11 @@ def unpack_recognised(header: Header) -> Recognised:
     """What `pack_recognised` made this header of."""
     words = (Word(start, end, line, Box(*box)) for start, end, line, *box in header["words"])
     return Recognised(header["text"], tuple(words))
+
+
+def claim_stdout() -> BinaryIO:
+    """Standard output for frames alone: what libraries print goes to standard error."""
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return os.fdopen(ours, "wb")

@@ -32,7 +32,7 @@ from rag_app.storage.documents import Store
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for, made_for_me
 from rag_app.storage.queue import UNCLEANED
-from rag_app.text.formats import all_that
+from rag_app.text.formats import LOCKABLE
 from rag_app.types import SetAside
 
 # What is in a backup, and what it says of itself.
@@ -158,7 +158,6 @@ def check_database(path: Path, what: str) -> None:
 # copy; that one names other files, few of which are not there yet.
 
 _MOST_COPIES = 200
-_LOCKABLE = all_that(lambda each: each.lockable)
 
 
 def _digested(blocks: Iterator[bytes], digest: Digest) -> Iterator[bytes]:
@@ -305,7 +304,7 @@ class _Copying:
     def _taken(self, one: _Named) -> bool:
         """Copy the files of a document; False if they went since the database was copied."""
         there = True
-        if one.suffix in _LOCKABLE and not self._copied(one.unlocked):
+        if one.suffix in LOCKABLE and not self._copied(one.unlocked):
             # A removal deletes the original first: while that lies there, there is no such copy.
             there = self._is_there(one.original)
         if there and self._copied(one.original, one.collection):

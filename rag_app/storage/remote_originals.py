@@ -23,12 +23,11 @@ from rag_app.scope import HOME
 from rag_app.settings import Settings
 from rag_app.storage.object_store import Bucket, StoredObject
 from rag_app.storage.originals import INCOMING, OURS, UNLOCKED, Incoming, Originals
-from rag_app.text.formats import all_that
+from rag_app.text.formats import LOCKABLE
 from rag_app.types import SetAside
 
 log = logging.getLogger(__name__)
 
-LOCKABLE = all_that(lambda each: each.lockable)
 _IDLE = 300.0  # seconds that a copy stays which nobody uses
 _ABANDONED = timedelta(days=1)  # longer than sending takes, and than clocks differ
 

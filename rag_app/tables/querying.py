@@ -247,7 +247,7 @@ class TableDatabase:
         with self._errors():
             tree = self._tree(sql)
             changed = False
-            for select in list(_selects(tree["statements"][0]["node"])):
+            for select in list(selects(tree["statements"][0]["node"])):
                 for name, source in self._sources(select).items():
                     if source is not opened:
                         continue
@@ -358,7 +358,7 @@ class TableDatabase:
     def _read_by(self, node: Node) -> tuple[UsedRows, ...]:
         """The rows that every SELECT of a query reads which reads tables itself."""
         found: dict[int, UsedRows] = {}
-        for each in _selects(node):
+        for each in selects(node):
             sources = self._sources(each)
             if not sources:
                 continue
@@ -455,7 +455,8 @@ def _check_source(source: Node, known: frozenset[str]) -> None:
         raise QueryRefused(f"A query may not call {name}: it reads the chosen tables only.")
 
 
-def _selects(node: Node) -> Iterator[Node]:
+def selects(node: Node) -> Iterator[Node]:
+    """The SELECTs in a query."""
     return (each for each in nodes(node) if each.get("type") == "SELECT_NODE")
 
 

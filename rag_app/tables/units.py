@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rag_app.errors import QueryError
 from rag_app.tables.explaining import Node, columns, nodes, text_conditions
-from rag_app.tables.querying import OpenTable, Result, TableDatabase
+from rag_app.tables.querying import OpenTable, Result, TableDatabase, selects
 from rag_app.tables.values import currency
 from rag_app.types import Column, ColumnKind
 
@@ -126,7 +126,7 @@ def taken_together(node: Node, mixed: Sequence[MixedColumn]) -> MixedColumn | No
     for one in mixed:
         chosen = {each.text.lower() for each in texts if each.column == one.unit_name}
         name = one.column.sql_name
-        if len(chosen) != 1 and any(_takes(each, name, one.unit_name) for each in _selects(node)):
+        if len(chosen) != 1 and any(_takes(each, name, one.unit_name) for each in selects(node)):
             return one
     return None
 
@@ -174,10 +174,6 @@ def _columns(expression: Node, meant: Mapping[str, frozenset[str]]) -> frozenset
 def _measured(expression: Node) -> frozenset[str]:
     """Its columns; none of a number of rows, which is in no unit."""
     return frozenset() if expression.get("function_name") in _COUNTS else columns(expression)
-
-
-def _selects(node: Node) -> Iterator[Node]:
-    return (each for each in nodes(node) if each.get("type") == "SELECT_NODE")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 _OLE = rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # four formats: which one, the name or the reader says
 _OPEN, _SUN = b"application/vnd.oasis.opendocument.", b"application/vnd.sun.xml."
 _IMAGE, _SHEETS = "ocr:read_image", "sheets:read_sheets"
+# What people call files of a kind, "the spreadsheet".
+_MAIL, _SHEET = "email e-mail mail message", "spreadsheet workbook excel sheet"
+_SLIDES, _WORD = "presentation slide powerpoint deck", "word"
+_WEB, _PICTURE = "webpage website", "picture image photo screenshot"
 # Read as plain text.
 _SOURCES = (
     ".bat", ".c", ".cc", ".cfg", ".clj", ".conf", ".cpp", ".cs", ".css", ".cxx", ".dart", ".erl",
@@ -44,6 +48,7 @@ class Format:
     media: tuple[bytes, ...] = ()
     parts: tuple[str, ...] = ()
     torn: bytes = b""
+    nouns: str = ""  # what people call it, English
 
     @property
     def packed(self) -> bool:
@@ -56,56 +61,70 @@ class Format:
 
 
 _LIST = (
-    Format(".pdf", "pdf:read_pdf", unit="page", lockable=True),
-    Format(".png", _IMAGE, (), "picture", picture=True, start=rb"\x89PNG\r\n\x1a\n"),
+    Format(".pdf", "pdf:read_pdf", unit="page", lockable=True, nouns="pdf"),
+    Format(".png", _IMAGE, (), "picture", picture=True, start=rb"\x89PNG\r\n\x1a\n",
+           nouns=_PICTURE),
     Format(".jpg", _IMAGE, (".jpeg", ".jpe", ".jfif"), "picture", picture=True,
-           start=rb"\xff\xd8\xff"),
+           start=rb"\xff\xd8\xff", nouns=_PICTURE),
     Format(".tiff", _IMAGE, (".tif",), "page", picture=True,
-           start=rb"II\*\0|MM\0\*|II\+\0\x08\0\0\0|MM\0\+\0\x08\0\0"),
-    Format(".gif", _IMAGE, (), "picture", picture=True, start=rb"GIF8[79]a"),
+           start=rb"II\*\0|MM\0\*|II\+\0\x08\0\0\0|MM\0\+\0\x08\0\0", nouns=_PICTURE),
+    Format(".gif", _IMAGE, (), "picture", picture=True, start=rb"GIF8[79]a", nouns=_PICTURE),
     # The length of its header is one of seven: "BM" alone begins many a text.
     Format(".bmp", _IMAGE, (), "picture", picture=True,
-           start=rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c](?:\0{3}|\0{0,2}\Z)"),
-    Format(".webp", _IMAGE, (), "picture", picture=True, start=rb"RIFF.{4}WEBP"),
+           start=rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c](?:\0{3}|\0{0,2}\Z)", nouns=_PICTURE),
+    Format(".webp", _IMAGE, (), "picture", picture=True, start=rb"RIFF.{4}WEBP", nouns=_PICTURE),
     Format(".docx", "ooxml:read_docx", (".docm", ".dotx", ".dotm"), torn=b"word/",
-           types=(b"wordprocessingml", b"ms-word"), parts=("word/document.xml",)),
+           types=(b"wordprocessingml", b"ms-word"), parts=("word/document.xml",), nouns=_WORD),
     Format(".xlsx", _SHEETS, (".xlsm", ".xltx", ".xltm", ".xlsb"), table=True, torn=b"xl/",
-           types=(b"spreadsheetml", b"ms-excel"), parts=("xl/workbook.xml", "xl/workbook.bin")),
+           types=(b"spreadsheetml", b"ms-excel"), parts=("xl/workbook.xml", "xl/workbook.bin"),
+           nouns=_SHEET),
     Format(".pptx", "ooxml:read_pptx", (".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), "slide",
            types=(b"presentationml", b"ms-powerpoint"), parts=("ppt/presentation.xml",),
-           torn=b"ppt/"),
+           torn=b"ppt/", nouns=_SLIDES),
     Format(".epub", "epub:read_epub", media=(b"application/epub+zip",),
-           parts=("META-INF/container.xml",), torn=b"application/epub+zip"),
+           parts=("META-INF/container.xml",), torn=b"application/epub+zip",
+           nouns="ebook e-book epub"),
     Format(".odt", "opendocument:read_odt", (".ott",), torn=b"opendocument.text",
-           media=(_OPEN + b"text", _OPEN + b"text-master", _OPEN + b"text-web", _SUN + b"writer")),
+           media=(_OPEN + b"text", _OPEN + b"text-master", _OPEN + b"text-web", _SUN + b"writer"),
+           nouns=_WORD),
     Format(".ods", _SHEETS, (".ots",), table=True, torn=b"opendocument.spreadsheet",
-           media=(_OPEN + b"spreadsheet",)),
+           media=(_OPEN + b"spreadsheet",), nouns=_SHEET),
     Format(".odp", "opendocument:read_odp", (".otp",), "slide", torn=b"opendocument.presentation",
-           media=(_OPEN + b"presentation", _OPEN + b"graphics", _SUN + b"impress")),
-    Format(".doc", "ole:read_ole", (".dot",), lockable=True, start=_OLE),
-    Format(".xls", "ole:read_ole", (".xlt",), table=True, lockable=True, start=_OLE),
-    Format(".ppt", "ole:read_ole", (".pps", ".pot"), "slide", lockable=True, start=_OLE),
-    Format(".msg", "ole:read_ole", start=_OLE),
-    Format(".rtf", "rtf:read_rtf"),
-    Format(".html", "web:read_html", (".htm", ".xhtml", ".xht")),
-    Format(".mhtml", "mail:read_mhtml", (".mht",)),
-    Format(".eml", "mail:read_eml"),
-    Format(".mbox", "mail:read_mbox"),
+           media=(_OPEN + b"presentation", _OPEN + b"graphics", _SUN + b"impress"), nouns=_SLIDES),
+    Format(".doc", "ole:read_ole", (".dot",), lockable=True, start=_OLE, nouns=_WORD),
+    Format(".xls", "ole:read_ole", (".xlt",), table=True, lockable=True, start=_OLE, nouns=_SHEET),
+    Format(".ppt", "ole:read_ole", (".pps", ".pot"), "slide", lockable=True, start=_OLE,
+           nouns=_SLIDES),
+    Format(".msg", "ole:read_ole", start=_OLE, nouns=_MAIL),
+    Format(".rtf", "rtf:read_rtf", nouns=_WORD),
+    Format(".html", "web:read_html", (".htm", ".xhtml", ".xht"), nouns=_WEB),
+    Format(".mhtml", "mail:read_mhtml", (".mht",), nouns=_WEB),
+    Format(".eml", "mail:read_eml", nouns=_MAIL),
+    Format(".mbox", "mail:read_mbox", nouns=_MAIL),
     Format(".zip", "archive:read_zip"),
     Format(".txt", "plain_text:read_text", (".text", ".log", *_SOURCES)),
-    Format(".md", "plain_text:read_markdown", (".markdown", ".mdown", ".mkd"), by_name=True),
+    Format(".md", "plain_text:read_markdown", (".markdown", ".mdown", ".mkd"), by_name=True,
+           nouns="markdown"),
     Format(".rst", "plain_text:read_rst", (".rest",), by_name=True),
     Format(".tex", "plain_text:read_latex", (".latex",), by_name=True),
     Format(".adoc", "plain_text:read_asciidoc", (".asciidoc", ".asc"), by_name=True),
     Format(".org", "plain_text:read_org", by_name=True),
-    Format(".csv", "sheets:read_delimited", table=True, by_name=True),
-    Format(".tsv", "sheets:read_delimited", (".tab",), table=True, by_name=True),
+    Format(".csv", "sheets:read_delimited", table=True, by_name=True, nouns=f"csv {_SHEET}"),
+    Format(".tsv", "sheets:read_delimited", (".tab",), table=True, by_name=True,
+           nouns=f"csv {_SHEET}"),
     Format(".json", "structured:read_json", (".geojson",), by_name=True),
     Format(".jsonl", "structured:read_json", (".ndjson",), by_name=True),
     Format(".ipynb", "structured:read_json", by_name=True),
     Format(".xml", "structured:read_xml", (".nxml",)),
 )  # fmt: skip
 FORMATS = {each.suffix: each for each in _LIST}
+
+
+NOUNS = {
+    noun: frozenset(each.suffix for each in _LIST if noun in each.nouns.split())
+    for noun in " ".join(each.nouns for each in _LIST).split()
+}
+"""The suffixes of the formats that a noun stands for."""
 
 
 def all_that(holds: Callable[[Format], object]) -> tuple[str, ...]:
@@ -119,4 +138,5 @@ def format_of(suffix: str) -> Format | None:
     return FORMATS.get(suffix) or next(also, None)
 
 
+LOCKABLE = all_that(lambda each: each.lockable)
 PICTURES = all_that(lambda each: each.picture)

@@ -181,7 +181,7 @@ def languages_under_way(library: Library) -> None:
     fetch, work = library.meaning.fetching, library.reindexing()
     if fetch is not None and fetch.running:
         left = current().pace.left(fetch.model, fetch.done, fetch.total)
-        said = texts.left(texts_library.fetching(fetch.done, fetch.total), left)
+        said = texts.left(texts.downloading(fetch.done, fetch.total), left)
         st.progress(texts.share(fetch.done, fetch.total), said)
     elif work is not None:
         wait = current().pace.left("meaning", work.done, work.total)

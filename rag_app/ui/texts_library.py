@@ -396,11 +396,6 @@ def fetch(arrived: int) -> str:
     return f"Download it ({ABOUT_LANGUAGES})"
 
 
-def fetching(done: int, total: int) -> str:
-    """How far the download is."""
-    return f"Downloading: {size(done)} of {size(total)}" if total else "Downloading…"
-
-
 def in_use(choice: str) -> str:
     """Which model finds now, as HTML."""
     if not choice:

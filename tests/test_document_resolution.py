@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.document_resolution import meant
+from rag_app.answering.document_resolution import resolve_documents
 from rag_app.answering.task_router import ON_DOCUMENTS, TaskRequest, wanted
 from rag_app.retrieval.document_names import Label, Names
 from rag_app.types import Document, Status, Task
@@ -35,7 +35,9 @@ REPORTS = ["Annual report 2018.pdf", "Annual report 2022.pdf"]
 def named(wish: str, openings: bool = True) -> list[str]:
     task = wanted(wish)
     assert task is not None
-    return [document.name for document in meant(task, DOCUMENTS, NAMES, openings).documents]
+    return [
+        document.name for document in resolve_documents(task, DOCUMENTS, NAMES, openings).documents
+    ]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_words_of_first_pages_can_be_left_out():
 
 def test_the_words_that_name_documents_are_told():
     task = TaskRequest(Task.COMPARISON, "compare the roof prices in the two emails")
-    assert meant(task, DOCUMENTS, NAMES).words == {"emails"}
+    assert resolve_documents(task, DOCUMENTS, NAMES).words == {"emails"}
 
 
 WORDS = ["compare", "summarise", "the", "and", "emails", "report", "2018", "of", "Ann's", ":", "\n"]
@@ -138,10 +140,10 @@ WORDS = ["compare", "summarise", "the", "and", "emails", "report", "2018", "of",
     st.lists(st.sampled_from(WORDS)).map(" ".join) | st.text(max_size=50),
 )
 def test_whatever_is_wished_documents_are_named_once_at_most(kind, wish):
-    found = meant(TaskRequest(kind, wish), DOCUMENTS, NAMES).documents
+    found = resolve_documents(TaskRequest(kind, wish), DOCUMENTS, NAMES).documents
     assert len({document.id for document in found}) == len(found)
     assert set(found) <= set(DOCUMENTS)
-    assert meant(TaskRequest(kind, wish), [], NAMES).documents == ()
+    assert resolve_documents(TaskRequest(kind, wish), [], NAMES).documents == ()
 
 
 def test_what_is_said_once_holds_for_all_that_is_counted_up():
@@ -151,7 +153,7 @@ def test_what_is_said_once_holds_for_all_that_is_counted_up():
 
     def found(wish: str) -> list[str]:
         task = TaskRequest(Task.COMPARISON, wish)
-        return [document.name for document in meant(task, documents, names).documents]
+        return [document.name for document in resolve_documents(task, documents, names).documents]
 
     assert found("compare the 2018 and 2022 Acme reports") == shelf[:2]
     assert found("compare Acme's and Globex's 2018 reports") == [shelf[0], shelf[2]]
@@ -164,7 +166,10 @@ def test_names_that_are_written_out_are_taken_whole():
     known = Names([Label(name, name) for name in names])
 
     def found(wish: str) -> list[str]:
-        return [d.name for d in meant(TaskRequest(Task.SUMMARY, wish), documents, known).documents]
+        return [
+            d.name
+            for d in resolve_documents(TaskRequest(Task.SUMMARY, wish), documents, known).documents
+        ]
 
     assert found("Summarise annual report.pdf") == ["annual report.pdf"]
     assert found("Summarise “report.pdf” and “Rain in Spain”") == ["report.pdf", "Rain in Spain"]
