@@ -438,7 +438,7 @@ class Draft:
     generator: str = ""  # who said it, if not the generator that was asked
     basis: Basis = Basis.EXTRACTED
     notes: tuple[Note, ...] = ()
-    closest: Span | None = None  # of an abstention: the sentence that comes nearest
+    closest: tuple[Span, ...] = ()  # of an abstention: the sentences that come nearest
     shares: tuple[float, ...] = ()  # p(z|x,y) of each passage, where the generator knows it
     computation: Computation | None = None  # it was computed from tables; cites their cells
 
@@ -483,7 +483,7 @@ class Answer:
     basis: Basis = Basis.NONE
     rewritten_query: str = ""  # what was really searched for; empty: the question as it was typed
     notes: tuple[Note, ...] = ()
-    closest: Citation | None = None  # of an abstention: the sentence that comes nearest
+    closest: tuple[Citation, ...] = ()  # of an abstention: the sentences that come nearest
     computation: Computation | None = None  # of an answer that was computed from tables
     stressed: str = ""  # words of the text, to be seen first
 

@@ -105,8 +105,11 @@ def test_of_numbers_alone_that_stand_nowhere_comes_no_answer(server):
     url, script = server
     script.words = ["The ferry costs 17 euros."]
     _, draft = generate(url)
-    assert draft.abstained and draft.closest is not None
-    assert FERRY[draft.closest.start - 50 : draft.closest.end - 50] == "The ferry costs four euros."
+    assert draft.abstained and draft.closest
+    assert (
+        FERRY[draft.closest[0].start - 50 : draft.closest[0].end - 50]
+        == "The ferry costs four euros."
+    )
 
 
 def test_a_number_of_the_question_may_be_said(server):

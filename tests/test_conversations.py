@@ -70,6 +70,15 @@ def test_an_answer_with_a_note_that_is_no_longer_made_is_still_read():
     assert from_json(json.dumps(kept)) == replace(answer(), notes=())
 
 
+def test_the_one_closest_sentence_of_earlier_answers_is_still_read():
+    near = Citation(1, "ferry", "ferry.pdf", 2, 0, 11, "Four euros.")
+    said = answer(text="", abstained=True, citations=(), closest=(near,))
+    kept = json.loads(to_json(said))
+    assert from_json(json.dumps(kept)) == said
+    assert from_json(json.dumps(kept | {"closest": kept["closest"][0]})) == said
+    assert from_json(json.dumps(kept | {"closest": None})) == replace(said, closest=())
+
+
 def test_a_conversation_is_kept_with_its_questions_in_order(conversations):
     conversation = asked(conversations, "What does it cost?", answer())
     second = conversations.ask(conversation, "and dogs?")

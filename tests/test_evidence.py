@@ -131,6 +131,8 @@ def test_what_suits_the_turn_before_is_shown_but_is_no_likelier_for_that():
     found = gather(["And a shop?"], places, count, 24, ranking, "And a shop? Kids?")
     assert "Children pay nothing." in shown(found) and "There is a shop." in shown(found)
     assert [text for _, text in closest(found)] == ["There is a shop."]
+    assert [text for _, text in closest(found, 3, 0.0)] == ["There is a shop."]
+    assert len(closest(found, 3, -1.0)) == 3
 
 
 def test_a_likely_sentence_comes_with_three_on_each_side():

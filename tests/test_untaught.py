@@ -49,7 +49,10 @@ def test_what_all_doubt_is_not_said_but_the_closest_sentence_is_named():
     judge = Judge(0.05)
     pieces, draft = written("The ferry costs four euros.", SureReader(-9.0), judge, 0.4)
     assert pieces == [] and draft.abstained and draft.sentences == ()
-    assert FERRY[draft.closest.start - 50 : draft.closest.end - 50] == "The ferry costs four euros."
+    assert (
+        FERRY[draft.closest[0].start - 50 : draft.closest[0].end - 50]
+        == "The ferry costs four euros."
+    )
     assert draft.confidence < 0.4 and "Proposed answer" in judge.asked[-1]
 
 

@@ -165,7 +165,8 @@ def finalize(
         citations = cite_cells(draft.computation)
         text += " [1]" if citations else ""
     abstained = draft.abstained or not text
-    near = _citation(draft.closest, 1, passages, ()) if abstained and draft.closest else None
+    near = enumerate(draft.closest if abstained else (), start=1)
+    closest = (_citation(span, number, passages, ()) for number, span in near)
     return Answer(
         question=context.question,
         text=NOT_FOUND if abstained else text,
@@ -180,7 +181,7 @@ def finalize(
         basis=Basis.NONE if abstained else draft.basis,
         rewritten_query=context.rewritten_query,
         notes=context.remarks(draft),
-        closest=context.locate(near) if near else None,
+        closest=tuple(map(context.locate, filter(None, closest))),
         computation=None if abstained else draft.computation,
         stressed="" if abstained else draft.stressed,
     )

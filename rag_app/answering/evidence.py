@@ -114,15 +114,19 @@ def gather(
     return _excerpts(passages, found, chosen)
 
 
-def closest(excerpts: Sequence[Excerpt], most: int = 1) -> list[tuple[Span, str]]:
-    """The sentences that most likely hold the answer, the likeliest first."""
+def closest(
+    excerpts: Sequence[Excerpt], most: int = 1, least: float = -math.inf
+) -> list[tuple[Span, str]]:
+    """The sentences that most likely hold the answer, the likeliest first; the others only from
+    log-odds of `least` on."""
     ranked = [
         (odds, span, text)
         for one in excerpts
         for odds, span, text in zip(one.odds, one.spans, one.texts, strict=True)
     ]
     ranked.sort(key=lambda one: -one[0])
-    return [(span, text) for _, span, text in ranked[:most]]
+    likely = [*ranked[:1], *(one for one in ranked[1:most] if one[0] >= least)]
+    return [(span, text) for _, span, text in likely]
 
 
 def likeliest(

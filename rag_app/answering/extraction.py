@@ -176,7 +176,7 @@ class Reader:
         wanted, held = form(question), _Held(passages)
         if confidence < self._caution:
             nearest = held.sentence(evidence.answers[0].votes[0])
-            return Draft((), (), confidence, abstained=True, closest=nearest)
+            return Draft((), (), confidence, abstained=True, closest=(nearest,))
         if wanted in (AnswerType.EXPLANATION, AnswerType.DECISION):
             return _quoted(evidence, held, confidence, wanted)
         items = _items(evidence.answers) if wanted is AnswerType.LIST else [evidence.answers[0]]

@@ -99,7 +99,11 @@ def _show_answer(answer: Any) -> None:
         print(f"[{c['number']}] {_place(c)}: “{c['quote']}”")
     for note in answer["notes"]:
         print(note)
-    if answer["abstained"] and answer["passages"]:
+    if answer["closest"]:
+        print("The closest I found:")
+        for near in answer["closest"]:
+            print(f"  {_place(near)}: “{' '.join(near['quote'].split())}”")
+    elif answer["abstained"] and answer["passages"]:
         print("The closest passages:")
         for p in answer["passages"][:_SHOWN]:
             text = " ".join(p["text"].split())[:_SHOWN_CHARACTERS]

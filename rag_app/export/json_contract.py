@@ -239,7 +239,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "basis": answer.basis,
         "rewritten_query": answer.rewritten_query or None,
         "citations": [_citation_json(citation) for citation in answer.citations],
-        "closest": _closest_json(answer.closest) if answer.closest else None,
+        "closest": [_closest_json(near) for near in answer.closest],
         **_computed_json(answer.computation),
         "passages": [passage_json(passage) for passage in answer.passages],
         "notes": remarks(answer),

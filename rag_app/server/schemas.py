@@ -150,7 +150,7 @@ class CitationJson(Given):
 
 
 class ClosestJson(Given):
-    """Of an answer that is not known: the sentence that comes nearest."""
+    """A sentence that may hold an answer: of one that is not known those that come nearest."""
 
     document_id: str
     name: str
@@ -180,7 +180,7 @@ class AnswerJson(Given):
     basis: Basis
     rewritten_query: str | None
     citations: list[CitationJson]
-    closest: ClosestJson | None
+    closest: list[ClosestJson]
     computation: dict[str, Any] | None
     result: list[str]
     rows: list[dict[str, Any]]

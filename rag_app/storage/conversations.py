@@ -63,10 +63,15 @@ def from_json(text: str) -> Answer:
             "task": Task(row["task"]),
             "basis": Basis(row["basis"]),
             "notes": tuple(_note(one) for one in row["notes"] if one["kind"] in _NOTES),
-            "closest": _citation(row["closest"]) if row["closest"] else None,
+            "closest": tuple(map(_citation, _listed(row["closest"]))),
             "computation": _computation(row["computation"]) if row["computation"] else None,
         }
     )
+
+
+def _listed(kept: Any) -> list[Any]:
+    """What is kept as a list now, and was one thing or nothing."""
+    return kept if isinstance(kept, list) else [kept] if kept else []
 
 
 def _note(row: dict[str, Any]) -> Note:
@@ -102,7 +107,7 @@ def _used(row: dict[str, Any]) -> RowsUsed:
 def documents_of(answer: Answer) -> set[str]:
     """The documents whose text an answer holds."""
     cited = {citation.document_id for citation in answer.citations}
-    cited |= {answer.closest.document_id} if answer.closest else set()
+    cited |= {near.document_id for near in answer.closest}
     cited |= {used.document_id for used in answer.computation.used} if answer.computation else set()
     return cited | {passage.chunk.document_id for passage in answer.passages}
 
@@ -113,7 +118,7 @@ def without(answer: Answer, document_id: str) -> Answer:
     Which document and page it cited stays, so that a reader sees why something is missing."""
     if document_id not in documents_of(answer):
         return answer
-    near, computed = answer.closest, answer.computation
+    computed = answer.computation
     gone = {c.number for c in answer.citations if c.document_id == document_id}
     text = _blanked(answer.text, gone)
     if computed:
@@ -132,7 +137,7 @@ def without(answer: Answer, document_id: str) -> Answer:
             for c in answer.citations
         ),
         passages=tuple(p for p in answer.passages if p.chunk.document_id != document_id),
-        closest=None if near and near.document_id == document_id else near,
+        closest=tuple(near for near in answer.closest if near.document_id != document_id),
         computation=computed,
         stressed="",
     )

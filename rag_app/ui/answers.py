@@ -214,9 +214,8 @@ def _csv(computed: Computation) -> bytes:
 
 def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     nearest = answer.passages[:_NEAREST]
-    near = answer.closest
-    if near:
-        _closest(exchange.id, near, where_in(library)(near))
+    if answer.closest:
+        _closest(library, exchange.id, answer.closest)
     else:
         st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
     cards = "".join(
@@ -224,24 +223,25 @@ def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> Non
         for n, p in enumerate(nearest, start=1)
     )
     if cards:
-        with st.expander(texts_answers.LOOKED_AT) if near else nullcontext():
+        with st.expander(texts_answers.LOOKED_AT) if answer.closest else nullcontext():
             st.html(f"<div class='near'>{cards}</div>")
         st.html(f"<p class='how'>{escape(texts.ABSTAINED_TRY)}</p>")
     _how(answer)
 
 
-def _closest(exchange_id: str, near: Citation, where: str) -> None:
-    """The sentence that comes nearest leads, and says what it is."""
-    st.html(f"<p class='sorry'>{escape(texts_answers.CLOSEST)}</p>")
-    st.html(
+def _closest(library: Library, exchange_id: str, closest: Sequence[Citation]) -> None:
+    """The sentences that come nearest lead, and it is said what they are."""
+    cards = "".join(
         _card(
             exchange_id,
             str(near.number),
             near.name,
-            where,
+            where_in(library)(near),
             _marked(near.quote, [(0, len(near.quote))]),
         )
+        for near in closest
     )
+    st.html(f"<p class='sorry'>{escape(texts_answers.CLOSEST)}</p>{cards}")
 
 
 def perhaps(

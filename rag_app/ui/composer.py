@@ -194,7 +194,7 @@ def _afterwards(library: Library, exchange: ShownExchange, conversation: str) ->
     """What can wait until an answer is shown: its first sources as pictures, a title."""
     answer = exchange.generation.now().answer if exchange.generation else None
     if answer and live_answer.running() < _FEW:
-        cited = answer.citations or ((answer.closest,) if answer.closest else ())
+        cited = answer.citations or answer.closest
         places = dict.fromkeys((one.document_id, one.page) for one in cited if one.quote)
         session_sync.draw_ahead(library, list(places)[:_DRAWN_AHEAD])
     library.entitle(conversation)

@@ -84,7 +84,7 @@ def citations_of(session: Session, exchange_id: str) -> tuple[Citation, ...]:
     answer = exchange.generation.now().answer if exchange and exchange.generation else None
     if answer is None:
         return ()
-    return answer.citations or ((answer.closest,) if answer.closest else ())
+    return answer.citations or answer.closest
 
 
 _AROUND = 4_000  # characters of a text shown before and after a quote
