@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rag_app.answering.prompts import sure_of_columns
 from rag_app.answering.query_ranking import (
     QueryRanker,
     _weights,
@@ -20,7 +21,7 @@ from rag_app.answering.query_ranking import (
     said_of,
     values_of,
 )
-from rag_app.answering.query_reading import READ, Interpretation, QueryReader
+from rag_app.answering.query_reading import READ, Interpretation, QueryReader, as_read
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.errors import QueryError
 from rag_app.reading.limits import Limits
@@ -35,7 +36,7 @@ from rag_app.tables.candidates import (
     TableQuestion,
     candidates,
 )
-from rag_app.tables.conditions import ConditionKind, fields_of
+from rag_app.tables.conditions import ConditionKind, fields_of, figures
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Document, Status
 from tests.fakes import WordEmbedder
@@ -385,5 +386,25 @@ def test_numbers_of_rows_are_never_added_up_and_may_be_asked_for(tmp_path, file)
     jobs = "Job;Who;Paid\n" + "\n".join(f"{101 + n};{w};{9 * n}" for n, w in enumerate("abcab"))
     with table(tmp_path, file, jobs) as database:
         sqls = {c.sql for c in over(database, "which job paid the most").candidates}
+        assert figures(database) == {"paid"}
     assert not any("sum(job" in sql or "avg(job" in sql for sql in sqls)
     assert "SELECT job FROM t1 WHERE paid = (SELECT max(paid) FROM t1)" in sqls
+
+
+def test_a_text_that_is_looked_for_is_read_as_it_is_though_a_column_is_called_so(tmp_path, file):
+    members = "No.;Name;Paid\n1;Ann;no\n2;Ben;yes\n3;Cy;no\n"
+    with table(tmp_path, file, members) as database:
+        [one] = [
+            c
+            for c in over(database, "which names have not paid, no").candidates
+            if c.sql == "SELECT name FROM t1 WHERE lower(paid) = 'no'"
+        ]
+        read = as_read(one, database.tables[0].table, database.fetch(one.sql))
+    assert read.split(" => ")[0].split() == ["Name", "WHERE", "Paid", "=", "no"]
+
+
+def test_how_sure_a_writer_is_of_what_names_rows_is_no_matter():
+    tokens = [("SQL: SELECT ", 1.0), ("no", 0.4), (", ", 1.0), ("paid", 0.7), (" FROM t1", 1.0)]
+    assert sure_of_columns(tokens, {"paid"}) == 0.7
+    assert sure_of_columns(tokens, {"no", "paid"}) == 0.4
+    assert sure_of_columns(tokens, set()) == 1.0

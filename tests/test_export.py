@@ -30,12 +30,16 @@ from rag_app.storage import Conversation, Exchange
 from rag_app.types import (
     Answer,
     Basis,
+    Cell,
     Chunk,
     Citation,
+    Computation,
     Finished,
     Note,
     NoteKind,
+    Operation,
     Passage,
+    RowsUsed,
     Task,
     Timing,
 )
@@ -182,6 +186,26 @@ def test_a_text_and_a_table_are_shown_with_their_quotes(library):
     heard: list[tuple[int, int]] = []
     told = export(library, other, "html", lambda *how_far: heard.append(how_far)).decode()
     assert "<mark class='cited'>The ferry" in told and heard == [(0, 1)]
+
+
+def test_what_was_computed_is_shown_with_its_figures_and_its_rows(library):
+    meant = asked(library, "How many boats?", ("boats.csv", b"boat,kind\nSkerry,a\nGull,b\n"))
+    [document] = library.documents()
+    rows = tuple((Cell(n, 0, name, None, 1, 0, 4),) for n, name in enumerate(("Skerry", "Gull")))
+    used = RowsUsed(document.id, "boats.csv", "", ("boat",), 9, rows)
+    computed = Computation(
+        "SELECT kind, count(*) FROM t1 GROUP BY kind", ("kind", ""), (("a", "5"), ("b", "4")),
+        (used,), (Operation("count"),), ((None, 5.0), (None, 4.0)),
+    )  # fmt: skip
+    one = library.conversations.exchanges(meant)[0].id
+    cited = Citation(1, document.id, "boats.csv", 1, 10, 16, "Skerry")
+    given = {"basis": Basis.COMPUTED, "computation": computed, "citations": (cited,)}
+    library.conversations.answer(one, answer("a, 5; b, 4. [1]", **given))
+    page = export(library, meant, "html").decode()
+    assert "Computed from tables" in page and "Quoted from" not in page
+    assert "<th scope=col>kind</th><th scope=col>Number</th>" in page
+    assert "<td>Skerry</td>" in page and "and 7 more" in page
+    assert "<summary>1 cell</summary>" in page
 
 
 def test_a_removed_source_is_said_in_every_format(library):

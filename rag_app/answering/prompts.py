@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from enum import StrEnum
 
 from rag_app.answering.evidence import Excerpt
 from rag_app.text.sentences import one_line
-from rag_app.types import Table
 
 NOT_IN_DOCUMENTS = "NOT IN THE DOCUMENTS"
 
@@ -112,13 +111,13 @@ def understood_query(reply: str) -> tuple[str, str] | None:
     return (sql.removeprefix(_SQL).strip(), one_line(say)) if sql.startswith(_SQL) else None
 
 
-def sure_of_columns(tokens: Sequence[tuple[str, float]], tables: Sequence[Table]) -> float:
-    """How sure a writer was of the columns of figures that its query computes with, where it first
-    names them; 1, if it names none. Income for expense is what it hesitates over."""
+def sure_of_columns(tokens: Sequence[tuple[str, float]], names: Set[str]) -> float:
+    """How sure a writer was of the columns that its query computes with, of those with figures that
+    have these names, where it first says them; 1, if it says none. Income for expense is what it
+    hesitates over."""
     said = "".join(text for text, _ in tokens)
     query = said.partition(f"\n{SAY}")[0]
     bare = _TEXT.sub(lambda found: " " * len(found[0]), query)
-    names = {c.sql_name for table in tables for c in table.columns if c.kind.is_measure}
     found = (re.search(rf"\b{re.escape(name)}\b", bare, re.IGNORECASE) for name in names)
     spans = [one.span() for one in found if one]
     at, least = 0, 1.0

@@ -39,6 +39,7 @@ _SHORTER = (  # of a query: what all have in common, or what says nothing to who
     (re.compile(r"nullif\((.*?), 0\)"), r"\1"),
 )
 _MARKS = str.maketrans("'%", "  ")
+_WORD = re.compile(r"'(?:[^']|'')*'|\w+")  # a text that is looked for is none of the names
 
 Values = tuple[tuple[str, ...], ...]
 Floats = npt.NDArray[np.float32]
@@ -124,7 +125,7 @@ def as_read(candidate: CandidateQuery, table: Table, result: Result) -> str:
     for pattern, shorter in _SHORTER:
         text = pattern.sub(shorter, text)
     names = {column.sql_name: column.name for column in table.columns}
-    text = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text).translate(_MARKS)
+    text = _WORD.sub(lambda word: names.get(word[0], word[0]), text).translate(_MARKS)
     rows = [" ".join(map(_shown, row)) for row in result.rows[:_SHOWN_ROWS]]
     more = f" ({len(result.rows)})" if len(result.rows) > _SHOWN_ROWS else ""
     return f"{' '.join(text.split())} => {'; '.join(rows)}{more}"

@@ -38,6 +38,7 @@ from rag_app.tables.computing import (
     with_names,
     without_unknown_money,
 )
+from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import of_column, of_texts
 from rag_app.tables.mending import left_out, mended
@@ -297,7 +298,7 @@ class TableAnswers:
         messages: Sequence[Message] = query_messages(
             question, described.text, described.named(question), language, self._taught
         )
-        sure, before = 1.0, ""
+        sure, before, names = 1.0, "", figures(database)
         for _ in range(TRIES):
             heard: list[float] = []
             each: list[tuple[str, float]] = []
@@ -316,10 +317,9 @@ class TableAnswers:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            asked = tuple(one.table for one in database.tables)
             say = without_unknown_money(understood[1], f"{question} {described.text}")
-            of_columns = sure_of_columns(each, asked)
-            tried = TriedQuery(sql, say, result, sure, asked, sure_of_columns=of_columns)
+            asked, of_columns = [one.table for one in database.tables], sure_of_columns(each, names)
+            tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
         return None
 

@@ -25,14 +25,14 @@ from rag_app.answering.chain import MARKER
 from rag_app.answering.generation import Told, untold
 from rag_app.errors import RagAppError, UnknownConversation
 from rag_app.export.json_contract import answer_json
-from rag_app.export.messages import remarks
+from rag_app.export.messages import headings, remarks
 from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.conversations import REMOVED
 from rag_app.storage.provenance import Origin
 from rag_app.text.highlighting import Area, areas, mark
-from rag_app.text.page_names import TABLES, beside, page_name
+from rag_app.text.page_names import TABLES, beside, count, page_name
 from rag_app.types import Answer, Basis, Citation
 
 FORMATS = ("md", "html", "json")
@@ -254,7 +254,15 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    room.globals.update(mark=mark, remarks=remarks, day=day, text=_text)
+    room.globals.update(
+        mark=mark,
+        remarks=remarks,
+        day=day,
+        text=_text,
+        headings=headings,
+        count=count,
+        texts_of=lambda used: [[cell.text for cell in row] for row in used.rows],
+    )
     return room.get_template("conversation.html.j2")
 
 

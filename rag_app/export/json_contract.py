@@ -13,7 +13,7 @@ from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import Collection, Grant, PeopleGroup, Person
 from rag_app.access.quotas import Limited, Quota
 from rag_app.errors import RagAppError
-from rag_app.export.messages import remarks
+from rag_app.export.messages import headings, remarks
 from rag_app.text.jsonl import read_lines, texts_of
 from rag_app.types import (
     Added,
@@ -208,7 +208,7 @@ def _computed_json(computed: Computation | None) -> dict[str, Any]:
         "computation": {
             "sql": computed.sql,
             "operations": [asdict(one) for one in computed.operations],
-            "columns": list(computed.columns),
+            "columns": list(headings(computed)),
             "values": [list(row) for row in computed.rows],
             "cut": computed.cut,
         },

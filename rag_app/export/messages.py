@@ -22,7 +22,10 @@ _TASKS = {
 }
 _SENTENCES = {
     NoteKind.UNSUPPORTED: "Nothing in your documents says this. Check it before you rely on it.",
-    NoteKind.PARTLY_SUPPORTED: ("Sentences without a number could not be found in your documents."),
+    NoteKind.PARTLY_SUPPORTED: (
+        "Where no small number stands beside a sentence or a line, I found no place that says it: "
+        "check it before you rely on it."
+    ),
     NoteKind.CUT: "The answer was cut at the limit for its length.",
     NoteKind.REPEATED: "The model began to repeat itself and was stopped.",
     NoteKind.BROKEN_OFF: "The model stopped in the middle of its answer: {0}",
@@ -53,7 +56,17 @@ def how_computed(computed: Computation) -> str:
     of = _listed([f"{count(used.count, 'row')} of {_table(used)}" for used in computed.used])
     said = _listed(done) if done else "Looked up in"
     joined = f"{said} of {of}" if done else f"{said} {of}"
-    return f"{joined[:1].upper()}{joined[1:]}." if of else f"{said[:1].upper()}{said[1:]}."
+    return f"{_begun(joined if of else said)}."
+
+
+def headings(computed: Computation) -> tuple[str, ...]:
+    """What the columns of a result are called: what the table calls them, or what was done."""
+    done = map(_operation, computed.operations)
+    return tuple(name or _begun(next(done, "")) for name in computed.columns)
+
+
+def _begun(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _operation(one: Operation) -> str:

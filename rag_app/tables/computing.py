@@ -169,11 +169,12 @@ def computation(
     language: str,
     tables: Sequence[Table],
 ) -> Computation:
-    """A result as it is kept and shown, its columns called as the tables call them."""
+    """A result as it is kept and shown, its columns called as the tables call them, or as the query
+    does; one that is neither, but worked out, by nothing."""
     called = {column.sql_name: column.name for table in tables for column in table.columns}
     return Computation(
         sql,
-        tuple(called.get(name.lower(), name) for name in result.columns),
+        tuple(called.get(n.lower(), n if n.isidentifier() else "") for n in result.columns),
         tuple(tuple(said(v, language) for v in r) for r in _with_clocks(result).rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),

@@ -160,6 +160,12 @@ def fields_of(database: TableDatabase, opened: OpenTable) -> tuple[Field, ...]:
     )
 
 
+def figures(database: TableDatabase) -> frozenset[str]:
+    """The names of all columns that it makes sense to add up. Raises QueryError."""
+    fields = (field for one in database.tables for field in fields_of(database, one))
+    return frozenset(field.name for field in fields if field.is_measure)
+
+
 def _field(column: Column, place: int, values: Sequence[Any]) -> Field:
     words = tuple(compared(column.name))
     if column.kind is ColumnKind.TEXT:

@@ -113,7 +113,11 @@ _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
 def _computed(library: Library, exchange_id: str, answer: Answer, computed: Computation) -> None:
     if len(computed.rows) > 1:
         _chart(computed)
-        st.html(_table(computed.columns, [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]))
+        st.html(
+            _table(
+                messages.headings(computed), [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]
+            )
+        )
         st.download_button(
             texts_answers.RESULT_FILE,
             partial(_result_file, library, exchange_id, computed),
@@ -150,7 +154,7 @@ def _chart(computed: Computation) -> None:
     figures = [at for at in range(width) if all(row[at] is not None for row in computed.numbers)]
     if width < 2 or 0 in figures or figures != list(range(1, width)):
         return
-    columns = computed.columns[1:]
+    columns = messages.headings(computed)[1:]
     rows = [
         {"name": row[0], "figure": column, "value": numbers[at]}
         for row, numbers in zip(computed.rows, computed.numbers, strict=True)
@@ -207,7 +211,7 @@ def _csv(computed: Computation) -> bytes:
     """The figures for other programs; what would be a formula there is a text."""
     out = io.StringIO()
     rows = csv.writer(out)
-    for row in (computed.columns, *computed.rows):
+    for row in (messages.headings(computed), *computed.rows):
         rows.writerow(f"'{one}" if one[:1] in ("=", "+", "@") else one for one in row)
     return out.getvalue().encode("utf-8-sig")
 

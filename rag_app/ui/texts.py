@@ -383,7 +383,10 @@ def _listed(names: Iterable[str]) -> str:
 
 def confirm_removal(name: str, older: Sequence[str] = ()) -> str:
     """The question before a document is removed, and `older` versions with it."""
-    asked = f"Remove “{name}”? Its file, its text and everything made from it will be deleted."
+    asked = (
+        f"Remove “{name}”? Its file, its text and everything made from it will be deleted, also in "
+        "saved conversations."
+    )
     if not older:
         return asked
     return f"{asked} So will the older {_listed(older)}, which it is about to replace."

@@ -78,7 +78,7 @@ SHORTCUTS = {
         "e": "Save the conversation",
         "s": "Search the text",
         "d": "Go to the documents",
-        "f": "Filter the documents",
+        "f": "Filter the documents, where there are many",
         "t": "Summarise, compare, draft …",
         "a": "Choose who answers",
         ",": "Settings",
