@@ -206,3 +206,18 @@ def test_a_line_of_a_script_without_spaces_goes_on_in_the_next():
         "港口早上六点开门，晚上关门。",
     ]
     assert one_line("狗可以免费\r\n乘船 and\nmore") == "狗可以免费乘船 and more"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("in the team\n> of Tomasz (UX).", "in the team of Tomasz (UX)."),
+        ("> Start 2 March\r\n>> or later.", "> Start 2 March or later."),
+        ("was small (p\n> 0.05) again", "was small (p > 0.05) again"),
+        ("x\n>= 3", "x >= 3"),
+        ("one line\n> another\nlast", "one line > another last"),
+        ("a > b", "a > b"),
+    ],
+)
+def test_the_marks_of_an_answered_mail_are_not_read(text, line):
+    assert one_line(text) == line

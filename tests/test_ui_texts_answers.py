@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_app.answering.model_spec import QUOTING
 from rag_app.types import Answer, Basis, Note, NoteKind, Task, Timing
 from rag_app.ui import texts_answers
+from rag_app.ui.answers import around
 
 
 def answer(generator: str, confidence: float, abstained: bool = False) -> Answer:
@@ -22,7 +25,7 @@ def answer(generator: str, confidence: float, abstained: bool = False) -> Answer
     [
         (answer("quotes", 0.9), "Very sure, 90 %: of 100 answers with this figure, about 90"),
         (answer("quotes", 0.31, True), "The best place reached 31 %; under 50 %"),
-        (answer("llama", 0.75), "75 % of its statements have a sentence of your documents"),
+        (answer("llama", 0.75), "Fairly sure, 75 %: of 100 answers with this figure, about 75"),
         (replace(answer("app", 0.0, True), task=Task.CHITCHAT), "Nothing in your documents was"),
         (
             replace(answer("reader", 0.5), notes=(Note(NoteKind.NOT_ENGLISH),)),
@@ -65,3 +68,25 @@ def test_what_a_changed_question_costs_is_counted():
     assert texts_answers.drops(0) == ""
     assert texts_answers.drops(1).startswith("1 later question of this conversation")
     assert "with their answers" in texts_answers.drops(3)
+
+
+@given(
+    st.text("ab \n.", max_size=900),
+    st.text("qQ", min_size=1, max_size=30),
+    st.text("cd \n", max_size=900),
+)
+def test_a_quote_stands_where_it_is_said_to_in_the_passage_around_it(before, quote, behind):
+    shown, (start, end) = around(before + quote + behind, len(before), len(before + quote))
+    assert shown[start:end] == quote
+    assert shown.removeprefix("… ").removesuffix(" …") in before + quote + behind
+
+
+def test_of_a_long_passage_what_stands_around_the_quote_is_shown():
+    shown, (start, end) = around("word " * 200 + "the quote " + "more " * 200, 1_000, 1_009)
+    assert shown.startswith("… word") and shown.endswith("more …") and len(shown) < 700
+    assert shown[start:end] == "the quote" and start < 240
+
+
+def test_rows_of_a_table_are_not_cut():
+    rows = "name | paid\n" + "Ann | yes\n" * 100
+    assert around(rows, 900, 909) == (rows, (900, 909))

@@ -16,7 +16,7 @@ from rag_app.types import Heading
 
 Span = tuple[int, int]
 
-_CELLS = " | "
+CELLS = " | "
 _OUTER = re.compile(r"\| (.*) \|", re.DOTALL)  # a row with bars around it
 _RULE = re.compile(r"[|:\s-]*-\s*\|[|:\s-]*")  # what parts the names of columns from the rows
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
@@ -63,9 +63,9 @@ def cells(line: str) -> list[Span]:
     if outer is not None:
         return [(a + 2, b + 2) for a, b in cells(outer[1])]
     found, start = [], 0
-    for cell in line.split(_CELLS):
+    for cell in line.split(CELLS):
         found.append((start, start + len(cell)))
-        start += len(cell) + len(_CELLS)
+        start += len(cell) + len(CELLS)
     return found
 
 
@@ -117,7 +117,7 @@ class _PageRenderer:
             return ""
         if heading and text.startswith(heading.text):
             return "heading"
-        if rows or _CELLS in text or _RULE.fullmatch(text):
+        if rows or CELLS in text or _RULE.fullmatch(text):
             return "table"
         return "fields" if on_top and _FIELD.match(text) else "text"
 
@@ -131,7 +131,7 @@ class _PageRenderer:
         if kind == "fields":
             beside = self._beside(lines[0][0], lines[-1][1])
             return f"<dl{beside}>{''.join(self._field(line) for line in lines)}</dl>"
-        if kind == "table" and (len(lines) > 1 or _CELLS in self._text[slice(*lines[0])]):
+        if kind == "table" and (len(lines) > 1 or CELLS in self._text[slice(*lines[0])]):
             return self._table(lines)
         start, end = lines[0][0], lines[-1][1]
         return f"<p{self._beside(start, end)}>{self._marked(start, end)}</p>"

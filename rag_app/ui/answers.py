@@ -16,7 +16,7 @@ import streamlit as st
 from rag_app.errors import RagAppError
 from rag_app.export import messages
 from rag_app.export.conversation import where_in
-from rag_app.export.readable import PageMarks, readable
+from rag_app.export.readable import CELLS, PageMarks, readable
 from rag_app.library import Library
 from rag_app.text import page_names
 from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
@@ -301,8 +301,25 @@ def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, i
     for passage in answer.passages:
         if passage.chunk.holds(citation):
             start = passage.chunk.start
-            return passage.chunk.text, [(citation.start - start, citation.end - start)]
+            text, quote = around(passage.chunk.text, citation.start - start, citation.end - start)
+            return text, [quote]
     return citation.quote, [(0, len(citation.quote))]
+
+
+_BEFORE, _BEHIND = 220, 420  # characters of a passage that are shown around a quote
+
+
+def around(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
+    """A passage cut between words so that a quote is seen at once, and where it stands now; rows
+    of a table stay under the names of their columns."""
+    if CELLS in text:
+        return text, (start, end)
+    low = text.rfind(" ", 0, start - _BEFORE) + 1 if start > _BEFORE else 0
+    high = text.find(" ", end + _BEHIND)
+    begun, ended = "… " if low else "", " …" if high >= 0 else ""
+    kept = f"{begun}{text[low : high if high >= 0 else None]}{ended}"
+    moved = len(begun) - low
+    return kept, (start + moved, end + moved)
 
 
 def _card(exchange_id: str, number: str, name: str, where: str, passage: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.models.catalogue import CATALOGUE
-from rag_app.types import Answer, Basis, NoteKind, Task
+from rag_app.types import Answer, NoteKind, Task
 from rag_app.ui import texts
 
 ABOUT_ANSWER = "About this answer"
@@ -192,8 +192,6 @@ def how_sure(answer: Answer, caution: float) -> str:
     percent = f"{100 * answer.confidence:.0f} %"
     if answer.task is Task.CHITCHAT:
         return "Nothing in your documents was taken for an answer."
-    if answer.basis is Basis.WRITTEN:
-        return f"{percent} of its statements have a sentence of your documents behind them."
     if answer.abstained:
         return (
             f"The best place reached {percent}; under {100 * caution:.0f} % the app says that "
