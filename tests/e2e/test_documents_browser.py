@@ -99,6 +99,8 @@ def search(page, query: str):
     """Type into the plain search, and the field."""
     if not page.locator(".st-key-search").count():
         page.get_by_role("button", name="Search the text").click()
+        if page.evaluate("matchMedia('(pointer: fine)').matches"):
+            page.locator(".st-key-search input:focus").wait_for()  # one can write at once
     field = page.get_by_role("textbox", name="Search your documents")
     field.fill(query)
     return field

@@ -62,12 +62,18 @@ addEventListener('click', event => {
   const [target] = event.composedPath();
   setTimeout(() => target.dispatchEvent(new MouseEvent('click', event)));
 }, { capture: true });
+const writeInto = (field, tries) => {  // as soon as it is drawn
+  const there = document.querySelector(field);
+  if (there) there.focus();
+  else if (tries) setTimeout(writeInto, 100, field, tries - 1);
+};
 export default function ({ data }) {
   const now = data.view + '|' + data.questions, before = last;
   if (now === before) return;
   last = now;
   if (before === null) return;
   if (data.view) document.querySelector('main')?.scrollTo(0, 0);
+  if (data.view && pointer.matches) writeInto('.st-key-search input', 20);
   if (!matchMedia('(max-width: 768px)').matches) return;
   const collapse = '[data-testid="stSidebarCollapseButton"] [aria-expanded="true"]';
   document.querySelector(collapse)?.click();
