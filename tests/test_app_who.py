@@ -42,7 +42,7 @@ def test_a_language_model_on_a_server_writes_the_answer(page):
         said = page.ask("What does the ferry cost?")
         assert "costs **four** euros. [1](#cite:" in said
         assert "Written by tiny from your documents" in said
-        assert "Sentences without a number" in said
+        assert "Where no small number stands beside a sentence" in said
         page.click("who_try")
         assert "tiny works: it answered in" in page.html()
 

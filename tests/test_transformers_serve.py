@@ -107,7 +107,8 @@ def test_a_server_killed_in_mid_answer_leaves_what_was_written_and_then_is_misse
     said += list(pieces)
     draft = said[-1].draft
     assert draft is not None
-    assert any("stopped in the middle" in n or "repeat" in n for n in map(sentence, draft.notes))
+    notes = [*map(sentence, draft.notes)]
+    assert any("stopped in the middle" in n or "repeat" in n for n in notes), (notes, draft)
     process.wait()
     *_, last = generator(url, model).generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None and last.draft.generator == "quotes"

@@ -79,7 +79,7 @@ def test_a_written_answer_streams_and_its_sentences_lead_to_the_page(browser, se
     answer = page.get_by_test_id("stChatMessage").last
     assert "It is painted green." in answer.inner_text()
     assert answer.locator("img[src*=evil]").count() == 0 and "<b>" in answer.inner_text()
-    assert page.get_by_text("Sentences without a number could not be found").is_visible()
+    assert page.get_by_text("Where no small number stands beside a sentence").is_visible()
     assert page.locator(MARKER).count() == 1
     page.locator(MARKER).first.click()
     settled(page, ".box.quote")
