@@ -145,6 +145,11 @@ def test_a_web_page_with_many_pages_to_draw_is_made_while_one_looks_elsewhere(pa
     page.run()
     made = downloads.take("export-html")
     assert b"four euros" in made and b"ferry.txt" in made
+    page.library.remove(page.library.document("ferry.txt").id)
+    assert b"four euros" not in downloads.take("export-html"), "removed means gone"
+    page.run()
+    assert session(page).exporting is None
+    page.drop(("ferry.txt", FERRY))
     page.ask("Are dogs allowed on the ferry?")  # of what is there now another one is made
     downloads.given.clear()
     page.run()

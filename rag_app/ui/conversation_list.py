@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 
@@ -12,6 +12,7 @@ from rag_app.export.conversation import export, file_name
 from rag_app.library import Library
 from rag_app.storage import Conversation
 from rag_app.text.highlighting import escape_markdown
+from rag_app.types import Answer
 from rag_app.ui import browser, session_sync, texts, texts_answers
 from rag_app.ui.jobs import Exporting, caught
 from rag_app.ui.state import SHOWN, current, say
@@ -28,28 +29,40 @@ def draw_export(library: Library) -> None:
     one = library.conversations.conversation(current().conversation or "")
     if one is None:
         return
+    session = current()
+    now = session.exporting
+    if now is not None and not now.running and now.of != _made_of(library, one.id):
+        session.exporting = None
     with st.popover(
         texts_answers.EXPORT, key="export", icon=":material/download:", type="tertiary"
     ):
         st.html(f"<p class='note'>{texts_answers.EXPORT_AS}</p>")
         for form, label in texts_answers.EXPORT_FORMATS.items():
-            if form == "html" and _pages() > _AT_ONCE:
+            if form == "html" and _pages(_answers()) > _AT_ONCE:
                 _with_pages(library, one, label)
             else:
                 _file(one, form, label, partial(_exported, library, one.id, form))
 
 
-def _pages() -> int:
-    """How many pages the answers of this conversation quote."""
-    answers = [e.generation.now().answer for e in current().exchanges if e.generation]
+def _answers() -> tuple[Answer | None, ...]:
+    return tuple(e.generation.now().answer for e in current().exchanges if e.generation)
+
+
+def _pages(answers: Sequence[Answer | None]) -> int:
+    """How many pages answers quote."""
     quotes = [c for answer in answers if answer for c in answer.citations if c.quote]
     return len({(c.document_id, c.page) for c in quotes})
 
 
+def _made_of(library: Library, conversation_id: str) -> tuple[object, ...]:
+    """What a web page of a conversation is made of: of a removed document nothing may be left."""
+    return conversation_id, _answers(), frozenset(d.id for d in library.documents())
+
+
 def _with_pages(library: Library, one: Conversation, label: str) -> None:
-    now, session = current().exporting, current()
-    if now is None or now.of != (one.id, len(session.exchanges)) or now.error:
-        if now is not None and now.error:
+    now = current().exporting
+    if now is None or now.error:
+        if now is not None:
             st.html(f"<p class='failed' role='alert'>{escape(now.error)}</p>")
         st.button(
             label, key="export-html", width="stretch", on_click=_export, args=(library, one.id)
@@ -57,12 +70,15 @@ def _with_pages(library: Library, one: Conversation, label: str) -> None:
     elif now.running:
         browser.fragment(_exporting, "exporting", _LOOK_AGAIN)(now)
     else:
-        _file(one, "html", texts_answers.EXPORT_READY, partial(_taken, library, now))
+        made_of = _made_of(library, one.id)
+        _file(
+            one, "html", texts_answers.EXPORT_READY, partial(_taken, library, one.id, now, made_of)
+        )
 
 
 def _export(library: Library, conversation_id: str) -> None:
     session = current()
-    session.exporting = Exporting(library, conversation_id, len(session.exchanges))
+    session.exporting = Exporting(library, conversation_id, _made_of(library, conversation_id))
 
 
 def _exporting(now: Exporting) -> None:
@@ -93,9 +109,14 @@ def _exported(library: Library, conversation_id: str, form: str) -> bytes:
     return made
 
 
-def _taken(library: Library, made: Exporting) -> bytes:
-    library.taken_away(made.of[0], "html")
-    return made.made
+def _taken(
+    library: Library, conversation_id: str, now: Exporting, made_of: tuple[object, ...]
+) -> bytes:
+    """The file that was made, anew if a document has gone since the page was drawn."""
+    if made_of[-1] != frozenset(d.id for d in library.documents()):
+        return _exported(library, conversation_id, "html")
+    library.taken_away(conversation_id, "html")
+    return now.made
 
 
 _PARAMETER = "c"  # of the page's address, so that a reload finds the conversation again

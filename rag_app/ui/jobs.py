@@ -104,16 +104,17 @@ class Job:
 
 
 class Exporting(Job):
-    """A conversation of so many questions becomes a web page; then `made` is the file."""
+    """A conversation becomes a web page; then `made` is the file. `of`: what it is made of, so that
+    one can tell whether that is still so."""
 
-    def __init__(self, library: Library, conversation: str, questions: int) -> None:
-        self.of = conversation, questions
+    def __init__(self, library: Library, conversation: str, of: object) -> None:
+        self.of = of
         self.made = b""
-        self._library = library
+        self._library, self._conversation = library, conversation
         super().__init__("rag-app-export", self._export)
 
     def _export(self, tell: Callable[[int, int], None], _: threading.Event) -> None:
-        self.made = export(self._library, self.of[0], "html", tell)
+        self.made = export(self._library, self._conversation, "html", tell)
 
 
 # One page of the web being fetched in a thread of its own, so that nothing waits for it.
