@@ -246,6 +246,14 @@ def test_what_was_written_before_the_line_broke_stays(server):
     assert draft.evidence[0]
 
 
+def test_a_line_that_broke_after_signs_alone_is_what_is_said(server):
+    url, script = server
+    script.words = words("… — “ The ferry costs four euros.")
+    script.break_after = 2
+    _, draft = generate(url)
+    assert draft.generator == "quotes" and "broke off" in sentence(draft.notes[0])
+
+
 def test_a_stop_ends_it_at_once_and_the_server_is_let_go(server):
     url, script = server
     script.words = ["word "] * 10_000

@@ -102,7 +102,11 @@ def test_a_stop_is_heard_while_it_writes(served):
 def test_a_server_killed_in_mid_answer_leaves_what_was_written_and_then_is_missed(served):
     url, model, process = served
     pieces = generator(url, model, 3_000).generate("What?", PASSAGES, lambda: False)
-    said = [next(pieces)]
+    said = []
+    for piece in pieces:  # random weights may begin with signs alone, which are no answer
+        said.append(piece)
+        if any(c.isalnum() for c in piece.text):
+            break
     process.kill()
     said += list(pieces)
     draft = said[-1].draft

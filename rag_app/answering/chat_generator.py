@@ -270,7 +270,7 @@ class ChatGenerator:
                     yield Piece(now[len(said) :])
                     said = now
         except ChatModelError as error:
-            if not raw.strip():
+            if not any(c.isalnum() for c in finished(raw)):
                 yield from instead(otherwise(), self._safety.name, str(error))
                 return
             notes = (Note(NoteKind.BROKEN_OFF, (str(error),)),)
