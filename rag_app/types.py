@@ -398,6 +398,7 @@ class RowsUsed:
     columns: tuple[str, ...]
     count: int
     rows: tuple[tuple[Cell, ...], ...]  # by their text; their value is left out
+    leading: int = 0  # of the columns: the first say which rows these are; it does not rest on them
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,9 +426,8 @@ class Computation:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a generator says, and the spans that support it.
-
-    `sentences` joined are the text, white space included; `evidence[i]` supports the i-th."""
+    """What a generator says: `sentences` joined are the text, white space included;
+    `evidence[i]` are the spans that support the i-th."""
 
     sentences: tuple[str, ...]
     evidence: tuple[tuple[Span, ...], ...]

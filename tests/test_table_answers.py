@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.calculations import Calculations, WithTables
-from rag_app.answering.chain import AskContext, finalize
+from rag_app.answering.chain import AskContext, cite_cells, finalize
 from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
 from rag_app.answering.query_ranking import QueryRanker
@@ -244,6 +244,17 @@ def test_a_figure_is_the_querys_and_carries_the_cells_that_it_rests_on(store):
     text = store.page(ID, 1, WORKER).text
     for cell in (cell for row in used.rows for cell in row):
         assert text[cell.start : cell.end] == cell.text
+    assert used.leading == 0  # the query itself says whose they are
+
+
+def test_rows_say_which_they_are_before_what_the_figure_rests_on(store):
+    unpaid = "SELECT sum(amount_eur) FROM t1 WHERE lower(paid) = 'no'"
+    draft = answered(store, query_said_as(unpaid, "{0} EUR are not paid."))
+    (used,) = draft.computation.used
+    assert (used.columns, used.leading) == (("Person", "Amount (EUR)", "Paid"), 1)
+    assert {row[0].text for row in used.rows} <= {"Ann Lee", "Ben Okoro", "Cid"}
+    cited = {citation.quote for citation in cite_cells(draft.computation)}
+    assert cited and cited.isdisjoint(row[0].text for row in used.rows)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ _CELLS = 24  # of a computed answer that are cited
 
 def cite_cells(computed: Computation) -> tuple[Citation, ...]:
     """The cells that a computed answer rests on, from 1: the first of them."""
-    cells = [(used, cell) for used in computed.used for row in used.rows for cell in row]
+    cells = [(used, c) for used in computed.used for row in used.rows for c in row[used.leading :]]
     found = [(used, cell) for used, cell in cells if cell.text]
     return tuple(
         Citation(number, used.document_id, used.name, cell.page, cell.start, cell.end, cell.text)

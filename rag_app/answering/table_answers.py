@@ -31,8 +31,8 @@ from rag_app.tables.computing import (
     NOTHING,
     as_headed,
     computation,
-    mentioned,
     names_of_rows,
+    naming_columns,
     rows_used,
     sentence,
     with_names,
@@ -163,6 +163,7 @@ class TableAnswers:
                 parts = (question, searched, opened, language, cancelled)
                 tried = self._computed(*parts, asks, wished)
                 tried = tried and _in_all_spellings(tried, opened)
+                naming = naming_columns(tried.result, opened.database) if tried else {}
         except QueryError:  # they take more memory or time than they may
             return None
         if self._watch:
@@ -171,7 +172,7 @@ class TableAnswers:
             return None
         if self._caution and not self._is_about(worded, tried.result, sheets - {*before}):
             return None
-        return self._draft(tried, names, language)
+        return self._draft(tried, names, naming, language)
 
     def chosen(
         self,
@@ -381,19 +382,20 @@ class TableAnswers:
             return ""
         return reply
 
-    def _draft(self, tried: TriedQuery, names: dict[str, str], language: str) -> Draft:
+    def _draft(
+        self,
+        tried: TriedQuery,
+        names: dict[str, str],
+        naming: Mapping[Table, int],
+        language: str,
+    ) -> Draft:
         result = tried.result
 
         def text_of(document: str, page: int) -> str:
             return self._store.page(document, page, self._scope).text
 
-        used = rows_used(
-            result,
-            names,
-            lambda table: mentioned(table, list(result.named)),
-            self._store.tables,
-            text_of,
-        )
+        used = rows_used(result, names, naming, self._store.tables, text_of)
+        computed = computation(tried.sql, result, result.operations, used, language, tried.tables)
         sentences = _said(tried, language)
         return Draft(
             sentences=sentences,
@@ -401,9 +403,7 @@ class TableAnswers:
             confidence=tried.chance,
             basis=Basis.COMPUTED,
             notes=tried.notes,
-            computation=computation(
-                tried.sql, result, result.operations, used, language, tried.tables
-            ),
+            computation=computed,
         )
 
 

@@ -222,7 +222,7 @@ def _used_json(used: RowsUsed) -> dict[str, Any]:
         [{"text": c.text, "page": c.page, "start": c.start, "end": c.end} for c in row]
         for row in used.rows
     ]
-    said = {key: getattr(used, key) for key in ("document_id", "name", "table", "count")}
+    said = {key: getattr(used, key) for key in ("document_id", "name", "table", "count", "leading")}
     return said | {"columns": list(used.columns), "cells": cells}
 
 

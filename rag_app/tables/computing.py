@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -198,15 +199,17 @@ def _figure(value: Any) -> float | None:
 def rows_used(
     result: Result,
     names: Mapping[str, str],
-    columns: Callable[[Table], Sequence[int]],
+    naming: Mapping[Table, int],
     store: Tables,
     text_of: TextOfPage,
 ) -> list[RowsUsed]:
-    """The rows behind a result, table by table; `names`: of documents, by id; `columns`: those of
-    a table that matter."""
+    """The rows behind a result, table by table: what the query speaks of, behind what says which
+    row it is; `names`: of documents, by id; `naming`: see `naming_columns`."""
     found: dict[int, RowsUsed] = {}
     for one in _together(result):
-        shown = list(columns(one.table))
+        shown = mentioned(one.table, list(result.named))
+        leading = [naming[one.table]] if naming.get(one.table, shown[0]) not in shown else []
+        shown = [*leading, *shown]
         rows = one.rows[:USED_ROWS]
         there = cells(store, one.table, rows, shown, _of(text_of, one.table.document_id))
         by_row: dict[int, list[Cell]] = {}
@@ -219,6 +222,7 @@ def rows_used(
             tuple(one.table.columns[at].name for at in shown),
             one.count,
             tuple(tuple(row) for row in by_row.values()),
+            len(leading),
         )
     return list(found.values())
 
@@ -288,6 +292,19 @@ def names_of_rows(result: Result, database: TableDatabase) -> dict[tuple[int, in
     return {(line, numbers[0]): called[row] for line, row in enumerate(rows) if row in called}
 
 
+def naming_columns(result: Result, database: TableDatabase) -> dict[Table, int]:
+    """Of the tables behind a result, the place of the column that tells which row is which."""
+    behind = {used.table for rows in (*result.used, result.read) for used in rows}
+    found = {}
+    for opened in database.tables:
+        if opened.table in behind:
+            with suppress(QueryError):
+                column = _describing(opened, database)
+                if column is not None:
+                    found[opened.table] = opened.table.columns.index(column)
+    return found
+
+
 def _only_table(result: Result, database: TableDatabase) -> OpenTable | None:
     """The table of which each row of a result is one row."""
     if not result.used or any(len(one) != 1 or len(one[0].rows) != 1 for one in result.used):
@@ -318,7 +335,9 @@ def _first(table: str) -> str:
 
 def _describing(opened: OpenTable, database: TableDatabase) -> Column | None:
     """The column of the longest texts that most rows have, and few share."""
-    texts = [c for c in opened.table.columns if c.kind is ColumnKind.TEXT]
+    table = opened.table
+    shown = [c for at, c in enumerate(table.columns) if at not in table.hidden_columns]
+    texts = [c for c in shown if c.kind is ColumnKind.TEXT]
     best: tuple[float, Column] | None = None
     for column in texts:
         name = column.sql_name
