@@ -170,7 +170,6 @@ class ModelWarmUp:
 log = logging.getLogger(__name__)
 
 _LINE = re.compile(r"\S[^\r\n]*")
-_ENCODING = re.compile(r"it was read as (.+)\.$")  # how readers say that they had to guess
 
 
 class PageViews:
@@ -189,12 +188,11 @@ class PageViews:
         """What became of a document, see `Library.report`."""
         document, store = self._document(document_id), self._stock.store
         facts, origin = store.queue.facts(document), store.fetched.of(document.id)
-        guessed = (_ENCODING.search(warning) for warning in document.warnings)
         return Report(
             document=document,
             pages_without_text=facts.pages_without_text,
             tables=facts.tables,
-            encoding=next((found.group(1) for found in guessed if found), ""),
+            encoding=facts.encoding,
             duplicates=facts.duplicates,
             parts=facts.parts,
             inside=facts.inside,

@@ -15,9 +15,8 @@ from rag_app.scope import HOME
 
 
 class Status(StrEnum):
-    """How far a document has come: received -> read -> searchable -> ready, or failed.
-
-    One with scanned pages is `scanned` instead of ready, and read again with their text."""
+    """How far a document has come: received -> read -> searchable -> ready, or failed; one with
+    scanned pages is `scanned` instead of ready, and read again with their text."""
 
     RECEIVED = "received"  # the file is kept; nothing of it has been read
     READ = "read"  # its pages are stored
@@ -281,6 +280,7 @@ class Reading:
     tables: int | None = None  # None: the reader tells none apart
     scans: tuple[int, ...] = ()  # pages that are pictures; their text is to be recognised
     grids: tuple[Grid, ...] = ()  # the tables, where the reader tells their cells apart
+    encoding: str = ""  # that a text was read in; empty: it said so itself
 
 
 @dataclass(frozen=True, slots=True)

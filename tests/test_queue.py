@@ -119,7 +119,9 @@ def test_a_report_says_what_became_of_a_document(library):
     report = library.report(html)
     assert (report.document.pages, report.pages_without_text, report.tables) == (1, 0, 1)
     assert report.duplicates == ("again.html",) and report.parts == report.inside == ()
-    assert library.report(old.document.id).encoding
+    assert library.report(old.document.id).encoding == "windows-1252"
+    (said,) = library.document(old.document.id).warnings
+    assert said == "This file does not say its encoding; it was read as windows-1252."
     assert report.encoding == ""
 
 

@@ -364,7 +364,7 @@ class Ingestion(JobQueue):
                     limits=limits,
                 )
                 reading = self._parts.take_in(document, reading, limits, task.cancelled)
-            self._store.queue.note_tables(document.id, reading.tables)
+            self._store.queue.note_reading(document.id, reading)
             self._store.save_reading(document.id, reading, _tables(document, lambda: reading))
             if reading.parts:
                 self.wake()

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -36,6 +37,7 @@ from rag_app.text.formats import PICTURES
 _PROGRESS_EVERY = 0.1  # seconds
 _MIB = 1 << 20
 _NICE = 5
+_GUESSED = "This file does not say its encoding; it was read as {}."
 
 
 def main(memory_mb: str, reach: str) -> None:
@@ -164,5 +166,8 @@ def _read(request: Header, path: Path, out: BinaryIO) -> None:
     read = reader(request["suffix"])
     limits = Limits(*request["limits"])
     reading = read(path, limits=limits, password=request["password"], on_page=on_page)
+    if reading.encoding:
+        said = _GUESSED.format(reading.encoding)
+        reading = replace(reading, warnings=(said, *reading.warnings))
     for header, body in pack(reading):
         write_frame(out, header, body)

@@ -64,6 +64,7 @@ def pack(reading: Reading) -> Iterator[Frame]:
         "parts": [[part.name, part.file] for part in reading.parts],
         "tables": reading.tables,
         "scans": list(reading.scans),
+        "encoding": reading.encoding,
     }
     yield last, b""
 
@@ -93,6 +94,7 @@ def unpack(frames: Iterable[Frame]) -> Reading:
         last["tables"],
         tuple(last["scans"]),
         tuple(grids),
+        last["encoding"],
     )
 
 

@@ -57,8 +57,8 @@ def read_text(
     on_page: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """The sections of a plain text. Raises NoText or LimitReached."""
-    text, warnings = load(path, limits)
-    return Reading(_pages(text, [], on_page), warnings=warnings)
+    text, encoding = load(path, limits)
+    return Reading(_pages(text, [], on_page), encoding=encoding)
 
 
 def read_markdown(
@@ -69,14 +69,14 @@ def read_markdown(
     on_page: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
-    text, warnings = load(path, limits)
-    return with_headings(text, list(_markdown_headings(text)), warnings, on_page)
+    text, encoding = load(path, limits)
+    return with_headings(text, list(_markdown_headings(text)), encoding, on_page)
 
 
 def with_headings(
     text: str,
     found: Sequence[tuple[int, int, str]],
-    warnings: tuple[str, ...] = (),
+    encoding: str = "",
     on_page: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """The sections of a text in which (start, level, title) of each heading are known, in order."""
@@ -89,7 +89,7 @@ def with_headings(
         number = bisect_right(begins, start)
         headings.append(Heading(number, start - begins[number - 1], level, title))
     title = next((title for _, level, title in found if level == 1), "")
-    return Reading(pages, title, tuple(headings), warnings)
+    return Reading(pages, title, tuple(headings), encoding=encoding)
 
 
 def is_text(head: bytes, *, whole: bool) -> bool:
@@ -121,20 +121,20 @@ def _utf16(head: bytes) -> str:
     return "utf-16-be" if even > half * 0.4 and odd < half * 0.02 else ""
 
 
-def load(path: Path, limits: Limits) -> tuple[str, tuple[str, ...]]:
-    """A file's text, and warnings. Raises NoText or LimitReached."""
-    text, warnings = load_any(path)
+def load(path: Path, limits: Limits) -> tuple[str, str]:
+    """A file's text, and its encoding, see `decode`. Raises NoText or LimitReached."""
+    text, encoding = load_any(path)
     check_length(text, limits.max_characters, "RAG_APP_MAX_CHARACTERS")
-    return text, warnings
+    return text, encoding
 
 
-def load_any(path: Path) -> tuple[str, tuple[str, ...]]:
-    """A file's text however long it is, and warnings. Raises NoText."""
-    text, warnings = decode(path.read_bytes())
+def load_any(path: Path) -> tuple[str, str]:
+    """A file's text however long it is, and its encoding, see `decode`. Raises NoText."""
+    text, encoding = decode(path.read_bytes())
     text = text.replace("\0", "\ufffd")
     if not text.strip():
         raise NoText("There is no text in this file: it holds only spaces and line breaks.")
-    return text, warnings
+    return text, encoding
 
 
 def check_length(text: str, most: int, setting: str) -> None:
@@ -146,21 +146,19 @@ def check_length(text: str, most: int, setting: str) -> None:
         )
 
 
-def decode(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """The text, and a warning where its encoding had to be guessed."""
+def decode(data: bytes) -> tuple[str, str]:
+    """The text, and the name of its encoding where that had to be guessed."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
-            return data[len(bom) :].decode(encoding, errors="replace"), ()
+            return data[len(bom) :].decode(encoding, errors="replace"), ""
     wide = _utf16(data[:65_536])
     if wide:
-        return data.decode(wide, errors="replace"), ()
+        return data.decode(wide, errors="replace"), ""
     try:
-        return data.decode("utf-8"), ()
+        return data.decode("utf-8"), ""
     except UnicodeDecodeError:
         encoding = _guess_encoding(data)
-    text = data.decode(encoding, errors="replace")
-    named = _NAMES.get(encoding, encoding)
-    return text, (f"This file does not say its encoding; it was read as {named}.",)
+    return data.decode(encoding, errors="replace"), _NAMES.get(encoding, encoding)
 
 
 def _guess_encoding(data: bytes) -> str:
@@ -317,8 +315,8 @@ def _read(
     headings: Callable[[str], Iterable[_Found]],
     title: re.Pattern[str] | None = None,
 ) -> Reading:
-    text, warnings = load(path, limits)
-    reading = with_headings(text, list(headings(text)), warnings, on_page)
+    text, encoding = load(path, limits)
+    reading = with_headings(text, list(headings(text)), encoding, on_page)
     named = title.search(text) if title else None
     return replace(reading, title=_plain(named.group(1))) if named else reading
 

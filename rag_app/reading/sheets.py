@@ -286,11 +286,11 @@ def read_delimited(
     on_page: OnPage | None = None,
 ) -> Reading:
     """The rows of a table; what is none is read as plain text. Raises NoText or LimitReached."""
-    text, warnings = load_any(path)
+    text, encoding = load_any(path)
     delimiter = sniff(text[:_SAMPLE])
     try:
         if not delimiter:
-            return _as_text(text, warnings, limits, on_page)
+            return _as_text(text, encoding, limits, on_page)
         check_length(text, limits.max_table_characters, "RAG_APP_MAX_TABLE_CHARACTERS")
         # Signs between cells and names said once more on every page count for nothing here.
         sections = PageBuilder(replace(limits, max_characters=_NO_END), _DELIMITED_PAGE)
@@ -300,19 +300,18 @@ def read_delimited(
             add_rows(rows, sections, grid)
     except csv.Error as error:
         said = f"The table in this file is broken ({error}); it was read as plain text."
-        return _as_text(text, (*warnings, said), limits, on_page)
-    reading = sections.reading(warnings=warnings)
-    reading = replace(reading, warnings=(*warnings, *not_searched(reading.pages, limits)))
+        return replace(_as_text(text, encoding, limits, on_page), warnings=(said,))
+    reading = sections.reading()
+    warnings = tuple(not_searched(reading.pages, limits))
+    reading = replace(reading, warnings=warnings, encoding=encoding)
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
-def _as_text(
-    text: str, warnings: tuple[str, ...], limits: Limits, on_page: OnPage | None
-) -> Reading:
+def _as_text(text: str, encoding: str, limits: Limits, on_page: OnPage | None) -> Reading:
     check_length(text, limits.max_characters, "RAG_APP_MAX_CHARACTERS")
-    return with_headings(text, (), warnings, on_page)
+    return with_headings(text, (), encoding, on_page)
 
 
 def sniff(sample: str) -> str:

@@ -37,18 +37,18 @@ def read_json(
     """The sections of a JSON text, set in lines if it has none; a notebook's cells.
 
     Raises NoText or LimitReached."""
-    text, warnings = load(path, limits)
+    text, encoding = load(path, limits)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         if _has_long_line(text):
             text = "\n".join(map(_spread, text.splitlines()))
-        return with_headings(text, (), warnings, on_page)
+        return with_headings(text, (), encoding, on_page)
     if isinstance(data, dict) and isinstance(data.get("cells"), list) and "nbformat" in data:
-        return _notebook(data["cells"], limits, warnings)
+        return replace(_notebook(data["cells"], limits), encoding=encoding)
     if _has_long_line(text):
         text = _indented(data)
-    return replace(with_headings(text, (), warnings, on_page), title=_title(data))
+    return replace(with_headings(text, (), encoding, on_page), title=_title(data))
 
 
 def _has_long_line(text: str) -> bool:
@@ -74,7 +74,7 @@ def _title(data: object) -> str:
     return next((each for each in found if isinstance(each, str) and len(each) < 200), "")
 
 
-def _notebook(cells: list[Any], limits: Limits, warnings: tuple[str, ...]) -> Reading:
+def _notebook(cells: list[Any], limits: Limits) -> Reading:
     """The cells of a Jupyter notebook; of their outputs those that are text."""
     sections = PageBuilder(limits)
     title = ""
@@ -96,7 +96,7 @@ def _notebook(cells: list[Any], limits: Limits, warnings: tuple[str, ...]) -> Re
                 sections.paragraph(rest)
             else:
                 sections.paragraph(paragraph)
-    return sections.reading(title, warnings)
+    return sections.reading(title)
 
 
 def _outputs(cell: dict[str, Any]) -> Iterator[str]:

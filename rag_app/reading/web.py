@@ -300,22 +300,24 @@ def read_html(
     on_page: OnPage | None = None,
 ) -> Reading:
     """The sections, title and headings of a web page. Raises NoText or LimitReached."""
-    markup, warnings = decode_html(path.read_bytes())
+    markup, encoding = decode_html(path.read_bytes())
+    warnings: list[str] = []
     sections = PageBuilder(limits)
     title = add_html(markup, sections, main_content)
     if sections.is_empty and not sections.pages:
         if not title:
             raise NoText(_NOTHING)
         sections.paragraph(title)
-        warnings = (*warnings, _ONLY_TITLE)
-    reading = sections.reading(title, warnings)
+        warnings.append(_ONLY_TITLE)
+    reading = replace(sections.reading(title, warnings), encoding=encoding)
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
-def decode_html(data: bytes, charset: str = "") -> tuple[str, tuple[str, ...]]:
-    """The text of a page in `charset`, else in the one it names, else in one that is guessed."""
+def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
+    """The text of a page in `charset`, else in the one it names, else in one that is guessed, and
+    then the name of that."""
     if data.startswith(codecs.BOM_UTF8):  # goes before whatever is said of it
         return decode(data)
     named = _CHARSET.search(data[:4_096])
@@ -323,7 +325,7 @@ def decode_html(data: bytes, charset: str = "") -> tuple[str, tuple[str, ...]]:
         try:
             codec = codecs.lookup(name).name if name else ""
             if codec and not codec.startswith("utf-16"):
-                return data.decode("cp1252" if codec in _WESTERN else codec, _errors(codec)), ()
+                return data.decode("cp1252" if codec in _WESTERN else codec, _errors(codec)), ""
         except (LookupError, UnicodeDecodeError):
             continue
     return decode(data)

@@ -14,7 +14,7 @@ from rag_app.storage import provenance
 from rag_app.storage.claims import Claims
 from rag_app.storage.contents import SPACE
 from rag_app.storage.database import AnyDatabase, seen
-from rag_app.types import Document, Status
+from rag_app.types import Document, Reading, Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"
 
@@ -66,6 +66,7 @@ class Facts:
 
     pages_without_text: int
     tables: int | None
+    encoding: str
     duplicates: tuple[str, ...]
     parts: tuple[str, ...]
     inside: tuple[str, ...]
@@ -235,13 +236,15 @@ class Queue:
 
     # Reports
 
-    def note_tables(self, document_id: str, tables: int | None) -> None:
-        """How many tables a reader told."""
+    def note_reading(self, document_id: str, reading: Reading) -> None:
+        """How many tables a reader told, and in which encoding it had to guess a text to be."""
         with self._write() as db:
             db.execute(
-                "INSERT INTO readings SELECT id, CAST(? AS BIGINT) FROM documents WHERE id = ? "
-                "ON CONFLICT (document_id) DO UPDATE SET tables = excluded.tables",
-                (tables, document_id),
+                "INSERT INTO readings (document_id, tables, encoding) "
+                "SELECT id, CAST(? AS BIGINT), CAST(? AS TEXT) FROM documents WHERE id = ? "
+                "ON CONFLICT (document_id) DO UPDATE "
+                "SET tables = excluded.tables, encoding = excluded.encoding",
+                (reading.tables, reading.encoding, document_id),
             )
 
     def facts(self, document: SeenDocument) -> Facts:
@@ -252,7 +255,9 @@ class Queue:
                 "SELECT count(*) FROM pages WHERE document_id = ? AND trim(text, ?) = ''",
                 (document.id, SPACE),
             ).fetchone()[0]
-            tables = db.execute("SELECT tables FROM readings WHERE document_id = ?", one).fetchone()
+            told = db.execute(
+                "SELECT tables, encoding FROM readings WHERE document_id = ?", one
+            ).fetchone()
             duplicates = db.execute(
                 "SELECT name FROM duplicates WHERE document_id = ? ORDER BY name", one
             ).fetchall()
@@ -267,4 +272,4 @@ class Queue:
                 one,
             ).fetchall()
         names = [tuple(row[0] for row in rows) for rows in (duplicates, parts, inside)]
-        return Facts(empty, tables[0] if tables else None, *names)
+        return Facts(empty, *(told or (None, "")), *names)
