@@ -219,9 +219,10 @@ def _csv(computed: Computation) -> bytes:
 def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     nearest = answer.passages[:_NEAREST]
     if answer.closest:
-        _closest(library, exchange.id, answer.closest)
+        _closest(library, exchange.id, answer)
     else:
-        st.markdown(texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY)
+        tail = texts.ABSTAINED if nearest else texts.ABSTAINED_EMPTY
+        st.html(f"<p class='sorry'>{escape(f'{answer.text} {tail}')}</p>")
     cards = "".join(
         _card(exchange.id, f"p{n}", p.name, _where(library, p), _marked(p.chunk.text))
         for n, p in enumerate(nearest, start=1)
@@ -233,7 +234,7 @@ def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> Non
     _how(answer)
 
 
-def _closest(library: Library, exchange_id: str, closest: Sequence[Citation]) -> None:
+def _closest(library: Library, exchange_id: str, answer: Answer) -> None:
     """The sentences that come nearest lead, and it is said what they are."""
     cards = "".join(
         _card(
@@ -243,9 +244,9 @@ def _closest(library: Library, exchange_id: str, closest: Sequence[Citation]) ->
             where_in(library)(near),
             _marked(near.quote, [(0, len(near.quote))]),
         )
-        for near in closest
+        for near in answer.closest
     )
-    st.html(f"<p class='sorry'>{escape(texts_answers.CLOSEST)}</p>{cards}")
+    st.html(f"<p class='sorry'>{escape(f'{answer.text} {texts_answers.CLOSEST}')}</p>{cards}")
 
 
 def perhaps(

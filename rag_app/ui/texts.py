@@ -108,14 +108,13 @@ SEARCHING = "Looking through your documents…"
 WARMING = "Waking up for your first question…"
 WRITING = "Writing an answer from what was found…"
 READING_FIRST = "Reading your new documents first…"
-ABSTAINED = "I could not find this in your documents. The closest passages:"
+# Behind the answer's own sentence that there is none:
+ABSTAINED = "The closest passages:"
 ABSTAINED_TRY = (
     "Not what you meant? Ask in other words, name the document that you mean, or look for a word "
     "with “Search the text”."
 )
-ABSTAINED_EMPTY = (
-    "I could not find this in your documents. Try other words, or tick more documents on the left."
-)
+ABSTAINED_EMPTY = "Try other words, or tick more documents on the left."
 
 FIND, FIND_HINT = "Find in this document", "Find…"
 FOUND_BEFORE, FOUND_NEXT = "Place before", "Next place"

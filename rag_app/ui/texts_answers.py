@@ -22,7 +22,7 @@ OFFLINE = (
     "The connection is lost. What you asked is kept, and this page goes on by itself as soon as "
     "it is back."
 )
-CLOSEST = "I could not find the answer in your documents. The closest I found:"
+CLOSEST = "The closest I found:"  # behind the answer's own sentence
 LOOKED_AT = "What else was looked at"
 NOT_COPIED = "The browser did not allow copying."
 
