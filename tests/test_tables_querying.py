@@ -107,6 +107,27 @@ def test_a_sum_says_which_rows_it_is_made_of_and_leaves_the_total_out(asked):
     assert [(used.count, used.rows) for used in result.used[0]] == [(2, (0, 2))]
 
 
+@pytest.mark.parametrize(
+    ("figure", "rows"),
+    [
+        ("sum(amount_eur)", (0, 1, 2)),  # of the last row no amount is known
+        ("max(amount_eur)", (0, 1, 2)),
+        ("min(amount_eur)", (2, 1, 0)),  # the one that it is comes first
+        ("round(avg(amount_eur), 2)", (0, 1, 2)),
+        ("min(amount_eur), max(amount_eur)", (0, 1, 2)),
+        ("count(*)", (0, 1, 2, 3)),
+        ("count(*) FILTER (WHERE paid = 'no')", (1, 3)),
+        ("sum(amount_eur) FILTER (WHERE paid = 'no')", (1,)),
+        ("100.0 * count(*) FILTER (WHERE paid = 'no') / count(*)", (0, 1, 2, 3)),
+        ("count(amount_eur) - count(DISTINCT person)", (0, 1, 2, 3)),
+        ("max(amount_eur) - (SELECT min(amount_eur) FROM t1 WHERE paid = 'no')", (0, 1, 2, 3)),
+    ],
+)
+def test_the_rows_behind_a_figure_are_those_that_it_is_made_of(asked, figure, rows):
+    (used,) = asked.run(f"SELECT {figure} FROM t1").used[0]
+    assert (used.rows, used.count) == (rows, len(rows))
+
+
 def test_groups_say_their_own_rows(asked):
     result = asked.run("SELECT person, count(*) AS n FROM t1 GROUP BY ALL ORDER BY n DESC, person")
     assert result.columns == ("person", "n")

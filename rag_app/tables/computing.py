@@ -221,7 +221,7 @@ def rows_used(
             one.table.name or one.table.title,
             tuple(one.table.columns[at].name for at in shown),
             one.count,
-            tuple(tuple(row) for row in by_row.values()),
+            tuple(tuple(by_row[row]) for row in rows if row in by_row),
             len(leading),
         )
     return list(found.values())

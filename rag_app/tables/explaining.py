@@ -14,6 +14,7 @@ from rag_app.types import Column, ColumnKind, Operation
 Node = dict[str, Any]
 _FIGURES = {"count_star": "count", "mean": "avg"}
 _AGGREGATES = frozenset(["sum", "avg", "count", "min", "max"])
+_ANY_AGGREGATE = _AGGREGATES | {"count_star", "mean", "median"}
 _LEAVE_SECONDS = frozenset(["sum", "avg", "mean", "min", "max", "median", "abs", "round", "+", "-"])
 _LIKE = frozenset(["~~", "~~*"])
 
@@ -49,6 +50,20 @@ def operations(node: Node, known: Mapping[str, Column]) -> tuple[Operation, ...]
             if made not in found:
                 found.append(made)
     return tuple(found)
+
+
+def aggregates(node: Node) -> list[Node]:
+    """The figures of a SELECT that are made of many rows; none where a part of it is a query by
+    itself, whose rows are others."""
+    parts = [one for chosen in node.get("select_list", []) for one in nodes(chosen)]
+    if any(one.get("class") == "SUBQUERY" for one in parts):
+        return []
+    return [
+        one
+        for one in parts
+        if one.get("class") == "FUNCTION"
+        and str(one.get("function_name", "")).lower() in _ANY_AGGREGATE
+    ]
 
 
 def durations(node: Node, known: Mapping[str, Column]) -> frozenset[int]:

@@ -22,6 +22,7 @@ from rag_app.tables.columnar import block_values, unpack_places, unpack_values
 from rag_app.tables.explaining import (
     Node,
     TextCondition,
+    aggregates,
     columns,
     durations,
     nodes,
@@ -41,6 +42,7 @@ _SOURCES = frozenset(
 )
 _LONGEST_QUERY = 20_000  # characters
 _LONGEST_REASON = 300
+_FIRST = {"max": "DESC", "min": "ASC"}  # which rows come first behind such a figure
 _SETTINGS = (
     "enable_external_access = false",
     "autoload_known_extensions = false",
@@ -320,20 +322,52 @@ class TableDatabase:
         whole = (
             node.get("group_expressions") or node.get("aggregate_handling") == "FORCE_AGGREGATES"
         )
-        for expressions in ([] if whole else [_one_row(sources)], [self._many_rows(sources)]):
+        many = self._many_rows(sources, node)
+        for expressions in ([] if whole else [_one_row(sources)], [many]):
             for each in expressions:
                 asked = deepcopy(tree)
                 added = self._tree(f"SELECT {each}")["statements"][0]["node"]["select_list"]
                 asked["statements"][0]["node"]["select_list"] += added
                 yield self._value("SELECT json_deserialize_sql(?)", json.dumps(asked))
 
-    def _many_rows(self, sources: dict[str, OpenTable]) -> str:
-        once = "DISTINCT " if len(sources) > 1 else ""
-        return ", ".join(
-            f"list_slice(list({once}{_row_id(name)}), 1, {self._limits.used_rows}), "
-            f"count({once}{_row_id(name)})"
-            for name in sources
-        )
+    def _many_rows(self, sources: dict[str, OpenTable], node: Node | None = None) -> str:
+        first, held = self._contributing(node) if node else ("", "")
+        several, most = len(sources) > 1, self._limits.used_rows
+        found = []
+        for name in sources:
+            row = _row_id(name)
+            once = f"DISTINCT {row}" if several else row
+            order = "" if several else first or f" ORDER BY {row}"
+            rows = f"list({once}{order}){held}"
+            found.append(f"list_slice({f'list_sort({rows})' if several else rows}, 1, {most})")
+            found.append(f"count({once}){held}")
+        return ", ".join(found)
+
+    def _contributing(self, node: Node) -> tuple[str, str]:
+        """What puts the rows first that decide a largest or a least, and what leaves those out that
+        no figure of a SELECT is made of: they are filtered, or hold nothing where it looks."""
+        found = aggregates(node)
+        each: list[str] = []
+        for one in found:
+            arguments = [self._text(argument["expression"]) for argument in one["arguments"]]
+            held = [f"({argument}) IS NOT NULL" for argument in arguments]
+            held += [self._text(one["filter"])] if one.get("filter") else []
+            if not held:  # all rows are counted
+                return "", ""
+            each.append(f"({' AND '.join(held)})")
+        if not each:
+            return "", ""
+        first = ""
+        if len(found) == 1 and (order := _FIRST.get(_lower(found[0]["function_name"]))):
+            first = f" ORDER BY {self._text(found[0]['arguments'][0]['expression'])} {order}"
+        return first, f" FILTER (WHERE {' OR '.join(dict.fromkeys(each))})"
+
+    def _text(self, expression: Node) -> str:
+        """An expression as it is written in a query."""
+        tree = self._tree("SELECT 1")
+        tree["statements"][0]["node"]["select_list"] = [expression]
+        text = self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
+        return text.removeprefix("SELECT ")
 
     def _row_by_row(self, query: str, sources: dict[str, OpenTable]) -> Result:
         result = self._fetch(query)
@@ -480,7 +514,7 @@ def _one_row(sources: dict[str, OpenTable]) -> str:
 
 def _used(table: OpenTable, rows: int | list[int] | None, count: int) -> UsedRows:
     listed = [] if rows is None else [rows] if isinstance(rows, int) else rows
-    kept = tuple(sorted(row for row in listed if row is not None))
+    kept = tuple(row for row in listed if row is not None)
     return UsedRows(table.table, count if kept else 0, kept)
 
 
