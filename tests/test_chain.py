@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,18 @@ def test_a_generator_that_says_nothing_counts_as_not_knowing(retriever):
     assert finished.answer.text == chain.NOT_FOUND
     assert finished.answer.citations == ()
     assert finished.answer.passages
+
+
+def test_what_comes_nearest_stands_where_nothing_answers_and_nowhere_else(retriever):
+    def nearest(passages: Sequence[Passage]) -> tuple[Span, ...]:
+        chunk = passages[0].chunk
+        return (Span(chunk.document_id, chunk.page, chunk.start, chunk.start + 4),)
+
+    context = replace(CATS, nearest=nearest)
+    [*_, finished] = chain.ask(context, retriever, ScriptedGenerator(), lambda: False)
+    assert [near.quote for near in finished.answer.closest] == ["Cats"]
+    [*_, finished] = chain.ask(context, retriever, ScriptedGenerator("A."), lambda: False)
+    assert finished.answer.closest == ()
 
 
 class TornGenerator(ScriptedGenerator):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.evidence import closest, gather, likeliest
+from rag_app.answering.evidence import closest, gather, likeliest, nearest
 from rag_app.answering.prompts import ReplyStatus, said_as, taught_messages, understood
 from rag_app.types import Chunk, Passage, Span
 
@@ -58,6 +58,24 @@ def test_what_the_ranker_says_decides():
         return [[1.0] * len(one.sentences) for one in texts]
 
     assert likeliest(["Until when?"], places, unsure) is None
+
+
+@pytest.mark.parametrize(
+    ("odds", "texts"),
+    [
+        ((3.0, 2.0, 0.0, 0.0), ["The museum opens at ten.", "It closes at five.", "Children pay"]),
+        ((-3.0, -2.0, -9.0, -9.0), ["It closes at five."]),  # the first however unlikely it is
+        ((-3.0, 5.0, -9.0, 0.5), ["It closes at five.", "There is a shop."]),
+    ],
+)
+def test_where_nothing_answers_up_to_three_sentences_come_nearest(odds, texts):
+    def ranking(question, passages):
+        return [list(odds) for _ in passages]
+
+    spans = nearest(["Until when?"], [passage(MUSEUM)], ranking)
+    found = [MUSEUM[span.start : span.end] for span in spans]
+    assert len(found) == len(texts) and all(map(str.startswith, found, texts))
+    assert nearest(["Until when?"], [], ranking) == ()
 
 
 def test_the_wording_that_suits_best_counts():

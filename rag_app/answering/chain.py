@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
@@ -118,6 +118,9 @@ Locate = Callable[[Citation], Citation]
 Likeliest = Callable[[Sequence[Passage]], Span | None]
 """Of what was found, the sentence that most likely holds the answer."""
 
+Nearest = Callable[[Sequence[Passage]], tuple[Span, ...]]
+"""Of what was found, the sentences that come nearest to an answer, the nearest first."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskContext:
@@ -132,6 +135,7 @@ class AskContext:
     remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
     locate: Locate = lambda citation: citation
     likeliest: Likeliest = lambda passages: None  # shown while the answer is being written
+    nearest: Nearest = lambda passages: ()  # shown where there is none, unless a writer said more
 
     @property
     def query(self) -> str:
@@ -240,8 +244,10 @@ def ask(
         written = Piece(draft=Draft((), (), 0.0, abstained=True, notes=failed))
     if cancelled() and written.draft is None:  # it may have stopped between two pieces
         return
-    seconds = Timing(found_at - began, time.perf_counter() - found_at)
     draft = written.draft or Draft((), (), 0.0, abstained=True)
+    if draft.abstained or not draft.sentences:
+        draft = replace(draft, closest=context.nearest(passages) or draft.closest)
+    seconds = Timing(found_at - began, time.perf_counter() - found_at)
     yield Finished(finalize(draft, passages, seconds, context))
 
 

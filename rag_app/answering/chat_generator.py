@@ -21,7 +21,16 @@ from rag_app.answering.attribution import (
     support,
     support_in,
 )
-from rag_app.answering.evidence import CountTokens, Excerpt, Ranking, RowsOf, closest, gather
+from rag_app.answering.evidence import (
+    CLOSEST,
+    EVEN,
+    CountTokens,
+    Excerpt,
+    Ranking,
+    RowsOf,
+    closest,
+    gather,
+)
 from rag_app.answering.extraction import Reader, SpanEvidence
 from rag_app.answering.generation import (
     Cancelled,
@@ -53,8 +62,6 @@ _SLOW = 185.0  # tokens a second under which a machine is slow; two cores with A
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
 _A_SENTENCE = 4  # words from which a sentence is not said twice by right
-# Sentences of an abstention, and the least log-odds of the second and third (benchmarks/LOG.md).
-_CLOSEST, _EVEN = 3, 0.0
 _LEAST_ROOM = 100  # tokens of excerpts without which a question cannot be asked
 
 Sources = Callable[[str], Sequence[Passage]]  # a written text to where its sources may stand
@@ -377,7 +384,7 @@ def language_of(question: str) -> str:
 
 def nothing(asked: Writing, chance: float, notes: tuple[Note, ...]) -> Draft:
     """An abstention that carries the closest sentences."""
-    near = tuple(span for span, _ in closest(asked.excerpts, _CLOSEST, _EVEN))
+    near = tuple(span for span, _ in closest(asked.excerpts, CLOSEST, EVEN))
     return Draft((), (), chance, abstained=True, notes=notes, closest=near)
 
 

@@ -114,6 +114,11 @@ def gather(
     return _excerpts(passages, found, chosen)
 
 
+CLOSEST, EVEN = 3, 0.0
+"""Of an abstention so many sentences are shown at most, but for the first from these log-odds on:
+of 108 questions of strangers evidence is among them in 48, the first alone in 31 (LOG)."""
+
+
 def closest(
     excerpts: Sequence[Excerpt], most: int = 1, least: float = -math.inf
 ) -> list[tuple[Span, str]]:
@@ -137,13 +142,36 @@ def likeliest(
 ) -> Span | None:
     """Of all sentences and rows of the passages the one that most likely holds the answer, as
     `gather` ranks them; None where there is none, or none of which that may be said."""
+    best = _likeliest_first(wordings, passages, ranking, rows)[:1]
+    return best[0][0] if best and best[0][1] >= _LIKELY else None
+
+
+def nearest(
+    wordings: Sequence[str],
+    passages: Sequence[Passage],
+    ranking: Ranking,
+    rows: RowsOf | None = None,
+) -> tuple[Span, ...]:
+    """Those of them that come nearest where nothing is answered: see `CLOSEST`."""
+    ranked = _likeliest_first(wordings, passages, ranking, rows)[:CLOSEST]
+    return tuple(span for at, (span, odds) in enumerate(ranked) if at == 0 or odds >= EVEN)
+
+
+def _likeliest_first(
+    wordings: Sequence[str],
+    passages: Sequence[Passage],
+    ranking: Ranking,
+    rows: RowsOf | None,
+) -> list[tuple[Span, float]]:
+    """All sentences and rows, each with the log-odds that it holds the answer."""
     split = [_units(passage.chunk, rows) for passage in passages]
     found = _ranked(wordings, passages, split, _each_once(passages, split), ranking)
-    best = max(found, key=lambda one: one.odds, default=None)
-    if best is None or best.odds < _LIKELY:
-        return None
-    chunk = passages[best.passage].chunk
-    return Span(chunk.document_id, chunk.page, best.start, best.end)
+    placed = [
+        (Span(chunk.document_id, chunk.page, one.start, one.end), one.odds)
+        for one in found
+        for chunk in [passages[one.passage].chunk]
+    ]
+    return sorted(placed, key=lambda one: -one[1])
 
 
 def title(name: str, heading: str) -> str:

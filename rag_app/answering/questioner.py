@@ -33,7 +33,7 @@ from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import ResolvedDocuments, resolve_documents
-from rag_app.answering.evidence import likeliest, relevance
+from rag_app.answering.evidence import likeliest, nearest, relevance
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator, Told, untold
 from rag_app.answering.generator_factory import GeneratorFactory
@@ -309,6 +309,7 @@ class Questioner:
             )
         english = self._embedder.english
         apart = answer_language.documents_in_other_language(asked.plain, asked.readable, english)
+        wordings = tuple(filter(None, (whole, searched)))
         context = AskContext(
             asked.said,
             rewritten_query=whole if whole != asked.said else "",
@@ -317,7 +318,8 @@ class Questioner:
             generator=by.name,
             remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
             locate=self._locate,
-            likeliest=partial(self._likeliest, tuple(filter(None, (whole, searched))), asked.by),
+            likeliest=partial(self._likeliest, wordings, asked.by),
+            nearest=partial(self._nearest, wordings, asked.by),
         )
         return chain.ask(context, asked.retriever, by, asked.stop.is_set)
 
@@ -437,6 +439,17 @@ class Questioner:
             return likeliest(wordings, passages, self._ranker.score, self._rows)
         except ModelUnavailable:  # the answer comes without it
             return None
+
+    def _nearest(
+        self, wordings: Sequence[str], by: Generator, passages: Sequence[Passage]
+    ) -> tuple[Span, ...]:
+        """What stands there where nothing answers; a chat model has said that of what it read."""
+        if isinstance(by, ChatGenerator):
+            return ()
+        try:
+            return nearest(wordings, passages, self._ranker.score, self._rows)
+        except ModelUnavailable:
+            return ()
 
     def _chosen(self, scope: Scope, documents: Sequence[str] | None) -> list[Document]:
         if documents is None:
