@@ -529,6 +529,9 @@ def test_questions_that_make_no_sense_are_refused_with_a_sentence(served):
         assert is_problem(ask(), 422, "unfit_request")
         assert is_problem(ask(question="  "), 422, "unfit_request")
         assert is_problem(ask(question="x", nonsense=1), 422, "unfit_request")
+        for other in ({"top_k": True}, {"top_k": "3"}, {"caution": True}, {"stream": 1}):
+            assert is_problem(ask(question="x", **other), 422, "unfit_request"), other
+        assert ask(question="x", top_k=3.0, caution=1).status_code == 200
         assert is_problem(ask(question="ferry " * 700), 422, "question")
         assert is_problem(ask(question="ferry " * 700, stream=True), 422, "question")
         assert is_problem(ask(question="ferry " * 200_000), 413, "too_large")

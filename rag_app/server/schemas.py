@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from rag_app.types import Basis, RetrieverKind, Status, Task
 
@@ -28,6 +28,16 @@ Turned = Annotated[str, StringConstraints(max_length=_LONGEST_TURN)]
 Frame = Annotated[list[float], Field(min_length=4, max_length=4)]
 
 
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError("it is no number")
+    return value
+
+
+NUMBER = BeforeValidator(_number)
+"""JSON's numbers alone: 3.0 is the integer 3 (JSON Schema, 6.1.1), and neither true nor "3" is."""
+
+
 class Given(BaseModel):
     """What is given: nothing is left unsaid."""
 
@@ -35,7 +45,7 @@ class Given(BaseModel):
 
 
 class Taken(BaseModel):
-    """What is taken: a key that is misspelt is refused."""
+    """What is taken: a key that is misspelt is refused, and so is a value of another kind."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -227,7 +237,7 @@ class SearchRequest(Taken):
     """What to search for."""
 
     query: Said
-    k: Annotated[int | None, Field(ge=1, le=50)] = None
+    k: Annotated[int | None, Field(ge=1, le=50), NUMBER] = None
     """passages; null: as in the settings"""
     documents: DocumentIds | None = None
     """ids of documents to look in; null: all"""
@@ -255,11 +265,11 @@ class AskRequest(Taken):
     """one of those that /v1/models lists; null: as in the settings"""
     language: Annotated[str, StringConstraints(max_length=40)] = ""
     """English name of the answer's language; empty: the question's"""
-    caution: Annotated[float | None, Field(ge=0, le=1)] = None
+    caution: Annotated[float | None, Field(ge=0, le=1), NUMBER] = None
     """confidence under which it says that it does not know"""
-    top_k: Annotated[int | None, Field(ge=1, le=50)] = None
+    top_k: Annotated[int | None, Field(ge=1, le=50), NUMBER] = None
     """passages that are read"""
     turns: Annotated[list[TurnJson], Field(max_length=_MOST_TURNS)] = []
     """what was asked before, the oldest first"""
-    stream: bool = False
+    stream: Annotated[bool, Field(strict=True)] = False
     """as server-sent events: sources, delta …, finished, or error"""
