@@ -74,6 +74,7 @@ from rag_app.storage.overviews import Introduction
 from rag_app.storage.vectors import VectorIndex
 from rag_app.tables.opening import TableOpener
 from rag_app.tables.rows import LabelledRow, rows_in
+from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line
 from rag_app.types import (
     Basis,
@@ -443,8 +444,9 @@ class Questioner:
     def _nearest(
         self, wordings: Sequence[str], by: Generator, passages: Sequence[Passage]
     ) -> tuple[Span, ...]:
-        """What stands there where nothing answers; a chat model has said that of what it read."""
-        if isinstance(by, ChatGenerator):
+        """What stands there where nothing answers; a chat model has said that of what it read, and
+        of another language than English the ranker knows nothing."""
+        if isinstance(by, ChatGenerator) or not is_english(wordings[-1]):
             return ()
         try:
             return nearest(wordings, passages, self._ranker.score, self._rows)
