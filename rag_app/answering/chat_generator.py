@@ -277,7 +277,7 @@ class ChatGenerator:
                     yield Piece(now[len(said) :])
                     said = now
         except ChatModelError as error:
-            if not any(c.isalnum() for c in finished(raw)):
+            if not _says_something(raw):
                 yield from instead(otherwise(), self._safety.name, str(error))
                 return
             notes = (Note(NoteKind.BROKEN_OFF, (str(error),)),)
@@ -287,7 +287,7 @@ class ChatGenerator:
             raw, notes = without_repeats(raw), (*notes, Note(NoteKind.REPEATED))
         elif len(raw) >= replied * self.writer.longest:
             notes = (*notes, Note(NoteKind.CUT))
-        if not any(c.isalnum() for c in finished(raw)):
+        if not _says_something(raw):
             yield from instead(otherwise(), self._safety.name, f"{self.name} wrote nothing.")
             return
         draft = close(raw, notes)
@@ -364,6 +364,10 @@ class ChatGenerator:
             basis=Basis.WRITTEN,
             notes=notes,
         )
+
+
+def _says_something(raw: str) -> bool:
+    return any(c.isalnum() for c in finished(raw))
 
 
 def ended_after(raw: str, most: int) -> str | None:

@@ -130,8 +130,13 @@ def closest(
         for odds, span, text in zip(one.odds, one.spans, one.texts, strict=True)
     ]
     ranked.sort(key=lambda one: -one[0])
-    likely = [*ranked[:1], *(one for one in ranked[1:most] if one[0] >= least)]
-    return [(span, text) for _, span, text in likely]
+    shown = _shown([odds for odds, _, _ in ranked], most, least)
+    return [(span, text) for _, span, text in ranked[:shown]]
+
+
+def _shown(odds: Sequence[float], most: int, least: float) -> int:
+    """How many of them, the highest first, come nearest: the first, others from `least` on."""
+    return len(odds[:1]) + sum(one >= least for one in odds[1:most])
 
 
 def likeliest(
@@ -153,8 +158,9 @@ def nearest(
     rows: RowsOf | None = None,
 ) -> tuple[Span, ...]:
     """Those of them that come nearest where nothing is answered: see `CLOSEST`."""
-    ranked = _likeliest_first(wordings, passages, ranking, rows)[:CLOSEST]
-    return tuple(span for at, (span, odds) in enumerate(ranked) if at == 0 or odds >= EVEN)
+    ranked = _likeliest_first(wordings, passages, ranking, rows)
+    shown = _shown([odds for _, odds in ranked], CLOSEST, EVEN)
+    return tuple(span for span, _ in ranked[:shown])
 
 
 def _likeliest_first(

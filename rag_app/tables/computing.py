@@ -268,6 +268,7 @@ def mentioned(table: Table, words: Sequence[str]) -> list[int]:
 _NAMED_ROWS = 12  # of a result
 _NAME = 80  # characters of a name
 _LOOKED_AT = 20_000  # rows of a table
+_TEXTS = 24  # columns of texts that may describe its rows: each is asked twice
 _FILLED = 0.5  # of the rows that have to have a name
 
 
@@ -337,7 +338,7 @@ def _describing(opened: OpenTable, database: TableDatabase) -> Column | None:
     """The column of the longest texts that most rows have, and few share."""
     table = opened.table
     shown = [c for at, c in enumerate(table.columns) if at not in table.hidden_columns]
-    texts = [c for c in shown if c.kind is ColumnKind.TEXT]
+    texts = [c for c in shown if c.kind is ColumnKind.TEXT][:_TEXTS]
     best: tuple[float, Column] | None = None
     for column in texts:
         name = column.sql_name
