@@ -18,6 +18,7 @@ from rag_app.errors import (
     DiskFull,
     FilesDiffer,
     FilesError,
+    FilesError,
     FilesFull,
     FilesMissing,
     FilesRefused,
@@ -201,6 +202,35 @@ def test_other_bytes_under_the_same_name_are_not_overwritten_and_said(bucket, tm
     with pytest.raises(FilesDiffer):
         originals.keep(incoming, ".txt")
     assert incoming.path.exists()
+
+
+@pytest.mark.parametrize("moment", ["_holds", "_size"])
+def test_a_file_that_is_removed_while_it_is_looked_at_is_sent_again(
+    moment, bucket, tmp_path, monkeypatch
+):
+    """Somebody removes a document, and another brings the same file just then."""
+    originals = remote(bucket, tmp_path)
+    [one] = kept(originals, FERRY)
+    key, look, looks = f"{one}.txt", getattr(bucket, moment), []
+
+    def removed_before(*which):
+        looks.append(which)
+        if len(looks) == (1 if moment == "_holds" else 2):
+            bucket.delete(key)
+        return look(*which)
+
+    monkeypatch.setattr(bucket, moment, removed_before)
+    (tmp_path / "again").write_bytes(FERRY)
+    bucket.put_same(key, tmp_path / "again")
+    monkeypatch.undo()
+    assert bucket.size(key) == len(FERRY)
+
+
+def test_a_file_that_comes_and_goes_all_the_time_is_said(bucket, tmp_path, monkeypatch):
+    (tmp_path / "one").write_bytes(FERRY)
+    monkeypatch.setattr(bucket, "size", lambda key: len(FERRY))
+    with pytest.raises(FilesError, match="comes and goes"):
+        bucket.put_same("none.txt", tmp_path / "one")
 
 
 def test_two_that_bring_the_same_file_at_once_both_have_it(bucket, tmp_path):

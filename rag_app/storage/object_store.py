@@ -88,8 +88,8 @@ class Bucket:
 
     def size(self, key: str) -> int | None:
         """Bytes of a file; None if it is not there."""
-        with suppress(FileNotFoundError), self._said():
-            return self._store.head(key)["size"]
+        with suppress(FileNotFoundError):
+            return self._size(key)
         return None
 
     def put_new(self, key: str, path: Path) -> None:
@@ -113,15 +113,19 @@ class Bucket:
 
     def put_same(self, key: str, path: Path) -> None:
         """The same, or find these very bytes there. Raises FilesDiffer if there are others."""
-        if self.size(key) is None:
-            with suppress(FileExistsError):  # somebody else was faster
-                self._put_twice(key, path)
-                return
-        if self.size(key) != path.stat().st_size or not self._holds(key, path):
-            raise FilesDiffer(
-                f"In {self.url} other bytes lie under the name {key}. They were not overwritten: "
-                "look who else writes there, and move them away."
-            )
+        for _ in range(1 + _RETRIES):  # what is there may be removed while it is looked at
+            if self.size(key) is None:
+                with suppress(FileExistsError):  # somebody else was faster
+                    self._put_twice(key, path)
+                    return
+            with suppress(FileNotFoundError):
+                if self._holds(key, path):
+                    return
+                raise FilesDiffer(
+                    f"In {self.url} other bytes lie under the name {key}. They were not "
+                    "overwritten: look who else writes there, and move them away."
+                )
+        raise FilesError(f"In {self.url} the file {key} comes and goes. Try it again.")
 
     def put(self, key: str, path: Path) -> None:
         """Keep a file under a key, whole or not at all, whatever was there."""
@@ -168,6 +172,10 @@ class Bucket:
                 return
             yield from (_object(one) for one in chunk)
 
+    def _size(self, key: str) -> int:
+        with self._said():
+            return self._store.head(key)["size"]
+
     def _put_twice(self, key: str, path: Path) -> None:
         """Obstore sends what has a condition once only: what became of it after a time limit nobody
         knows. It is looked at afterwards, so here it may be sent again."""
@@ -177,7 +185,9 @@ class Bucket:
             self.put_new(key, path)
 
     def _holds(self, key: str, path: Path) -> bool:
-        """Whether what is there begins with just these bytes."""
+        """Whether just these bytes are there. Raises FileNotFoundError if nothing is."""
+        if self._size(key) != path.stat().st_size:
+            return False
         with path.open("rb") as file:
             return all(file.read(len(block)) == block for block in self.blocks(key))
 
