@@ -1,6 +1,4 @@
-"""The nouns of the app, frozen. They carry where a text came from from the first line to the last.
-
-Everything else imports this module, and it imports nothing of ours but `scope`."""
+"""The nouns of the app, frozen; they carry where a text came from. Of ours, `scope` is imported."""
 
 from __future__ import annotations
 
@@ -70,6 +68,7 @@ class NoteKind(StrEnum):
     NOT_ENGLISH = "not_english"
     COMPUTED = "computed"  # each sum, as "3 × 85 = 255"
     SEVERAL_UNITS = "several_units"  # a column of figures, and the units that were kept apart
+    OTHER_SHEETS = "other_sheets"  # names of those that may be meant as well
     OTHER_LANGUAGE = "other_language"  # question's or "", "" if found by words only, documents'
 
 

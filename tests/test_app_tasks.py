@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from rag_app.ui import texts
+from rag_app.answering.prompts import NOT_IN_DOCUMENTS
+from rag_app.ui import texts, texts_answers
 from tests.servers import scripted_server
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_who import pick, write
@@ -113,9 +114,52 @@ def test_where_it_is_not_clear_which_documents_are_meant_a_click_says_it(page):
     page.drop(("ferry.txt", FERRY), *notes)
     said = page.ask("Summarise it")
     assert "Which documents do you mean?" in said
-    offered = {b.label: b for b in page.at.button if (b.key or "").startswith("which-")}
-    assert len(offered) == 7
-    offered["ferry.txt"].click()
+    buttons = {b.label: b for b in offered(page)}
+    assert len(buttons) == 7
+    buttons["ferry.txt"].click()
     page.run()
     page.until(page.at_rest)
     assert "four euros" in page.said()
+
+
+def offered(page: Page) -> list:
+    return [b for b in page.at.button if (b.key or "").startswith("which-")]
+
+
+FUEL = b"Date;Person;Cost\n01.05.2024;Ann Lee;61\n02.05.2024;Ben Okoro;58\n"
+MEALS = b"Date;Person;Cost\n01.05.2024;Ann Lee;14\n03.05.2024;Cid Shaw;11\n"
+
+
+@pytest.fixture
+def sheets(page):
+    page.drop(("fuel.csv", FUEL), ("meals.csv", MEALS))
+    with scripted_server() as (url, script):
+        pick(page, "server")
+        write(page, url=url, model="tiny")
+        page.script = script
+        yield page
+
+
+def test_what_was_computed_from_one_sheet_is_asked_of_another_that_fits_with_a_click(sheets):
+    sheets.script.words = [
+        "SQL: SELECT sum(cost) FROM t1 WHERE lower(person) = 'ann lee'\nSay: It cost {0}."
+    ]
+    said = sheets.ask("How much did Ann Lee cost in total?")
+    (other,) = offered(sheets)
+    assert texts_answers.other_sheets(False) in sheets.html()
+    assert "It may also be meant of" not in sheets.html()
+    of = {"fuel.csv": "61", "meals.csv": "14"}
+    wanted = of.pop(other.label)
+    assert f"It cost **{of.popitem()[1]}**" in said
+    other.click()
+    sheets.run()
+    sheets.until(sheets.at_rest)
+    assert f"It cost **{wanted}**" in sheets.said()
+    assert len(offered(sheets)) == 1  # of one sheet that was chosen no other is meant
+
+
+def test_where_no_sheet_answers_each_that_may_be_meant_can_be_asked_alone(sheets):
+    sheets.script.words = [NOT_IN_DOCUMENTS]
+    sheets.ask("How much was the total cost of parking?")
+    assert texts_answers.other_sheets(True) in sheets.html()
+    assert {button.label for button in offered(sheets)} == {"fuel.csv", "meals.csv"}

@@ -355,6 +355,11 @@ def test_ordinals_and_days_are_bold_as_a_whole(said, bold):
     assert re.findall(r"\*\*(.+?)\*\*", shown) == bold
 
 
+def test_words_that_answer_are_not_bold_in_the_middle_of_a_date_or_a_figure():
+    assert "**" not in _plain("a (01.05.2024, 61.14)", "01.05") + _plain("a (61.14)", "14")
+    assert "**14**" in _plain("from 14. On", "14")
+
+
 def test_what_numbers_a_paragraph_or_is_part_of_a_name_is_not_bold():
     assert "**" not in _plain("6.1 The WM8140 and its E2 lamp")
     assert "**" not in link_citations("Rent is £5.", [], "0" * 16, plain=True)

@@ -18,7 +18,6 @@ from rag_app.errors import (
     DiskFull,
     FilesDiffer,
     FilesError,
-    FilesError,
     FilesFull,
     FilesMissing,
     FilesRefused,

@@ -25,7 +25,8 @@ from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
 from rag_app.answering.prompts import CALCULATE, Message
-from rag_app.answering.table_answers import TableAnswers, wants
+from rag_app.answering.table_answers import TableAnswers
+from rag_app.answering.table_choice import sheet_found
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
@@ -550,15 +551,19 @@ class WithTables:
     ) -> Iterator[Piece]:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
         draft = self._computed(question, passages, cancelled)
-        if draft is not None:
+        if draft is not None and not draft.abstained:
             yield from pieces(replace(draft, generator=self.name))
             return
-        yield from self._by.generate(question, passages, cancelled)
+        for piece in self._by.generate(question, passages, cancelled):
+            said = piece.draft
+            if said and said.abstained and draft:  # which sheets may be meant
+                said = replace(said, notes=(*said.notes, *draft.notes))
+            yield Piece(piece.text, said)
 
     def _computed(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Draft | None:
-        draft, sheet = None, wants(passages, self._documents)
+        draft, sheet = None, sheet_found(passages, self._documents)
         if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
         # That something is to be computed speaks for no table: only a writer tells.

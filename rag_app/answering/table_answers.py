@@ -6,7 +6,7 @@ the sentence that the writer wrote around it, and carries the rows that it rests
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +24,7 @@ from rag_app.answering.prompts import (
 )
 from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
 from rag_app.answering.query_reading import Interpretation
+from rag_app.answering.table_choice import FIRST, TableChoice, found_near
 from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
@@ -46,15 +47,9 @@ from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
-from rag_app.text.page_names import TABLES
 from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Table
 
-MOST_TABLES = 3
-_NEAR_BEST = 0.5  # of the best table's score that another must have to be shown too
-_HOLDS = 0.5  # of what the document holds that holds most of a question's words
-_FIRST = 3  # passages
-_SAME = 1.0  # what it counts that the answer before came from a table
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
@@ -111,6 +106,16 @@ class TriedQuery:
         return abstention.of_query(self.says_yes, self.sure_of_columns, self.agrees)
 
 
+@dataclass(frozen=True, slots=True)
+class _LookedUp:
+    """What came of asking tables: a query, the columns that name its rows, and whether any table is
+    likely meant at all."""
+
+    tried: TriedQuery | None
+    naming: Mapping[Table, int] = field(default_factory=dict)
+    meant: bool = False
+
+
 class TableAnswers:
     """Computes over the tables that a scope sees, by queries of a writer; where there is none, by
     those that the ranker takes a question for, and is sure of."""
@@ -146,62 +151,55 @@ class TableAnswers:
         asks: bool = True,
         wished: bool = True,
     ) -> Draft | None:
-        """The draft with its computation; None: no query answers the question.
+        """The draft with its computation; an abstention, where none answers and several sheets may
+        be meant: its note names them; else None.
 
         `searched`: the question in the documents' language, by which tables are chosen, too;
         `before`: the documents that gave the answer on which the question leans; `asks`: whether
         the writer may be asked which query is meant; `wished`: also where the ranker finds none."""
         names = {document.id: document.name for document in documents}
-        sheets = _sheets(documents)
         worded = f"{question} {searched}"
-        tables = self.chosen(worded, passages, names, sheets, before)
+        choice = TableChoice(self._store, self._scope, documents, before)
+        tables = choice.chosen(worded, passages)
         if not tables:
             return None
         language = language or language_of(question)
+        parts = (question, searched, language, cancelled, asks, wished)
         try:
             with self._opener.opened(tables, names, self._store.tables) as opened:
-                parts = (question, searched, opened, language, cancelled)
-                tried = self._computed(*parts, asks, wished)
-                tried = tried and _in_all_spellings(tried, opened)
-                naming = naming_columns(tried.result, opened.database) if tried else {}
+                looked = self._looked_up(opened, *parts)
         except QueryError:  # they take more memory or time than they may
             return None
+        tried = looked.tried
         if self._watch:
             self._watch(tried)
-        if tried is None or tried.chance < self._caution:
-            return None
-        if self._caution and not self._is_about(worded, tried.result, sheets - {*before}):
-            return None
-        return self._draft(tried, names, naming, language)
+        used = tried.result.documents if tried else set()
+        doubted = tried is None or tried.chance < self._caution
+        if tried is None or doubted or (self._caution and not choice.is_about(worded, used)):
+            return choice.which(worded, passages) if asks and looked.meant else None
+        draft = self._draft(tried, names, looked.naming, language)
+        return choice.with_others(draft, tables, used)
 
-    def chosen(
+    def _looked_up(
         self,
+        opened: OpenTables,
         question: str,
-        passages: Sequence[Passage],
-        names: dict[str, str],
-        sheets: Set[str],
-        before: Sequence[str] = (),
-    ) -> list[Table]:
-        """The tables that a question is likely about, the likeliest first.
-
-        What a document of much else holds says little of a table in it. A question that leans on
-        an answer `before` is likely about the same tables."""
-        asked = _words(question)
-        held = {one: share for one, share in self._held(asked).items() if one in sheets}
-        scored = [
-            (
-                _found(table, passages)
-                + _called(table, names, asked)
-                + held.get(table.document_id, 0.0)
-                + (_SAME if table.document_id in before else 0.0),
-                table,
-            )
-            for table in self._store.tables.of(self._scope, list(names))
-        ]
-        scored.sort(key=lambda one: -one[0])
-        return [
-            table for score, table in scored[:MOST_TABLES] if score >= _NEAR_BEST * scored[0][0]
-        ]
+        searched: str,
+        language: str,
+        cancelled: Cancelled,
+        asks: bool,
+        wished: bool,
+    ) -> _LookedUp:
+        """What tables that are open give."""
+        meant: list[Interpretation] = []
+        if not wished and (self._taught or self._writer is None):
+            meant = self._meant(question, searched, opened)
+            if meant and meant[0].chance < _HARDLY:
+                return _LookedUp(None)
+        tried = self._computed(question, searched, opened, language, cancelled, asks, meant)
+        tried = tried and _in_all_spellings(tried, opened)
+        naming = naming_columns(tried.result, opened.database) if tried else {}
+        return _LookedUp(tried, naming, wished or bool(meant))
 
     @property
     def has_writer(self) -> bool:
@@ -213,30 +211,9 @@ class TableAnswers:
         the writer what is meant."""
         if self._ranker is None or (self._writer is not None and not self._taught):
             return False
-        first = passages[:_FIRST]
+        first = passages[:FIRST]
         tables = self._store.tables.of(self._scope, list({p.chunk.document_id for p in first}))
-        return any(_found(table, first) for table in tables)
-
-    def _held(self, words: Sequence[str]) -> dict[str, float]:
-        """By document: the share of the words that it holds, those weighing most that few hold."""
-        search = self._store.words
-        found: dict[str, float] = {}
-        total = 0.0
-        for word in words:
-            holding = search.documents_with(word, self._scope)
-            total += 1 / len(holding) if holding else 0.0
-            for document in holding:
-                found[document] = found.get(document, 0.0) + 1 / len(holding)
-        return {document: weight / total for document, weight in found.items()}
-
-    def _is_about(self, question: str, result: Result, sheets: Set[str]) -> bool:
-        """Whether the sheets that were used hold about as much of what was asked for as any sheet
-        does: a query over the wrong table is as sure of itself as one over the right."""
-        held = {one: s for one, s in self._held(_words(question)).items() if one in sheets}
-        rows = [*(one for row in result.used for one in row), *result.read]
-        used = {one.table.document_id for one in rows} & sheets
-        best = max(held.values(), default=0.0)
-        return not used or sum(held.get(one, 0.0) for one in used) >= _HOLDS * best
+        return any(found_near(table, first) for table in tables)
 
     def _computed(
         self,
@@ -246,15 +223,12 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
         asks: bool,
-        wished: bool,
+        meant: list[Interpretation],
     ) -> TriedQuery | None:
         """The writer's query, where it may be asked for one; else what the ranker is sure of. That
         understands less than the app's own writer, whose query it makes surer; of another writer it
         speaks where that has nothing to say."""
         decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
-        meant = self._meant(question, searched, opened) if self._taught and not wished else []
-        if meant and meant[0].chance < _HARDLY:
-            return None
         if self._writer is not None and asks:
             tried = self._tried(question, opened, language, cancelled, decides)
             if tried and self._taught:
@@ -405,28 +379,6 @@ class TableAnswers:
             notes=tried.notes,
             computation=computed,
         )
-
-
-def _words(question: str) -> list[str]:
-    return [word for word in dict.fromkeys(compared(question)) if len(word) > 2]
-
-
-def _found(table: Table, passages: Sequence[Passage]) -> float:
-    """How much of what was found lies on a table's pages, the first passages most."""
-    return sum(
-        1 / (2 + rank)
-        for rank, passage in enumerate(passages)
-        if passage.chunk.document_id == table.document_id
-        and table.first_page <= passage.chunk.page <= table.last_page
-    )
-
-
-def _called(table: Table, names: dict[str, str], asked: Sequence[str]) -> float:
-    """The share of a question's words that a table is called by, or its columns."""
-    told = [names.get(table.document_id, ""), table.name, table.title]
-    told += [column.name for column in table.columns]
-    words = list(dict.fromkeys(word for text in told for word in compared(text)))
-    return len(alike(words, asked)) / len(asked) if asked else 0.0
 
 
 def _with_known_texts(sql: str, result: Result, described: Described) -> str:
@@ -587,14 +539,3 @@ def _ran(
     if not (result.decides if yes_or_no else result.says_something):
         raise QueryError("No row is found by this query.")
     return sql, result
-
-
-def wants(passages: Sequence[Passage], documents: Sequence[Document]) -> bool:
-    """Whether a sheet is among the first that was found."""
-    sheets = _sheets(documents)
-    return any(p.chunk.document_id in sheets for p in passages[:_FIRST])
-
-
-def _sheets(documents: Sequence[Document]) -> set[str]:
-    """The documents that are nothing but tables."""
-    return {one.id for one in documents if one.suffix in TABLES}

@@ -93,6 +93,8 @@ def sentence(note: Note) -> str:
             return f"This is of what your wish names: {_listed(note.values)}."
         case NoteKind.WHICH_DOCUMENTS:
             return f"Among them are {_listed(note.values)}."
+        case NoteKind.OTHER_SHEETS:
+            return f"It may also be meant of {_listed(note.values)}."
         case NoteKind.SEARCHED_BY_WORDS_ONLY:
             return f"{count(int(first), 'document')} could so far be searched by words only."
         case NoteKind.NOT_READ_YET:

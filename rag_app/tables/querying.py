@@ -109,6 +109,12 @@ class Result:
         return any(value is not None for row in self.rows for value in row)
 
     @property
+    def documents(self) -> set[str]:
+        """Those whose rows it was made of, by their ids."""
+        rows = [*(one for row in self.used for one in row), *self.read]
+        return {one.table.document_id for one in rows}
+
+    @property
     def decides(self) -> bool:
         """Whether it says yes or no at least: no row is there, of those that were looked for, or
         one is of which not everything is known."""

@@ -204,7 +204,7 @@ _AMOUNT = (
 )
 # Not what numbers a paragraph ("6.1 Doors", "(2)"), and nothing that is glued to other letters than
 # those of an ordinal or a unit ("5th", "10am").
-_FIGURE = re.compile(rf"(?<=[^\S\n])(?:{WRITTEN_DAY}|{_AMOUNT})(?![\w\])])")
+_FIGURE = re.compile(rf"(?<=[^\S\n])(?:{WRITTEN_DAY}|{_AMOUNT})(?![\w\])]|[.,:/]\d)")
 _STRESSABLE = re.compile(r"[\w.,'’&%€£$ -]{2,120}")
 _MARKUP = re.compile(r"[*_`~]|^(?: {4}|\t)")
 
@@ -215,7 +215,8 @@ def _stress(text: str, words: str, plain: bool) -> str:
         return text
     wanted = words.strip(" .,-")
     found = re.escape(wanted) if _STRESSABLE.fullmatch(wanted) else "(?!)"
-    either = re.compile(rf"(?<!\w){found}(?!\w)|{_FIGURE.pattern}")
+    whole = rf"(?<!\w)(?<!\d[.,:/]){found}(?!\w)(?![.,:/]\d)"  # no half of a date or a figure
+    either = re.compile(rf"{whole}|{_FIGURE.pattern}")
     return "\n".join(
         either.sub(lambda one: f"{_BOLD}{one.group()}{_BARE}", line)
         if plain or not _MARKUP.search(line)

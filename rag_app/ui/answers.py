@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 
@@ -51,18 +51,29 @@ def draw(library: Library, exchange: ShownExchange, moment: Moment) -> None:
         sentence(moment.answer.text)
     elif any(note.kind is NoteKind.WHICH_DOCUMENTS for note in moment.answer.notes):
         _which(library, exchange, moment.answer)
-    elif moment.answer.abstained:
-        _abstained(library, exchange, moment.answer)
     else:
-        _answer(library, exchange, moment.answer)
+        (_abstained if moment.answer.abstained else _answer)(library, exchange, moment.answer)
+        lead = texts_answers.other_sheets(moment.answer.abstained)
+        _offered(library, exchange, moment.answer, NoteKind.OTHER_SHEETS, lead)
 
 
 def _which(library: Library, exchange: ShownExchange, answer: Answer) -> None:
     """It was not clear which documents are meant: a button for each that could be."""
     sentence(answer.text)
+    _offered(library, exchange, answer, NoteKind.WHICH_DOCUMENTS)
+
+
+def _offered(
+    library: Library, exchange: ShownExchange, answer: Answer, kind: NoteKind, lead: str = ""
+) -> None:
+    """A button for each document that a note of this kind names, to ask the same of it alone."""
     known = {document.name: document.id for document in library.documents()}
-    names = [name for note in answer.notes for name in note.values if name in known]
+    named = [name for note in answer.notes if note.kind is kind for name in note.values]
+    if not (names := [name for name in named if name in known]):
+        return
     with st.container(key=f"which-{exchange.id}", horizontal=True, gap="small"):
+        if lead:
+            st.html(f"<p class='how'>{escape(lead)}</p>")
         for number, name in enumerate(names):
             st.button(
                 escape_markdown(name),
@@ -278,7 +289,9 @@ def _where(library: Library, passage: Passage) -> str:
 
 
 def _how(answer: Answer) -> None:
-    notes = "".join(f"<p class='how'>{escape(one)}</p>" for one in messages.remarks(answer))
+    shown = tuple(note for note in answer.notes if note.kind is not NoteKind.OTHER_SHEETS)
+    remarks = messages.remarks(replace(answer, notes=shown))
+    notes = "".join(f"<p class='how'>{escape(one)}</p>" for one in remarks)
     st.html(f"<p class='how'>{escape(texts.how_made(answer))}</p>{notes}")
 
 

@@ -56,6 +56,11 @@ EXPORT_FORMATS = {"html": "Web page", "md": "Markdown", "json": "JSON"}
 EXPORT_READY = "The web page is ready: save it"
 
 
+def other_sheets(abstained: bool) -> str:
+    """What leads to the sheets of which a question may be meant."""
+    return "Ask one sheet alone:" if abstained else "Another sheet may be meant. Ask it of:"
+
+
 def export_progress(done: int, total: int) -> str:
     """How many of the pages that a web page shows are drawn."""
     return f"Drawing page {min(done + 1, total):,} of {total:,}"

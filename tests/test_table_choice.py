@@ -1,0 +1,121 @@
+"""Which sheets a question may be meant of, where there are several."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from langchain_core.messages import AIMessageChunk
+
+from rag_app.answering.calculations import WithTables
+from rag_app.answering.generation import FIRST, Piece, Writer
+from rag_app.answering.prompts import query_said_as
+from rag_app.answering.table_answers import TableAnswers
+from rag_app.answering.table_choice import TableChoice
+from rag_app.export.messages import sentence
+from rag_app.reading.limits import Limits
+from rag_app.reading.sheets import read_delimited
+from rag_app.scope import OWN, WORKER
+from rag_app.storage import Store
+from rag_app.tables.building import typed_tables
+from rag_app.types import Chunk, Document, Draft, Note, NoteKind, Passage, Status
+
+FUEL = b"Date;Driver;Litres;Cost\n01.05.2024;Ann Lee;40;61\n02.05.2024;Ben Okoro;38;58\n"
+MEALS = b"Date;Guest;Cost\n01.05.2024;Ann Lee;14\n03.05.2024;Cid;11\n"
+STOCK = b"Item;Pieces\nBolt;900\nNut;850\n"
+SHEETS = {"fuel.csv": FUEL, "meals.csv": MEALS, "stock.csv": STOCK}
+DOCUMENTS = [
+    Document(name[0] * 64, name, ".csv", 1, Status.READY, f"202{n}")
+    for n, name in enumerate(SHEETS)
+]
+COST = "What did Ann cost?"
+OF_BOTH = ("fuel.csv", "meals.csv")
+
+
+class Scripted:
+    """A writer that says one thing."""
+
+    def __init__(self, reply: str) -> None:
+        self._reply = reply
+
+    def stream(self, messages, begun="", logs=False):
+        yield AIMessageChunk(self._reply, response_metadata={FIRST: 0.97} if logs else {})
+
+
+class Silent:
+    """A generator that finds nothing in passages."""
+
+    name = "silent"
+
+    def generate(self, question, passages, cancelled):
+        yield Piece(draft=Draft((), (), 0.1, abstained=True, notes=(Note(NoteKind.CUT),)))
+
+
+@pytest.fixture
+def store(database, file):
+    with closing(Store(database)) as made:
+        for document in DOCUMENTS:
+            reading = read_delimited(file(SHEETS[document.name]), limits=Limits())
+            made.add_document(document)
+            made.save_reading(document.id, reading, typed_tables(document.id, reading))
+        yield made
+
+
+def found(store: Store, *names: str) -> tuple[Passage, ...]:
+    """The pages of documents, as a search finds them."""
+    chosen = [one for name in names for one in DOCUMENTS if one.name == name]
+    texts = [(one, store.page(one.id, 1, WORKER).text) for one in chosen]
+    return tuple(Passage(Chunk(d.id, 1, 0, 0, len(t), t), d.name, 1.0) for d, t in texts)
+
+
+def answers(store: Store, sql: str) -> TableAnswers:
+    model = Scripted(query_said_as(sql, "{0}." if sql else ""))
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    return TableAnswers(store, OWN, writer, 0.3, taught=True)
+
+
+def others(draft: Draft | None) -> tuple[str, ...]:
+    notes = draft.notes if draft else ()
+    return next((note.values for note in notes if note.kind is NoteKind.OTHER_SHEETS), ())
+
+
+def test_a_figure_of_one_sheet_goes_with_the_names_of_those_that_fit_about_as_well(store):
+    asked = (COST, found(store, *OF_BOTH), DOCUMENTS, "English", lambda: False)
+    of_fuel = answers(store, "SELECT cost FROM t1 WHERE lower(driver) = 'ann lee'").answer(*asked)
+    assert of_fuel.sentences == ("61.",) and others(of_fuel) == ("meals.csv",)
+
+
+def test_a_figure_of_the_only_sheet_that_fits_goes_with_no_names(store):
+    only = ("How many pieces of bolt are in stock?", found(store, "stock.csv"), DOCUMENTS, "")
+    draft = answers(store, "SELECT pieces FROM t1 WHERE lower(item) = 'bolt'")
+    assert others(draft.answer(*only, lambda: False)) == ()
+
+
+def test_where_no_query_answers_it_is_said_which_sheets_may_be_meant(store):
+    asked = (COST, found(store, *OF_BOTH), DOCUMENTS, "English", lambda: False)
+    nothing = answers(store, "").answer(*asked)
+    assert nothing.abstained and others(nothing) == OF_BOTH
+
+
+def test_of_one_sheet_alone_nothing_is_offered_it_was_asked(store):
+    asked = (COST, found(store, "fuel.csv"), DOCUMENTS[:1], "English", lambda: False)
+    assert answers(store, "").answer(*asked) is None
+
+
+def test_where_the_passages_do_not_answer_either_the_sheets_stand_beside_what_else_is_to_be_said(
+    store,
+):
+    both = WithTables(Silent(), None, answers(store, ""), DOCUMENTS, "", computes=True)
+    *_, last = both.generate(COST, found(store, *OF_BOTH), lambda: False)
+    assert [note.kind for note in last.draft.notes] == [NoteKind.CUT, NoteKind.OTHER_SHEETS]
+
+
+def test_a_document_that_is_more_than_its_tables_is_not_offered(store):
+    choice = TableChoice(store, OWN, [DOCUMENTS[0], replace(DOCUMENTS[1], suffix=".docx")])
+    assert choice.which(COST, found(store, *OF_BOTH)) is None
+
+
+def test_the_names_are_said_in_a_sentence_where_there_are_no_buttons():
+    note = Note(NoteKind.OTHER_SHEETS, ("fuel.csv", "meals.csv"))
+    assert sentence(note) == "It may also be meant of fuel.csv and meals.csv."
