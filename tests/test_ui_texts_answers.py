@@ -87,6 +87,43 @@ def test_of_a_long_passage_what_stands_around_the_quote_is_shown():
     assert shown[start:end] == "the quote" and start < 240
 
 
-def test_rows_of_a_table_are_not_cut():
-    rows = "name | paid\n" + "Ann | yes\n" * 100
-    assert around(rows, 900, 909) == (rows, (900, 909))
+ROWS = [f"{n} May | Ann {n} | {n}" for n in range(40)]
+HEAD, RULE = "Date | Who | Sum", "--- | --- | ---"
+
+
+def rows_around(text: str, quote: str, *given, **more) -> list[str]:
+    start = text.index(quote)
+    shown, (begin, end) = around(text, start, start + len(quote), *given, **more)
+    assert shown[begin:end] == quote
+    return shown.split("\n")
+
+
+def test_of_a_long_table_some_rows_stand_around_the_quote_under_the_names_of_the_columns():
+    long = "\n".join([HEAD, *ROWS])
+    assert rows_around(long, "Ann 30") == [HEAD, RULE, *ROWS[28:35]]
+    assert rows_around(long, ROWS[0]) == [HEAD, RULE, *ROWS[:5]]
+    assert rows_around(long, ROWS[-1], rows=(0, 0)) == [HEAD, RULE, ROWS[-1]]
+    assert rows_around(long, "Who") == [HEAD, *ROWS[:4]]
+
+
+def test_a_table_that_a_passage_begins_in_the_middle_of_has_the_names_that_are_known():
+    middle = "\n".join(ROWS)
+    assert rows_around(middle, "Ann 3 ", HEAD) == [HEAD, RULE, *ROWS[1:8]]
+    assert rows_around(middle, "Ann 3 ", "Only | Two") == ROWS[1:8]
+    assert rows_around(middle, "Ann 3 ", "") == ROWS[1:8]
+
+
+def test_rows_and_sentences_in_one_passage_stand_for_themselves():
+    both = "\n".join(["What was paid:", HEAD, *ROWS[:9], "That is all."])
+    assert rows_around(both, "Ann 8") == [HEAD, RULE, *ROWS[6:9]]
+    assert "\n".join(rows_around(both, "That is all.")) == both
+
+
+@given(st.lists(st.sampled_from(["a | b", "c | d | e", "f", "", " | "]), max_size=12), st.data())
+def test_a_quote_among_rows_stands_where_it_is_said_to(lines, data):
+    text = "\n".join([*lines, "q | r", *lines])
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    names = data.draw(st.sampled_from([None, "", "x | y"]))
+    shown, (begin, ending) = around(text, start, end, names)
+    assert shown[begin:ending].strip("\n") == text[start:end].strip("\n")

@@ -16,7 +16,7 @@ import streamlit as st
 from rag_app.errors import RagAppError
 from rag_app.export import messages
 from rag_app.export.conversation import where_in
-from rag_app.export.readable import CELLS, PageMarks, readable
+from rag_app.export.readable import CELLS, PageMarks, header_row, readable
 from rag_app.library import Library
 from rag_app.text import page_names
 from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
@@ -24,6 +24,7 @@ from rag_app.types import (
     Answer,
     Basis,
     Cell,
+    Chunk,
     Citation,
     Computation,
     NoteKind,
@@ -253,7 +254,7 @@ def _closest(library: Library, exchange_id: str, answer: Answer) -> None:
             str(near.number),
             near.name,
             where_in(library)(near),
-            _marked(near.quote, [(0, len(near.quote))]),
+            _nearest_quote(near, answer.passages),
         )
         for near in answer.closest
     )
@@ -265,7 +266,7 @@ def perhaps(
 ) -> None:
     """The sentence that may hold the answer, as long as that is being written."""
     number = next((n for n, p in enumerate(passages, start=1) if p.chunk.holds(near)), 1)
-    passage = _marked(near.quote, [(0, len(near.quote))])
+    passage = _nearest_quote(near, passages)
     card = _card(exchange_id, f"p{number}", near.name, where_in(library)(near), passage)
     st.html(f"<p class='note'>{texts_answers.PERHAPS}</p>{card}")
 
@@ -299,7 +300,7 @@ def _source(exchange_id: str, answer: Answer, citation: Citation, where: str) ->
     if not citation.quote:
         removed = f"<p class='passage removed'>{texts_answers.SOURCE_REMOVED}</p>"
         return _card(exchange_id, str(citation.number), citation.name, where, removed)
-    passage = _marked(*_context(answer, citation))
+    passage = _marked(*_context(answer.passages, citation, _ROWS_AROUND))
     return _card(exchange_id, str(citation.number), citation.name, where, passage)
 
 
@@ -310,30 +311,76 @@ def _marked(text: str, quotes: Sequence[tuple[int, int]] = ()) -> str:
     return f"<div class='passage' tabindex='0'>{shown}</div>"  # it may have to be scrolled
 
 
-def _context(answer: Answer, citation: Citation) -> tuple[str, list[tuple[int, int]]]:
+def _context(
+    passages: Sequence[Passage], citation: Citation, rows: tuple[int, int]
+) -> tuple[str, list[tuple[int, int]]]:
     """The passage that holds the quote, and where in it the quote stands."""
-    for passage in answer.passages:
-        if passage.chunk.holds(citation):
-            start = passage.chunk.start
-            text, quote = around(passage.chunk.text, citation.start - start, citation.end - start)
-            return text, [quote]
+    for passage in passages:
+        chunk = passage.chunk
+        if chunk.holds(citation):
+            quote = citation.start - chunk.start, citation.end - chunk.start
+            text, place = around(chunk.text, *quote, _names_of_columns(chunk), rows)
+            return text, [place]
     return citation.quote, [(0, len(citation.quote))]
 
 
+def _nearest_quote(near: Citation, passages: Sequence[Passage]) -> str:
+    """A sentence that may answer, as HTML; a row under the names of its columns."""
+    if CELLS in near.quote:
+        return _marked(*_context(passages, near, (0, 0)))
+    return _marked(near.quote, [(0, len(near.quote))])
+
+
 _BEFORE, _BEHIND = 220, 420  # characters of a passage that are shown around a quote
+_ROWS_AROUND = 2, 4  # rows before and behind it
 
 
-def around(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
-    """A passage cut between words so that a quote is seen at once, and where it stands now; rows
-    of a table stay under the names of their columns."""
+def around(
+    text: str,
+    start: int,
+    end: int,
+    names: str | None = None,
+    rows: tuple[int, int] = _ROWS_AROUND,
+) -> tuple[str, tuple[int, int]]:
+    """A passage cut so that a quote is seen at once, and where it stands now: between words, or
+    between rows of a table, under the names of their columns.
+
+    `names`: of the columns, where the passage begins in the middle of a table; None: it begins with
+    them, if with a table."""
     if CELLS in text:
-        return text, (start, end)
+        return _rows_around(text, start, end, names, rows)
     low = text.rfind(" ", 0, start - _BEFORE) + 1 if start > _BEFORE else 0
     high = text.find(" ", end + _BEHIND)
     begun, ended = "… " if low else "", " …" if high >= 0 else ""
     kept = f"{begun}{text[low : high if high >= 0 else None]}{ended}"
     moved = len(begun) - low
     return kept, (start + moved, end + moved)
+
+
+def _rows_around(
+    text: str, start: int, end: int, names: str | None, rows: tuple[int, int]
+) -> tuple[str, tuple[int, int]]:
+    lines = text.split("\n")
+    first, last = text.count("\n", 0, start), text.count("\n", 0, max(start, end - 1))
+    if not all(CELLS in line for line in lines[first : last + 1]):
+        return text, (start, end)  # a sentence beside a table
+    top = next((n + 1 for n in range(first - 1, -1, -1) if CELLS not in lines[n]), 0)
+    bottom = next((n for n in range(last, len(lines)) if CELLS not in lines[n]), len(lines))
+    head = names or ""
+    if top > 0 or names is None:
+        at = header_row([line.split(CELLS) for line in lines[top:first]])
+        head, top = ("", top) if at is None else (lines[top + at], top + at + 1)
+    if head.count(CELLS) != lines[first].count(CELLS):
+        head = ""
+    low, high = max(top, first - rows[0]), min(bottom, last + 1 + rows[1])
+    before = f"{head}\n{CELLS.join(['---'] * (head.count(CELLS) + 1))}\n" if head else ""
+    moved = len(before) - sum(len(line) + 1 for line in lines[:low])
+    return before + "\n".join(lines[low:high]), (start + moved, end + moved)
+
+
+def _names_of_columns(chunk: Chunk) -> str | None:
+    """Those that stand in the heading of a chunk of rows; None: it begins with them itself."""
+    return None if chunk.start == 0 else chunk.heading.rpartition(" > ")[2]
 
 
 def _card(exchange_id: str, number: str, name: str, where: str, passage: str) -> str:
