@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -232,6 +233,29 @@ def test_a_file_that_lost_bytes_since_is_made_good(hub, converted, tmp_path):
     assert not is_ready(MODEL, tmp_path)
     ensure(MODEL, tmp_path, sources=from_hub(hub))
     assert is_ready(MODEL, tmp_path) and len(converted) == 2
+
+
+def test_an_earlier_release_goes_once_nobody_has_used_it_for_a_month(hub, converted, tmp_path):
+    earlier = [replace(MODEL, adapter=name) for name in ("taught-1", "taught-2")]
+    other = replace(MODEL, key="other")
+    for one in (*earlier, other):
+        ensure(one, tmp_path, sources=from_hub(hub))
+    unused, month = [earlier[0], other], time.time() - 31 * 86_400
+    for one in unused:
+        os.utime(folder_of(one, tmp_path) / "ready.json", (month, month))
+    ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert not folder_of(earlier[0], tmp_path).exists()
+    assert all(is_ready(one, tmp_path) for one in (MODEL, earlier[1], other))
+    assert not list(tmp_path.glob("*taught-1*"))
+
+
+def test_who_uses_an_earlier_release_keeps_it(hub, converted, tmp_path):
+    earlier, month = replace(MODEL, adapter="taught-1"), time.time() - 31 * 86_400
+    note = ensure(earlier, tmp_path, sources=from_hub(hub)) / "ready.json"
+    os.utime(note, (month, month))
+    ensure(earlier, tmp_path, sources=from_hub(hub))
+    ensure(MODEL, tmp_path, sources=from_hub(hub))
+    assert is_ready(earlier, tmp_path)
 
 
 def test_another_release_of_a_model_is_another_folder():

@@ -40,7 +40,7 @@ from rag_app.environment import limit_torch
 from rag_app.errors import ChatModelError
 from rag_app.models.catalogue import CATALOGUE, TRAITS, lacks
 from rag_app.models.convert import engine_package
-from rag_app.models.weights import folder_of, is_ready
+from rag_app.models.weights import folder_of, is_ready, used
 from rag_app.supervision import held
 
 _MARK = re.compile("\ue000([0-9]+)\ue001")  # stands for a text while the template is filled in
@@ -309,8 +309,10 @@ def open_writer(key: str, models: Path, most_tokens: int, threads: int = 0) -> O
     opened = OpenVinoChatModel(
         folder=str(folder_of(model, models)), most_tokens=most_tokens, threads=threads
     )
-    if not opened.running and (lack := lacks(model)):
-        raise ChatModelError(lack)
+    if not opened.running:
+        if lack := lacks(model):
+            raise ChatModelError(lack)
+        used(model, models)
     return opened
 
 

@@ -14,6 +14,7 @@ import errno
 import hashlib
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,7 @@ Cancelled = Callable[[], bool]
 _LARGEST_PART = 256 << 20  # bytes; a registry takes no larger files
 _TRIES = 5  # connections to the hub that each brought something and then broke off
 _LOOK = 0.2  # seconds between two looks at whether it is still wanted
+_MONTH = 30 * 86_400.0  # seconds
 
 
 class Unreachable(Exception):
@@ -305,6 +307,7 @@ def ensure(
     """The folder of a model, fetched and made ready if it is not there. Raises ModelUnavailable."""
     folder = folder_of(model, cache)
     if is_ready(model, cache):
+        used(model, cache)
         return folder
     if importlib.util.find_spec("openvino_genai") is None:
         raise ModelUnavailable(
@@ -318,7 +321,20 @@ def ensure(
                 _make(model, folder, progress, cancelled, sources)
     except OSError as error:
         raise ModelUnavailable(_disk(error, model, cache)) from error
+    used(model, cache)
     return folder
+
+
+def used(model: Model, cache: Path) -> None:
+    """Note that a model is used. Earlier releases of it leave that nobody has used for a month,
+    in this checkout or another."""
+    folder, now = folder_of(model, cache), time.time()
+    with suppress(OSError):  # a cache that may only be read
+        os.utime(folder / _NOTE, (now, now))
+        for note in cache.glob(f"{model.key}-*/{_NOTE}"):
+            if note.parent != folder and now - note.stat().st_mtime > _MONTH:
+                shutil.rmtree(note.parent, ignore_errors=True)
+                note.parent.with_suffix(".lock").unlink(missing_ok=True)
 
 
 @contextmanager
