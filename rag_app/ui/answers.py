@@ -68,8 +68,10 @@ def _offered(
     library: Library, exchange: ShownExchange, answer: Answer, kind: NoteKind, lead: str = ""
 ) -> None:
     """A button for each document that a note of this kind names, to ask the same of it alone."""
-    known = {document.name: document.id for document in library.documents()}
     named = [name for note in answer.notes if note.kind is kind for name in note.values]
+    if not named:
+        return
+    known = {document.name: document.id for document in library.documents()}
     if not (names := [name for name in named if name in known]):
         return
     with st.container(key=f"which-{exchange.id}", horizontal=True, gap="small"):
