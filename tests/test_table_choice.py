@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.calculations import WithTables
-from rag_app.answering.generation import FIRST, Piece, Writer
+from rag_app.answering.generation import FIRST, Piece, Writer, pieces
 from rag_app.answering.prompts import query_said_as
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.table_choice import TableChoice
@@ -19,7 +19,7 @@ from rag_app.reading.sheets import read_delimited
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
-from rag_app.types import Chunk, Document, Draft, Note, NoteKind, Passage, Status
+from rag_app.types import Chunk, Document, Draft, Note, NoteKind, Passage, Span, Status
 
 FUEL = b"Date;Driver;Litres;Cost\n01.05.2024;Ann Lee;40;61\n02.05.2024;Ben Okoro;38;58\n"
 MEALS = b"Date;Guest;Cost\n01.05.2024;Ann Lee;14\n03.05.2024;Cid;11\n"
@@ -50,6 +50,18 @@ class Silent:
 
     def generate(self, question, passages, cancelled):
         yield Piece(draft=Draft((), (), 0.1, abstained=True, notes=(Note(NoteKind.CUT),)))
+
+
+class Quoting:
+    """A generator that quotes a place."""
+
+    name = "quoting"
+
+    def __init__(self, span: Span, text: str) -> None:
+        self.span, self._text = span, text
+
+    def generate(self, question, passages, cancelled):
+        yield from pieces(Draft((self._text,), ((self.span,),), 0.6))
 
 
 @pytest.fixture
@@ -109,6 +121,20 @@ def test_where_the_passages_do_not_answer_either_the_sheets_stand_beside_what_el
     both = WithTables(Silent(), None, answers(store, ""), DOCUMENTS, "", computes=True)
     *_, last = both.generate(COST, found(store, *OF_BOTH), lambda: False)
     assert [note.kind for note in last.draft.notes] == [NoteKind.CUT, NoteKind.OTHER_SHEETS]
+
+
+@pytest.mark.parametrize(("computes", "said"), [(True, ""), (False, "01.05.2024 | Ann Lee | 14")])
+def test_without_a_writer_a_row_is_no_answer_where_something_is_to_be_computed(
+    computes, said, store
+):
+    tables = TableAnswers(store, OWN, None, 0.3, taught=False)
+    meals = found(store, "meals.csv")
+    row = Quoting(Span(DOCUMENTS[1].id, 1, 0, 5), "01.05.2024 | Ann Lee | 14")
+    both = WithTables(row, None, tables, DOCUMENTS[1:2], "", computes=computes)
+    parts = list(both.generate("What is the sum of cost?", meals, lambda: False))
+    draft = parts[-1].draft
+    assert "".join(piece.text for piece in parts) == "".join(draft.sentences) == said
+    assert draft.abstained is computes and draft.closest == ((row.span,) if computes else ())
 
 
 def test_a_document_that_is_more_than_its_tables_is_not_offered(store):

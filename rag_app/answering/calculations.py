@@ -26,7 +26,7 @@ from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
 from rag_app.answering.prompts import CALCULATE, Message
 from rag_app.answering.table_answers import TableAnswers
-from rag_app.answering.table_choice import sheet_found
+from rag_app.answering.table_choice import sheet_found, sheets
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
@@ -554,11 +554,28 @@ class WithTables:
         if draft is not None and not draft.abstained:
             yield from pieces(replace(draft, generator=self.name))
             return
-        for piece in self._by.generate(question, passages, cancelled):
+        for piece in self._unless_a_row(self._by.generate(question, passages, cancelled)):
             said = piece.draft
             if said and said.abstained and draft:  # which sheets may be meant
                 said = replace(said, notes=(*said.notes, *draft.notes))
             yield Piece(piece.text, said)
+
+    def _unless_a_row(self, said: Iterator[Piece]) -> Iterator[Piece]:
+        """What is said without a writer; where something is to be computed, a row of a sheet that
+        is quoted is no answer."""
+        if not self._computes or self._tables.has_writer:
+            yield from said
+            return
+        *_, last = found = list(said)
+        spans = [span for each in last.draft.evidence for span in each] if last.draft else []
+        known = sheets(self._documents)
+        if last.draft and spans and all(span.document_id in known for span in spans):
+            found = [
+                Piece(
+                    draft=Draft((), (), last.draft.confidence, abstained=True, closest=tuple(spans))
+                )
+            ]
+        yield from found
 
     def _computed(
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
