@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_app.export.messages import sureness
 from rag_app.scope import OWN
 from rag_app.storage.conversations import (
     REMOVED,
@@ -141,6 +142,20 @@ def test_a_removed_document_takes_its_words_along_and_leaves_the_others(conversa
     assert "Four euros" not in to_json(left) and [p.name for p in left.passages] == ["dogs.txt"]
     conversations.forget("ferry")
     conversations.forget("nobody")
+
+
+def test_what_was_worked_out_from_a_removed_document_goes_with_it():
+    notes = (Note(NoteKind.COMPUTED, ("11.80 × 12 = 141.60",)), Note(NoteKind.CUT))
+    left = without(answer(notes=notes, basis=Basis.COMPUTED), "ferry")
+    assert left.text == REMOVED and left.notes == (Note(NoteKind.CUT),)
+    assert sureness(answer()) and not sureness(left)
+
+
+def test_where_the_nearest_sentences_are_removed_nothing_else_is_called_the_nearest():
+    near = tuple(replace(one, number=1) for one in answer().citations)
+    said = answer(abstained=True, citations=(), closest=near)
+    assert [p.name for p in without(said, "ferry").passages] == ["dogs.txt"]
+    assert without(replace(said, closest=near[:1]), "ferry").passages == ()
 
 
 def test_an_answer_that_does_not_cite_a_document_keeps_its_words():

@@ -15,6 +15,7 @@ from rag_app.cli import entry
 from rag_app.errors import UnknownConversation
 from rag_app.export.conversation import (
     FORMATS,
+    as_html,
     as_json,
     as_markdown,
     as_text,
@@ -120,6 +121,23 @@ def test_markdown_has_the_questions_as_headings_and_the_sources_as_footnotes():
     assert "## 1. What does it cost?\n\nFour euros\\.[^1-1]" in text.replace(".[^", "\\.[^")
     assert "[^1-1]: ferry.txt: “Four euros.”" in text
     assert "*It was too much.*" in text
+
+
+def test_where_nothing_answers_what_comes_nearest_is_taken_along(library):
+    near = Citation(1, "f" * 64, "ferry_times.txt", 1, 0, 11, "Four euros.")
+    said = answer("Not found.", abstained=True, basis=Basis.NONE, citations=(), closest=(near,))
+    text = as_markdown(MEANT, [exchange(said)])
+    assert "The closest I found:\n\n- ferry\\_times.txt: “Four euros.”" in text
+    assert as_text(said).endswith("closest I found:\n\n[1] ferry_times.txt: “Four euros.”")
+    page = as_html(library, MEANT, [exchange(said)])
+    assert "Looked through the documents" in page and "<blockquote>Four euros." in page
+
+
+def test_how_sure_an_answer_was_is_taken_along(library):
+    said = answer(confidence=0.5)
+    assert "*Not very sure.*" in as_markdown(MEANT, [exchange(said)])
+    page = as_html(library, MEANT, [exchange(said), exchange(answer(task=Task.SUMMARY))])
+    assert page.count("· not very sure</p>") == 1 and page.count(" sure") == 1
 
 
 def test_what_the_app_says_of_itself_is_no_answer_of_the_documents():

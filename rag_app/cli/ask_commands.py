@@ -21,6 +21,7 @@ from rag_app.export.json_contract import (
     print_json,
     read_questions,
 )
+from rag_app.export.messages import CLOSEST
 from rag_app.text.page_names import beside, page_name
 from rag_app.types import Finished, RetrieverKind
 
@@ -100,7 +101,7 @@ def _show_answer(answer: Any) -> None:
     for note in answer["notes"]:
         print(note)
     if answer["closest"]:
-        print("The closest I found:")
+        print(CLOSEST)
         for near in answer["closest"]:
             print(f"  {_place(near)}: “{' '.join(near['quote'].split())}”")
     elif answer["abstained"] and answer["passages"]:

@@ -25,7 +25,7 @@ from rag_app.answering.chain import MARKER
 from rag_app.answering.generation import Told, untold
 from rag_app.errors import RagAppError, UnknownConversation
 from rag_app.export.json_contract import answer_json
-from rag_app.export.messages import headings, remarks
+from rag_app.export.messages import CLOSEST, headings, remarks, sureness
 from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
@@ -112,7 +112,10 @@ def as_text(answer: Answer, where: Where = _by_name) -> str:
     said = answer.text
     if answer.short_answer and not said.startswith(answer.short_answer):
         said = f"{answer.short_answer}\n\n{said}"
-    notes = "\n".join(f"[{c.number}] {source(c, where)}" for c in answer.citations)
+    if answer.closest:
+        said = f"{said} {CLOSEST}"
+    listed = answer.citations or answer.closest
+    notes = "\n".join(f"[{c.number}] {source(c, where)}" for c in listed)
     return f"{said}\n\n{notes}" if notes else said
 
 
@@ -172,6 +175,11 @@ def _said(number: int, exchange: Exchange, where: Where) -> Iterator[str]:
     if answer.short_answer and not answer.text.startswith(answer.short_answer):
         yield f"**{_escaped(answer.short_answer)}**"
     yield _with_notes(number, answer, plain)
+    if answer.closest:
+        near = [f"- {_escaped(source(one, where))}" for one in answer.closest]
+        yield "\n".join([CLOSEST, "", *near])
+    if sure := sureness(answer):
+        yield f"*{sure.capitalize()}.*"
     for remark in remarks(answer):
         yield f"*{_escaped(remark)}*"
     notes = [f"[^{number}-{c.number}]: {_escaped(source(c, where))}" for c in answer.citations]
@@ -257,6 +265,8 @@ def _template() -> Template:
     room.globals.update(
         mark=mark,
         remarks=remarks,
+        sureness=sureness,
+        closest=CLOSEST,
         day=day,
         text=_text,
         headings=headings,

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 
 from rag_app.text.languages import NAMES
 from rag_app.text.page_names import count
-from rag_app.types import Answer, Computation, Note, NoteKind, Operation, RowsUsed
+from rag_app.types import Answer, Computation, Note, NoteKind, Operation, RowsUsed, Task
+
+JUDGED = (Task.QUESTION, Task.COMPUTATION)
+"""What is right or wrong; of a summary or a comparison no figure says that."""
+CLOSEST = "The closest I found:"  # behind the sentence of an answer that there is none
 
 BY_MODEL = "choose a language model under “Who answers” at the top left"
 BY_MEANING = (
@@ -41,6 +45,21 @@ _SENTENCES = {
 }
 _FUNCTIONS = {"sum": "sum", "avg": "average", "min": "least", "max": "most"}
 _LONGEST_NAME = 80  # characters of a name in a sentence
+
+
+def in_words(confidence: float) -> str:
+    """Confidence in words."""
+    if confidence >= 0.85:
+        return "very sure"
+    return "fairly sure" if confidence >= 0.65 else "not very sure"
+
+
+def sureness(answer: Answer) -> str:
+    """How sure an answer is, in words; empty if that cannot be said, or no longer: its source was
+    removed."""
+    judged = answer.task in JUDGED and not answer.abstained
+    removed = any(not citation.quote for citation in answer.citations)
+    return in_words(answer.confidence) if judged and not removed else ""
 
 
 def remarks(answer: Answer) -> list[str]:

@@ -42,6 +42,7 @@ from rag_app.types import (
 REMOVED = "(This stood in a document that has been removed.)"
 _MARKERS = re.compile(r"(?: ?\[\d+\])+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
+_OF_TEXT = (NoteKind.COMPUTED, NoteKind.SEVERAL_UNITS)  # notes that hold words of documents
 _NOTES = frozenset(NoteKind)  # an older version may have written others
 _TELLING = 20  # characters from which a piece of text is a document's and not just words
 
@@ -127,6 +128,8 @@ def without(answer: Answer, document_id: str) -> Answer:
     elif answer.basis in (Basis.WRITTEN, Basis.COMPUTED):
         # What a model wrote unmarked may be this document's, too.
         text = REMOVED if gone else _only_marked(answer.text)
+    left = tuple(p for p in answer.passages if p.chunk.document_id != document_id)
+    closest = tuple(near for near in answer.closest if near.document_id != document_id)
     return dataclasses.replace(
         answer,
         text=text,
@@ -136,8 +139,9 @@ def without(answer: Answer, document_id: str) -> Answer:
             dataclasses.replace(c, quote="", boxes=()) if c.number in gone else c
             for c in answer.citations
         ),
-        passages=tuple(p for p in answer.passages if p.chunk.document_id != document_id),
-        closest=tuple(near for near in answer.closest if near.document_id != document_id),
+        passages=() if answer.closest and not closest else left,  # they were never the nearest
+        notes=tuple(note for note in answer.notes if note.kind not in _OF_TEXT),
+        closest=closest,
         computation=computed,
         stressed="",
     )

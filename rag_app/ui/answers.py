@@ -260,7 +260,7 @@ def _closest(library: Library, exchange_id: str, answer: Answer) -> None:
         )
         for near in answer.closest
     )
-    st.html(f"<p class='sorry'>{escape(f'{answer.text} {texts_answers.CLOSEST}')}</p>{cards}")
+    st.html(f"<p class='sorry'>{escape(f'{answer.text} {messages.CLOSEST}')}</p>{cards}")
 
 
 def perhaps(
@@ -301,7 +301,7 @@ def _how(answer: Answer) -> None:
 def _source(exchange_id: str, answer: Answer, citation: Citation, where: str) -> str:
     if not citation.quote:
         removed = f"<p class='passage removed'>{texts_answers.SOURCE_REMOVED}</p>"
-        return _card(exchange_id, str(citation.number), citation.name, where, removed)
+        return _card("", str(citation.number), citation.name, where, removed)
     passage = _marked(*_context(answer.passages, citation, _ROWS_AROUND))
     return _card(exchange_id, str(citation.number), citation.name, where, passage)
 
@@ -386,13 +386,13 @@ def _names_of_columns(chunk: Chunk) -> str | None:
 
 
 def _card(exchange_id: str, number: str, name: str, where: str, passage: str) -> str:
-    """A source as HTML; `passage` is HTML already."""
+    """A source as HTML; `passage` is HTML already. Without an exchange there is no place to see."""
     badge = "" if number.startswith("p") else f"<span class='badge'>{number}</span>"
+    link = f"<a href='{CITE}{exchange_id}-{number}'>{texts.OPEN_SOURCE}</a>" if exchange_id else ""
     return (
         f"<article class='card'><header>{badge}<b>{escape(name)}</b>"
         f"<span>{escape(texts.page(where))}</span>"
-        f"<a href='{CITE}{exchange_id}-{number}'>{texts.OPEN_SOURCE}</a></header>"
-        f"{passage}</article>"
+        f"{link}</header>{passage}</article>"
     )
 
 

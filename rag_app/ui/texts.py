@@ -10,13 +10,14 @@ from html import escape
 from urllib.parse import urlsplit
 
 from rag_app.answering.model_spec import ModelSpec
+from rag_app.export.messages import sureness
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
 from rag_app.storage import Conversation
 from rag_app.text.page_names import at_the_beginning, has_pages, how_many, page_name, unit, which_of
 from rag_app.text.page_names import count as count
 from rag_app.text.page_names import size as size
-from rag_app.types import Answer, Basis, Document, Page, Progress, Status, Task
+from rag_app.types import Answer, Basis, Document, Page, Progress, Status
 
 APP = "Ask your documents"
 OPENING = "Opening your library…"
@@ -447,17 +448,6 @@ def library_size(ready: int) -> str:
     return f"{count(ready, 'document is', 'documents are')} ready to be asked."
 
 
-JUDGED = (Task.QUESTION, Task.COMPUTATION)
-"""What is right or wrong; of a summary or a comparison no figure says that."""
-
-
-def sureness(confidence: float) -> str:
-    """Confidence in words."""
-    if confidence >= 0.85:
-        return "very sure"
-    return "fairly sure" if confidence >= 0.65 else "not very sure"
-
-
 def how_made(answer: Answer) -> str:
     """How an answer was made, how sure it is if that can be said, how long it took."""
     taken = f"{max(answer.seconds.retrieve + answer.seconds.answer, 0.1):.1f} s"
@@ -468,8 +458,7 @@ def how_made(answer: Answer) -> str:
         made = "Computed from your tables"
     elif answer.basis in (Basis.WRITTEN, Basis.COMPUTED):
         made = f"Written by {answer.generator} from your documents"
-    sure = sureness(answer.confidence) if answer.task in JUDGED else ""
-    return " · ".join(filter(None, (made, sure, taken)))
+    return " · ".join(filter(None, (made, sureness(answer), taken)))
 
 
 def sources(number: int) -> str:

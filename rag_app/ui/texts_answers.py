@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_app.answering.model_spec import ModelSpec
+from rag_app.export import messages
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.types import Answer, NoteKind, Task
 from rag_app.ui import texts
@@ -22,7 +23,6 @@ OFFLINE = (
     "The connection is lost. What you asked is kept, and this page goes on by itself as soon as "
     "it is back."
 )
-CLOSEST = "The closest I found:"  # behind the answer's own sentence
 LOOKED_AT = "What else was looked at"
 NOT_COPIED = "The browser did not allow copying."
 
@@ -205,9 +205,9 @@ def how_sure(answer: Answer, caution: float) -> str:
     said = {note.kind for note in answer.notes}
     if {NoteKind.FOUND_BY_WORDS, NoteKind.NOT_ENGLISH} & said:
         return "That could not be judged: the figures were fitted on English."
-    if answer.task not in texts.JUDGED:
+    if answer.task not in messages.JUDGED:
         return "That is not judged: a piece of work like this is not simply right or wrong."
-    in_words = texts.sureness(answer.confidence)
+    in_words = messages.in_words(answer.confidence)
     return (
         f"{in_words.capitalize()}, {percent}: of 100 answers with this figure, about "
         f"{100 * answer.confidence:.0f} were right on questions whose answers are known."
