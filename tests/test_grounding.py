@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.chat_generator import Grounding
@@ -145,6 +146,30 @@ def test_which_figures_of_a_sheet_make_a_sum_is_not_guessed():
     question = "How much for the 3 of us on that boat?"
     text, draft = written(model, SureReader(4.0), 0.0, question, passages=(sheet,))
     assert "12" not in text and draft.abstained
+
+
+FARES = "The fares are 12, 34, 56 and 78 euros in all."
+
+
+@pytest.mark.parametrize(("name", "summed"), [("Fares.csv", False), ("Fares.pdf", True)])
+def test_rows_of_a_sheet_are_not_added_up_by_a_writer_though_a_sentence_supports_it(name, summed):
+    model = Scripted("Answer: The fares are <<12 + 34 + 56>> euros in all.", 0.97)
+    chunk = replace(PASSAGE.chunk, text=FARES, end=PASSAGE.chunk.start + len(FARES))
+    fares = replace(PASSAGE, name=name, chunk=chunk)
+    _, draft = written(model, SureReader(4.0), 0.0, "What are the fares?", passages=(fares,))
+    assert draft.sentences == (("The fares are 102 euros in all.",) if summed else ())
+
+
+def test_the_figures_of_a_sum_are_among_its_sources_though_another_sentence_supports_it():
+    text = "The fares of the ferry are all in the list below. A child pays 4 there, a dog 9."
+    model = Scripted("Answer: The fares of the ferry are all in <<4 + 9>>.", 0.97)
+    chunk = replace(PASSAGE.chunk, text=text, end=PASSAGE.chunk.start + len(text))
+    _, draft = written(
+        model, SureReader(4.0), 0.0, "The fares?", passages=(replace(PASSAGE, chunk=chunk),)
+    )
+    start = PASSAGE.chunk.start
+    cited = [text[s.start - start : s.end - start] for s in draft.evidence[0]]
+    assert "A child pays 4 there, a dog 9." in cited
 
 
 def test_a_sum_of_figures_that_stand_nowhere_is_not_said():

@@ -60,6 +60,7 @@ _HOPE = 0.5  # of the caution, before a word is written: its sources may still s
 # Above the caution, from which an answer is shown while it is written: of 101 such answers ten were
 # withheld once their sources were known, of 131 that were only above it twenty (benchmarks/LOG.md).
 _SURER = 0.15
+_SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
 
@@ -152,9 +153,10 @@ class TaughtGenerator(ChatGenerator):
         told = " ".join([asked.question, *done.figures])
         draft = self._supported(asked, kept, notes, told)
         backed = _backed(asked, draft)
-        if not any(draft.evidence):
+        if done.steps or not any(draft.evidence):
             places = _of_figures(asked, kept, done)
-            if done.steps and not places:  # a sum of figures that nobody can look up
+            guessed = len(done.operands) >= _SEVERAL or not any(draft.evidence)
+            if done.steps and not places and guessed:  # figures that nobody can look up
                 return nothing(asked, asked.chance, notes)
             draft = _resting_on(places, draft)
         asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
@@ -186,11 +188,13 @@ def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
 
 
 def _resting_on(places: tuple[Span, ...], draft: Draft) -> Draft:
-    """A draft without sources with these for its first sentence, if there are any."""
+    """A draft with these for sources of its first sentence, too, if there are any."""
+    known = {span for spans in draft.evidence for span in spans}
+    first = tuple(dict.fromkeys((*draft.evidence[0], *(p for p in places if p not in known))))
     if not places:
         return draft
     notes = tuple(note for note in draft.notes if note.kind is not NoteKind.UNSUPPORTED)
-    return replace(draft, evidence=(places, *draft.evidence[1:]), notes=notes)
+    return replace(draft, evidence=(first, *draft.evidence[1:]), notes=notes)
 
 
 def _backed(asked: Writing, draft: Draft) -> float | None:
