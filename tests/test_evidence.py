@@ -177,3 +177,21 @@ def test_the_surer_the_choice_the_less_is_shown_beside_it(odds, budget, least, m
 
     found = shown(gather(["Which?"], [passage(text)], count, budget, ranking))
     assert least - 20 < count([" ".join(found)])[0] <= most
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("5 28 30", False),
+        ("3. Heating.", False),
+        ("Notice", False),
+        ("Rent: £400", True),
+        ("The rent is due.", True),
+        ("864 | Allsecura", True),
+        ("在押金退还之前必须将钥匙交还给房东本人否则不予退还", True),
+    ],
+)
+def test_a_heading_or_figures_that_nobody_names_come_near_to_no_answer(text, tells):
+    one = Passage(Chunk("a" * 64, 1, 0, 0, len(text), text), "a.txt", 1.0)
+    found = nearest(("q",), [one], lambda _, given: [[5.0] * len(g.sentences) for g in given])
+    assert len(found) == tells

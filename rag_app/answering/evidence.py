@@ -9,6 +9,7 @@ of their odds until enough of the probability is among them, or the room is full
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -114,6 +115,8 @@ def gather(
     return _excerpts(passages, found, chosen)
 
 
+_NUMBERING = re.compile(r"^[\d.()\s]*")
+_TELLS = 20  # characters: scripts without spaces have one word
 CLOSEST, EVEN = 3, 0.0
 """Of an abstention so many sentences are shown at most, but for the first from these log-odds on:
 of 108 questions of strangers evidence is among them in 48, the first alone in 31 (LOG)."""
@@ -128,6 +131,7 @@ def closest(
         (odds, span, text)
         for one in excerpts
         for odds, span, text in zip(one.odds, one.spans, one.texts, strict=True)
+        if _says_something(text)
     ]
     ranked.sort(key=lambda one: -one[0])
     shown = _shown([odds for odds, _, _ in ranked], most, least)
@@ -137,6 +141,14 @@ def closest(
 def _shown(odds: Sequence[float], most: int, least: float) -> int:
     """How many of them, the highest first, come nearest: the first, others from `least` on."""
     return len(odds[:1]) + sum(one >= least for one in odds[1:most])
+
+
+def _says_something(text: str) -> bool:
+    """Whether a sentence or row is more than a heading or figures that nobody names."""
+    said = _NUMBERING.sub("", one_line(text))
+    words = len(said.split())
+    lettered = any(map(str.isalpha, said))
+    return lettered and (words > 2 or len(said) >= _TELLS or any(map(str.isdigit, said)))
 
 
 def likeliest(
@@ -176,6 +188,7 @@ def _likeliest_first(
         (Span(chunk.document_id, chunk.page, one.start, one.end), one.odds)
         for one in found
         for chunk in [passages[one.passage].chunk]
+        if _says_something(one.text)
     ]
     return sorted(placed, key=lambda one: -one[1])
 
