@@ -108,3 +108,17 @@ def test_lines_copied_from_the_document_are_no_sentence_about_it():
     reply = "Tenancy of Mill Lane\nagreement\nThe Landlord and the Tenant\nWhat is the rent?"
     made = understood_introduction(reply, "a.pdf", TEXT)
     assert made == Introduction("Tenancy of Mill Lane", "agreement", "", ("What is the rent?",))
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("minutes of 14 January, two sentences, questions", "minutes of 14 January"),
+        ("letter, two pages", "letter, two pages"),
+        ("questions", "questions"),
+    ],
+)
+def test_what_a_writer_says_of_its_own_task_is_not_what_a_document_is(said, kind):
+    reply = REPLY.replace("tenancy agreement\n", f"{said}\n", 1)
+    made = understood_introduction(reply, "a.pdf", f"{TEXT} 14")
+    assert made is not None and made.kind == kind

@@ -116,6 +116,7 @@ def gather(
 
 
 _NUMBERING = re.compile(r"^[\d.()\s]*")
+_CELLS = " | "
 _TELLS = 20  # characters: scripts without spaces have one word
 CLOSEST, EVEN = 3, 0.0
 """Of an abstention so many sentences are shown at most, but for the first from these log-odds on:
@@ -148,7 +149,8 @@ def _says_something(text: str) -> bool:
     said = _NUMBERING.sub("", one_line(text))
     words = len(said.split())
     lettered = any(map(str.isalpha, said))
-    return lettered and (words > 2 or len(said) >= _TELLS or any(map(str.isdigit, said)))
+    row = _CELLS in text
+    return lettered and (row or words > 2 or len(said) >= _TELLS or any(map(str.isdigit, said)))
 
 
 def likeliest(

@@ -49,7 +49,9 @@ _TEXT = re.compile(r"'(?:[^']|'')*'")  # in a query
 CALCULATE = (
     "Write how the figure that is asked for is worked out from lines of statements, or say None."
 )
-_INTRODUCE = "Say what this document is: title, kind, two sentences, three questions."
+INTRODUCTION = "title, kind, two sentences, three questions"
+"""What an introduction is made of, as the writer is asked for it."""
+_INTRODUCE = f"Say what this document is: {INTRODUCTION}."
 _ENTITLE = "Name a conversation that begins with this question."
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rag_app.answering.attribution import known_figures, pieces_of
 from rag_app.answering.chat_generator import without_invented
+from rag_app.answering.prompts import INTRODUCTION
 from rag_app.storage.overviews import Introduction
 from rag_app.text.page_names import readable_name
 from rag_app.text.sentences import one_line, sentences
@@ -66,6 +67,7 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
     lines = [_LIST.sub("", one_line(line)) for line in reply.splitlines() if line.strip()]
     asked = [line for line in lines if line.endswith(_ASKS)]
     title, kind, *rest = [*(line for line in lines if line not in asked), "", ""]
+    kind = _without_the_wish(kind)
     known = known_figures(f"{name}\n{text}")
     about = next(filter(_is_sentence, (without_invented(one, known) for one in rest)), "")
     about = "".join(pieces_of(about)[:_SENTENCES]).strip()
@@ -73,6 +75,14 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
     if not (about or questions) or not title or len(title) > _TITLE_ROOM or len(kind) > _KIND_ROOM:
         return None
     return Introduction(title, "" if kind == title else kind, about, questions[:_QUESTIONS])
+
+
+def _without_the_wish(kind: str) -> str:
+    """A kind up to where a writer goes on with what it was asked for: "minutes, two sentences"."""
+    wish = set(INTRODUCTION.replace(",", "").split())
+    parts = kind.split(", ")
+    last = next((n for n, part in enumerate(parts) if n and set(part.split()) <= wish), len(parts))
+    return ", ".join(parts[:last])
 
 
 def _is_sentence(text: str) -> bool:
