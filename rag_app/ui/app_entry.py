@@ -127,7 +127,7 @@ def _tools(library: Library) -> None:
         conversation_list.draw(library)
         search_panel.button(library)
         settings_panel.button()
-        st.html(f"<button data-key='?' aria-label='{texts_answers.SHORTCUTS_TITLE}'>?</button>")
+        st.html(f"<button data-key='?' aria-label='{texts_answers.HELP_TITLE}'>?</button>")
 
 
 def _head_of_a_phone() -> None:

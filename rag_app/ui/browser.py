@@ -122,9 +122,11 @@ def keys() -> None:
             "groups": [
                 [group, list(each.items())] for group, each in texts_answers.SHORTCUTS.items()
             ],
-            "title": texts_answers.SHORTCUTS_TITLE,
+            "help": list(texts_answers.HELP.items()),
+            "title": texts_answers.HELP_TITLE,
+            "keyboard": texts_answers.SHORTCUTS_TITLE,
             "note": texts_answers.SHORTCUTS_NOTE,
-            "close": texts_answers.SHORTCUTS_CLOSE,
+            "close": texts_answers.HELP_CLOSE,
         },
     )
 

@@ -68,12 +68,36 @@ def export_progress(done: int, total: int) -> str:
 
 READ_FROM = "Reading:"
 PERHAPS = "The answer is being written. It may stand here:"
+HELP_TITLE, HELP_CLOSE = "Help", "Close"
+HELP = {
+    "What can I ask?": (
+        "Anything, in your own words. The small numbers behind a sentence lead to the place that "
+        "it rests on: look there before you rely on it."
+    ),
+    "How do I ask one document only?": (
+        "Untick the others on the left, or choose “Ask only this one” in the menu beside its name. "
+        "The line that you write in says how many are asked."
+    ),
+    "How do I get a sum or a count?": (
+        "Ask it of a sheet, and where you have several, of the right one only. Under the figure "
+        "stand the rows that it is made of: look whether all are there."
+    ),
+    "Why does it say that it found nothing?": (
+        "It would rather say nothing than something wrong. What came nearest stands below. Ask in "
+        "other words, or one document only; in Settings you can have it answer more."
+    ),
+    "Where do my documents go?": (
+        "They are read and kept where this app runs: on your computer, if you started it there. "
+        "Only if a language model on another server is chosen under “Who answers” do questions and "
+        "passages go there."
+    ),
+}
+"""What people ask first, each with its answer; above the list of keys."""
 SHORTCUTS_TITLE = "Keyboard"
 SHORTCUTS_NOTE = (
     "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "
     "it, and Escape closes what is open."
 )
-SHORTCUTS_CLOSE = "Close"
 SHORTCUTS = {
     "Everywhere": {
         "/": "Write a question",
@@ -87,7 +111,7 @@ SHORTCUTS = {
         "t": "Summarise, compare, draft …",
         "a": "Choose who answers",
         ",": "Settings",
-        "?": "These keys",
+        "?": "This help",
     },
     "The last answer": {
         "1": "Open source 1, and so on to 9",

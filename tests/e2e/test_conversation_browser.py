@@ -323,9 +323,9 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     page.locator('[class*="st-key-edited-"]').wait_for(state="detached")
     page.locator('[data-act^="copy:"]').focus()
     page.keyboard.press("?")
-    page.get_by_role("dialog", name="Keyboard").get_by_text("Open source 1").wait_for()
+    page.get_by_role("dialog", name="Help").get_by_text("Open source 1").wait_for()
     page.keyboard.press("Escape")
-    page.get_by_role("dialog", name="Keyboard").wait_for(state="hidden")
+    page.get_by_role("dialog", name="Help").wait_for(state="hidden")
 
 
 def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):

@@ -381,7 +381,7 @@ def test_no_dialog_no_list_and_no_phone_has_barriers(browser):
     page.locator(MARKER).first.wait_for()
     page.locator('[data-act^="copy:"]').last.focus()
     for key, shown in (
-        ("?", page.get_by_role("dialog", name="Keyboard")),
+        ("?", page.get_by_role("dialog", name="Help")),
         ("e", page.get_by_role("button", name="Markdown")),
         ("h", page.get_by_role("textbox", name="Search conversations")),
         (",", page.get_by_role("dialog", name="Settings")),

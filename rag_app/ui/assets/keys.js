@@ -59,6 +59,13 @@ const list = (dialog, data) => {
   const close = add(head, 'button', data.close);
   close.type = 'button';
   close.onclick = () => dialog.close();
+  const help = add(dialog, 'div');
+  for (const [asked, said] of data.help) {
+    const one = add(help, 'section');
+    add(one, 'h3', asked);
+    add(one, 'p', said);
+  }
+  add(dialog, 'h2', data.keyboard);
   add(dialog, 'p', data.note);
   const columns = add(dialog, 'div');
   for (const [title, rows] of data.groups) {
