@@ -19,11 +19,12 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
+from rag_app.export import messages
 from rag_app.library import Library
 from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import Status
-from rag_app.ui import app_entry, folder_panel, source, texts, texts_answers
+from rag_app.ui import app_entry, folder_panel, source, texts
 from tests.fakes import WordEmbedder
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -225,7 +226,7 @@ def test_a_citation_that_is_not_there_opens_nothing(page):
 def test_what_is_not_there_is_said_with_the_closest_passages(page):
     page.drop(("ferry.txt", FERRY))
     said = page.ask("Who discovered the moons of Jupiter?")
-    assert texts_answers.CLOSEST in said or texts.ABSTAINED in said
+    assert messages.CLOSEST in said or texts.ABSTAINED in said
     page.follow(page.link())
     assert "ferry" in page.viewer()
 

@@ -276,6 +276,12 @@ def test_a_file_name_is_fit_for_every_system(title):
     assert re.fullmatch(r'[^\\/:*?"<>|\x00-\x1f]{1,70}\.md', name) and name.strip(" ") == name
 
 
+def test_a_long_title_is_cut_between_words_for_a_file_name():
+    title = "how many days can somebody work from home per week at the moment"
+    assert file_name(title, "md") == "how many days can somebody work from home per week at the.md"
+    assert file_name("x" * 90, "md") == f"{'x' * 60}.md"
+
+
 def test_rated_answers_can_be_learnt_from(tmp_path):
     follow_up = answer(
         "Two. [1]", question="and in 2021?", rewritten_query="What did it cost in 2021?"

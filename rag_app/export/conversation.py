@@ -45,6 +45,7 @@ _INDENT = re.compile(r"(?<=\n)[ \t]+")
 _LIST = re.compile(r"^(\d{0,9})([-+=.)])", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$])")
 _UNSAFE_NAME = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
+_LONGEST_NAME = 60  # characters of a file's name
 _AROUND = 1_500  # characters of a text shown before and after its quotes
 
 
@@ -98,8 +99,11 @@ def _from_the_web(library: Library, exchanges: Iterable[Exchange]) -> str:
 
 def file_name(title: str, form: str) -> str:
     """What the file is to be called."""
-    name = safe_name(title).strip(" .")[:60].strip() or "conversation"
-    return f"{name}.{form}"
+    name = safe_name(title).strip(" .")
+    if len(name) > _LONGEST_NAME:  # cut between words, if there are any
+        short = name[:_LONGEST_NAME]
+        name = short.rpartition(" ")[0] or short
+    return f"{name.strip() or 'conversation'}.{form}"
 
 
 def safe_name(name: str) -> str:

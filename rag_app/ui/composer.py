@@ -115,6 +115,7 @@ def submit(
     session = current()
     if _is_same_press(session, question, files, only or session.chosen(library.documents())):
         return
+    session.removing = None  # who asks on does not answer whether it is to be removed
     first = add(library, session, files) if files else []
     # Whoever looks at the session's state may be broken off there, and come again: this is the last
     # look at it, after which a question is asked once.

@@ -71,9 +71,8 @@ def _with_pages(library: Library, one: Conversation, label: str) -> None:
         browser.fragment(_exporting, "exporting", _LOOK_AGAIN)(now)
     else:
         made_of = _made_of(library, one.id)
-        _file(
-            one, "html", texts_answers.EXPORT_READY, partial(_taken, library, one.id, now, made_of)
-        )
+        made = partial(_taken, library, one.id, now, made_of)
+        _file(one, "html", texts_answers.EXPORT_READY, made, ready=True)
 
 
 def _export(library: Library, conversation_id: str) -> None:
@@ -90,7 +89,9 @@ def _exporting(now: Exporting) -> None:
     st.progress(texts.share(now.done, now.total), said)
 
 
-def _file(one: Conversation, form: str, label: str, made: Callable[[], bytes]) -> None:
+def _file(
+    one: Conversation, form: str, label: str, made: Callable[[], bytes], ready: bool = False
+) -> None:
     st.download_button(
         label,
         key=f"export-{form}",
@@ -99,6 +100,7 @@ def _file(one: Conversation, form: str, label: str, made: Callable[[], bytes]) -
         on_click="ignore",
         width="stretch",
         mime=current().file_type,
+        type="primary" if ready else "secondary",  # it took a while: what was waited for is seen
     )
 
 
@@ -250,6 +252,7 @@ def _new() -> None:
     session = current()
     session.exchanges, session.conversation, session.opened = [], None, None
     session.shown, session.editing, session.reasoning = SHOWN, None, None
+    session.removing = None
     st.query_params.pop(_PARAMETER, None)
 
 

@@ -413,6 +413,8 @@ ASK_ALL = "Ask all"
 
 def asking(chosen: int, of: int) -> str:
     """Over the question's field when some documents are left out."""
+    if not chosen:
+        return "No document is ticked"
     return f"Asking {chosen:,} of {count(of, 'document', 'documents')}"
 
 
@@ -440,7 +442,7 @@ def found_of(number: int, of: int) -> str:
 
 def ask_some(chosen: int, of: int) -> str:
     """The hint in the question's field when some documents are left out."""
-    return f"Ask {chosen:,} of your {of:,} documents…"
+    return f"Ask {chosen:,} of your {of:,} documents…" if chosen else "Tick what you want to ask…"
 
 
 def library_size(ready: int) -> str:
