@@ -294,6 +294,14 @@ def corrected(store: Store, model: Corrected) -> Draft | None:
     )
 
 
+def test_a_text_that_another_column_has_goes_back_to_who_wrote_the_query(store):
+    wrong = "SELECT sum(amount_eur) FROM t1 WHERE lower(paid) LIKE '%ann%'"
+    model = Corrected(query_said_as(wrong, "{0}"), ANN)
+    assert corrected(store, model).sentences == ("Ann Lee spent 1229.25 EUR.",)
+    told = "No row has “%ann%” in paid; rows have it in t1.person."
+    assert told in model.asked[-1][1]
+
+
 def test_an_error_goes_back_to_who_wrote_the_query(store):
     failed = query_said_as("SELECT sum(price) FROM t1 WHERE lower(person) = 'ann lee'", "{0}")
     model = Corrected(failed, ANN)

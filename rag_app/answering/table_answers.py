@@ -535,7 +535,10 @@ def _ran(
         sql, result = better, database.run(better)
     for condition in result.conditions:
         if described.nearest(condition) is None:
-            raise _Unknown(f"No row has “{condition.text}” in {condition.column}.")
+            said = f"No row has “{condition.text}” in {condition.column}"
+            if others := described.elsewhere(condition):
+                raise QueryError(f"{said}; rows have it in {', '.join(others)}.")
+            raise _Unknown(f"{said}.")
     if not (result.decides if yes_or_no else result.says_something):
         raise QueryError("No row is found by this query.")
     return sql, result

@@ -156,7 +156,10 @@ ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
 # By how much a task must fit better than a question; below 0: real questions were in the fit, and
 # hold everything else back already. Who computes or chats in vain leaves a question unanswered.
 _MARGINS = np.array(
-    [{Task.COMPUTATION: -0.25, Task.CHITCHAT: -0.15}.get(t, -0.35) for t in TASKS[1:]]
+    [
+        {Task.COMPUTATION: -0.25, Task.CHITCHAT: -0.15, Task.COMPARISON: -0.28}.get(t, -0.35)
+        for t in TASKS[1:]
+    ]
 )
 _SPOKEN = ("en", "de", "es")  # what the examples are written in
 _STEEPNESS = 6.0  # of confidence over how far a task is ahead

@@ -100,6 +100,15 @@ class Described:
         letters = _joined(text)
         return list(dict.fromkeys([text, *(one for one in others if _joined(one) == letters)]))
 
+    def elsewhere(self, condition: TextCondition) -> list[str]:
+        """The columns that have the text of a condition, as queries call them: "t1.supplier"."""
+        parts = [one for one in condition.text.lower().split("%" if condition.pattern else None)]
+        return [
+            f"{table.sql_name}.{column.sql_name}"
+            for (table, column), values in self.values.items()
+            if any(parts and all(part in value.lower() for part in parts) for value in values)
+        ]
+
     def _held(self, condition: TextCondition) -> list[tuple[str, ...]]:
         """The values of the columns that a condition may be of."""
         return [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
