@@ -47,6 +47,7 @@ ASKED_OF = 5  # documents of one task, at most
 _NEAREST = 3  # documents that are quoted for what cannot be written
 _ROUNDS = 4  # of notes on notes
 _LEAST_ROOM = 200  # tokens of a part
+_MOST_SECTIONS, _SECTION = 4, 500  # that are summed up one by one; characters of each at least
 _SAID, _DRAFTED = 8, 25  # sentences of a written summary, if the wish does not say, and of a draft
 _BROUGHT = 4  # words behind a colon from which they are the text that is to be translated
 _USUAL = "English"  # what is translated into if nothing is said
@@ -180,7 +181,7 @@ class TaskRunner:
         if generator.reads is not None and task.kind is Task.TRANSLATION:
             asked, rests_on = self._translated(task, documents, read)
         elif generator.reads is not None:
-            asked = [self._at_once(task, documents, read, generator.reads)]
+            asked = self._at_once(task, documents, read, generator.reads)
 
         def sources(text: str) -> list[Passage]:
             narrowed = retriever.model_copy(update={"k": _PER_CLAIM})
@@ -196,14 +197,16 @@ class TaskRunner:
             lambda: pieces(self._quoted(task, documents, read)),
             cancelled,
             rests_on,
-            self._most(task, generator),
+            self._most(task, generator, len(asked)),
         )
 
-    def _most(self, task: TaskRequest, generator: ChatGenerator) -> int | None:
-        """Sentences after which a small model has said enough: it finds no end by itself."""
+    def _most(self, task: TaskRequest, generator: ChatGenerator, parts: int) -> int | None:
+        """Sentences after which a small model has said enough of each part: it finds no end by
+        itself."""
         if generator.reads is None or task.kind is Task.TRANSLATION:
             return None
-        return sentences_wanted(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
+        wanted = sentences_wanted(task.wish, _SAID) if task.kind in WHOLE else _DRAFTED
+        return -(-wanted // parts)
 
     def _at_once(
         self,
@@ -211,15 +214,29 @@ class TaskRunner:
         documents: Sequence[Document],
         read: Sequence[Passage],
         tokens: int,
-    ) -> Messages:
-        """What a writer that reads `tokens` in one go is asked."""
+    ) -> list[Messages]:
+        """What a writer that reads `tokens` in one go is asked; of a document in a few sections it
+        is asked section by section: a small model mixes them, and ends before the last."""
         if task.kind is Task.DRAFT:  # the nearest last: a small model heeds most what it read last
             chosen = self._first(read, tokens)[::-1]
         else:
             each = [[p for p in read if p.chunk.document_id == d.id] for d in documents]
             chosen = [p for one in each for p in self._first(one, tokens // len(documents))]
         language = task.language or language_of(task.wish)
-        return _saying(prompts.task_messages(task.wish, _titled(chosen), language))
+        alone = task.kind is Task.SUMMARY and len(documents) == 1
+        parts = _sections(chosen) if alone else [chosen]
+        asked = [prompts.task_messages(task.wish, _titled(part), language) for part in parts]
+        return [self._telling(one, at, len(asked)) for at, one in enumerate(asked)]
+
+    def _telling(self, messages: Sequence[Message], at: int, of: int) -> Messages:
+        """Messages that ask for no more than there is; how many were asked before is told."""
+
+        def begun(room: TokenBudget) -> Sequence[Message]:
+            if of > 1:
+                self.told(at, of)
+            return messages
+
+        return begun
 
     def _translated(
         self, task: TaskRequest, documents: Sequence[Document], read: list[Passage]
@@ -230,13 +247,7 @@ class TaskRunner:
         wish = prompts.TRANSLATE.format(into)
 
         def messages(text: str, at: int = 0, of: int = 1) -> Messages:
-            said = prompts.task_messages(wish, [("", text)], into)
-
-            def begun(room: TokenBudget) -> Sequence[Message]:
-                self.told(at, of)
-                return said
-
-            return begun
+            return self._telling(prompts.task_messages(wish, [("", text)], into), at, of)
 
         _, _, brought = task.wish.partition(": ")
         if len(brought.split()) >= _BROUGHT or not read:
@@ -352,9 +363,13 @@ class TaskRunner:
         return groups[0] if groups else []
 
 
-def _saying(messages: Sequence[Message]) -> Messages:
-    """Messages that ask for no more than there is."""
-    return lambda room: messages
+def _sections(passages: Sequence[Passage]) -> list[list[Passage]]:
+    """Passages of one document by its outermost headings, if these are few and each says much; else
+    all in one."""
+    runs = groupby(passages, key=lambda p: p.chunk.heading.partition(" > ")[0])
+    parts = [list(held) for _, held in runs]
+    least = min(sum(len(p.chunk.text) for p in part) for part in parts) if parts else 0
+    return parts if len(parts) <= _MOST_SECTIONS and least >= _SECTION else [list(passages)]
 
 
 def _titled(passages: Sequence[Passage]) -> list[tuple[str, str]]:
