@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from rag_app.answering.attribution import support, support_in
+import pytest
+
+from rag_app.answering.attribution import known_figures, support, support_in
 from rag_app.answering.evidence import gather
+from rag_app.tables.rows import LabelledRow
 from rag_app.types import Chunk, Passage
 from tests.fakes import WordEmbedder
 
@@ -55,3 +58,37 @@ def test_an_answer_in_another_language_is_held_by_its_numbers_and_names():
 
 def test_an_interjection_claims_nothing():
     assert sources("Yes. The deposit is £1,355.")[0] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The new rent from 1 Sept 2026 is £540.",
+        "The new rent from 2026-09-01 is £540.",
+        "The new rent from 01/09/2026 is £540.",
+    ],
+)
+def test_a_month_is_the_same_however_it_is_written(text):
+    assert sources("From 1 September 2026 the new rent is £540.", text) == [[text]]
+    assert sources("From 1 October 2026 the new rent is £540.", text) == [[]]
+
+
+def test_a_small_word_is_no_month():
+    text = "You may march in the sun from 1 on; 7 sat."
+    assert {"May", "March", "Sun", "Satur"}.isdisjoint(known_figures(text))
+    assert {"September", "October", "Tues"} <= known_figures("from sept to oct, each tues")
+
+
+def test_a_row_supports_what_its_columns_say_of_it():
+    text = "Room | Tenant | New rent from 1 Sept 2026\n3 Dean Marsh £515 £540\nTotal £2,040"
+    start = text.index("3 Dean")
+    found = passage(text)
+    row = LabelledRow(
+        20 + start,
+        20 + text.index("\nTotal"),
+        "Room: 3; Tenant: Dean Marsh; Old rent: £515; New rent from 1 Sept 2026: £540",
+    )
+    said = "From 1 September 2026 the rent of Dean Marsh is £540."
+    excerpts = gather([said], [found], lambda t: [9] * len(t), 900, rows=lambda chunk: [row])
+    [one] = support_in(said, excerpts, WordEmbedder())
+    assert [text[s.start - 20 : s.end - 20] for s in one.evidence] == ["3 Dean Marsh £515 £540"]

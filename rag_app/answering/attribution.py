@@ -48,6 +48,21 @@ _TIMES = re.compile(
     r"\b(January|February|March|April|May|June|July|August|September|October|November|December"
     r"|Mon(?=day)|Tues(?=day)|Wednes(?=day)|Thurs(?=day)|Fri(?=day)|Satur(?=day)|Sun(?=day))"
 )
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+# Of a source, and of a question, in small letters, too, where that is no other word.
+_SHORT = {name[:3]: name for name in _MONTHS} | {"Sept": "September"}
+_SHORT |= {"Mon": "Mon", "Tue": "Tues", "Tues": "Tues", "Wed": "Wednes", "Thu": "Thurs"}
+_SHORT |= {"Thur": "Thurs", "Thurs": "Thurs", "Fri": "Fri", "Sat": "Satur", "Sun": "Sun"}
+_SHORTENED = re.compile(rf"\b(?:{'|'.join(sorted(_SHORT, key=len, reverse=True))})\b")
+_SMALL = {name.lower(): name for name in _MONTHS if name not in ("March", "May")} | {
+    short.lower(): name
+    for short, name in _SHORT.items()
+    if short not in ("Mar", "May", "Sat", "Sun")
+}
+_DATE = re.compile(r"(?<![\d./-])(\d{1,4})[./-](\d{1,2})[./-](\d{2}(?:\d\d)?)(?![\d./-])")
 _PERCENT = re.compile(rf"({_NUMBER.pattern})\s?%")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -71,6 +86,10 @@ def known_figures(text: str) -> set[str]:
     known |= {number.replace(" ", "") for number in _APART.findall(text)}
     words = _WORD.findall(text.lower())
     known |= {str(_IN_FOREIGN_WORDS[word]) for word in words if word in _IN_FOREIGN_WORDS}
+    known |= {_SHORT[short] for short in _SHORTENED.findall(text)}
+    known |= {_SMALL[word] for word in words if word in _SMALL}
+    for date in _DATE.findall(text):
+        known |= {_MONTHS[int(part) - 1] for part in date[:2] if 1 <= int(part) <= 12}
     for number in _NUMBER.findall(text):
         parts = re.split(r"\D", number)
         if _is_time_or_date(parts):
@@ -213,12 +232,13 @@ def support(
 def support_in(
     text: str, excerpts: Sequence[Excerpt], embedder: Embedder, asked: str = ""
 ) -> list[Supported]:
-    """The same where the sources can only be what was shown. Raises ModelUnavailable."""
+    """The same where the sources can only be what was shown: a row of a table with the names of its
+    columns, as the writer read it. Raises ModelUnavailable."""
     ranked = sorted(
         (
-            (-odds, Candidate(span, one_line(source)))
+            (-odds, Candidate(span, one_line(line)))
             for excerpt in excerpts
-            for odds, span, source in zip(excerpt.odds, excerpt.spans, excerpt.texts, strict=True)
+            for odds, span, line in zip(excerpt.odds, excerpt.spans, excerpt.lines, strict=True)
         ),
         key=lambda one: one[0],
     )
