@@ -15,7 +15,7 @@ from rag_app.answering.suggested_questions import (
 from rag_app.storage.overviews import Introduction
 from rag_app.types import Page
 
-TEXT = "Tenancy agreement. The rent is £795 a month, the deposit £915."
+TEXT = "Tenancy agreement for 3 Mill Lane. The rent is £795 a month, the deposit £915."
 REPLY = """Tenancy of Mill Lane
 tenancy agreement
 A tenancy agreement for a flat. The rent is £795 a month.
@@ -39,6 +39,12 @@ def test_a_sentence_with_a_figure_that_stands_nowhere_is_left_out():
     reply = REPLY.replace("£795", "£800")
     made = understood_introduction(reply, "a.pdf", TEXT)
     assert made is not None and made.about == "A tenancy agreement for a flat."
+
+
+def test_a_title_with_a_name_that_the_document_does_not_know_is_the_files():
+    reply = REPLY.replace("Tenancy of Mill Lane\ntenancy", "Brightwater payments\nBrightwater")
+    made = understood_introduction(reply, "who owes me.csv", TEXT)
+    assert made is not None and (made.title, made.kind) == ("who owes me", "")
 
 
 def test_no_more_than_two_sentences_are_kept():
@@ -120,5 +126,5 @@ def test_lines_copied_from_the_document_are_no_sentence_about_it():
 )
 def test_what_a_writer_says_of_its_own_task_is_not_what_a_document_is(said, kind):
     reply = REPLY.replace("tenancy agreement\n", f"{said}\n", 1)
-    made = understood_introduction(reply, "a.pdf", f"{TEXT} 14")
+    made = understood_introduction(reply, "a.pdf", f"{TEXT} 14 January")
     assert made is not None and made.kind == kind

@@ -22,6 +22,8 @@ READ = 1_200  # characters of a document that are read
 _TITLE_ROOM, _KIND_ROOM, _ABOUT_ROOM = 90, 60, 600  # characters that they may have
 _QUESTIONS, _SENTENCES = 3, 2
 _FEWEST_WORDS = 5
+_BEGINNING = 4  # letters by which forms of a word are the same
+_WORD = re.compile(r"[^\W\d_]+")
 _ASKS = ("?", "？")
 _LIST = re.compile(r"^\s*(?:[-*•]|\d[.)])\s+")
 
@@ -68,6 +70,10 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
     asked = [line for line in lines if line.endswith(_ASKS)]
     title, kind, *rest = [*(line for line in lines if line not in asked), "", ""]
     kind = _without_the_wish(kind)
+    if _names_others(title, f"{name}\n{text}"):
+        title = readable_name(name) or title
+    if _names_others(kind, f"{name}\n{text}"):
+        kind = ""
     known = known_figures(f"{name}\n{text}")
     about = next(filter(_is_sentence, (without_invented(one, known) for one in rest)), "")
     about = "".join(pieces_of(about)[:_SENTENCES]).strip()
@@ -75,6 +81,14 @@ def understood_introduction(reply: str, name: str, text: str) -> Introduction | 
     if not (about or questions) or not title or len(title) > _TITLE_ROOM or len(kind) > _KIND_ROOM:
         return None
     return Introduction(title, "" if kind == title else kind, about, questions[:_QUESTIONS])
+
+
+def _names_others(said: str, known: str) -> bool:
+    """Whether a title has a word with a capital of which the document knows nothing: a writer has
+    names of its own."""
+    begun = {word[:_BEGINNING] for word in _WORD.findall(known.lower())}
+    words = [word for word in _WORD.findall(said) if word[0].isupper() and len(word) >= _BEGINNING]
+    return any(word.lower()[:_BEGINNING] not in begun for word in words)
 
 
 def _without_the_wish(kind: str) -> str:
