@@ -150,6 +150,7 @@ def test_a_wrong_password_writes_no_copy(file, tmp_path):
         ("  spaced \r\n out ", "spaced out"),
         ("Microsoft Word - draft.doc", ""),
         ("untitled", ""),
+        ("(anonymous)", ""),
         ("0001410636-23-000020", ""),
         ("C:\\temp\\print", ""),
         ("report.docx", ""),

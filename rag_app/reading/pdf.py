@@ -138,7 +138,8 @@ class About:
         raw = self._asked(lambda r: r.metadata.title if r.metadata else "", "")
         title = " ".join(_clean(raw).split())
         letters = sum(map(str.isalpha, title))
-        if _NO_TITLE.match(title) or letters < 3 or letters * 3 < len(title):
+        in_brackets = title.startswith("(") and title.endswith(")")  # a program's "(anonymous)"
+        if in_brackets or _NO_TITLE.match(title) or letters < 3 or letters * 3 < len(title):
             return ""
         return title[:300]
 
