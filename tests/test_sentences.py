@@ -35,6 +35,7 @@ def test_every_visible_character_is_in_exactly_one_trimmed_span(text):
         "NIKE, Inc. was founded by Mr. P. Knight and Dr. W. Bowerman.",
         "Sales in the U.S. were $1.5 billion, i.e. 3.2 percent of approx. 47 billion.",
         "See No. 5 and Fig. 3 on p. 12 of vol. 2, as of Jan. 3.",
+        "Ask Derek Saltmarsh, Ext. 219, or call tel. 020 7946.",
         "Refer to Item 1A. Risk Factors for more.",
         "He read example.com/a.html and version 2.0.1 of it.",
         "J. K. Rowling, et al. Wrote it.",

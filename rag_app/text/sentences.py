@@ -63,7 +63,7 @@ _BEFORE_NAME = _words(
 _MONTHS = _words("jan feb mar apr may jun jul aug sep oct nov dec")
 _BEFORE_NUMBER = _words(
     "no nos fig figs sec secs art arts vol vols p pp ch chap eq eqs ref refs app item items note "
-    "notes section part ser para pt ex tbl rule rules reg"
+    "notes section part ser para pt ex tbl rule rules reg ext tel apt"
 )
 _MAY_END = _words(
     "inc corp co cos ltd llc llp plc etc jr sr esq ph.d a.m p.m bhd pte gmbh n.v s.a b.v"

@@ -292,9 +292,13 @@ def _where(library: Library, passage: Passage) -> str:
 
 
 def _how(answer: Answer) -> None:
-    shown = tuple(note for note in answer.notes if note.kind is not NoteKind.OTHER_SHEETS)
+    apart = (NoteKind.OTHER_SHEETS, NoteKind.UNSUPPORTED)
+    shown = tuple(note for note in answer.notes if note.kind not in apart)
     remarks = messages.remarks(replace(answer, notes=shown))
     notes = "".join(f"<p class='how'>{escape(one)}</p>" for one in remarks)
+    for note in answer.notes:
+        if note.kind is NoteKind.UNSUPPORTED:  # it is to be seen before anything is relied on
+            st.html(f"<p class='heed'>{escape(messages.sentence(note))}</p>")
     st.html(f"<p class='how'>{escape(texts.how_made(answer))}</p>{notes}")
 
 
