@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import closing
 from decimal import Decimal
 
 import pytest
@@ -300,6 +301,33 @@ def test_a_text_that_another_column_has_goes_back_to_who_wrote_the_query(store):
     assert corrected(store, model).sentences == ("Ann Lee spent 1229.25 EUR.",)
     told = "No row has “%ann%” in paid; rows have it in t1.person."
     assert told in model.asked[-1][1]
+
+
+STATEMENT = b"""Income;2024
+Grants;900,5
+Investment income;30,5
+Total income;931
+"""
+
+
+def test_a_total_that_no_query_sees_is_not_taken_from_another_row(database, file):
+    with closing(Store(database)) as store:
+        reading = read_delimited(file(STATEMENT), limits=Limits())
+        store.add_document(DOCUMENT)
+        store.save_reading(ID, reading, typed_tables(ID, reading))
+        found = (passage(store),)
+
+        def said(question: str, row: str) -> Draft | None:
+            sql = f"SELECT c_2024 FROM t1 WHERE lower(income) = '{row}'"
+            model = Scripted(query_said_as(sql, "{0}."))
+            writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+            answers = TableAnswers(store, OWN, writer, 0.3, taught=True)
+            return answers.answer(question, found, (DOCUMENT,), "English", lambda: False)
+
+        with TableDatabase(store.tables.of(WORKER), store.tables) as tables:
+            assert describe(tables, {}).totals == ("Total income",)
+        assert said("what was total income in 2024?", "investment income") is None
+        assert said("what was the investment income in 2024?", "investment income").sentences
 
 
 def test_an_error_goes_back_to_who_wrote_the_query(store):
@@ -738,6 +766,8 @@ def test_values_are_written_as_the_language_writes_them(value, language, written
         ("They are {rows}.", ((5,), (6,)), "They are 5, 6."),
         ("It is {0}.", ((5,), (6,)), "It is 5, 6."),
         ("It is {4}.", ((5,),), "5"),
+        ("It grew by {0} %, from {1} to {2}.", ((5,),), "It grew by 5 %."),
+        ("It grew, by {0} from {1} to {2}.", ((5,),), "5"),
         ("Nothing to fill in", ((5,),), "5"),
     ],
 )

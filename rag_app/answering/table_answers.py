@@ -284,7 +284,7 @@ class TableAnswers:
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
                 sql = _whole(understood[0], question, opened)
-                sql, result = _ran(sql, database, described, yes_or_no)
+                sql, result = _ran(sql, question, database, described, yes_or_no)
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
                 return None
@@ -520,11 +520,19 @@ def _counts_something(result: Result) -> bool:
     return result.says_something and any(value for row in result.rows for value in row)
 
 
+def _passes_over(totals: Sequence[str], question: str, result: Result) -> bool:
+    """Whether a question names a total, which is in no row that a query sees, and a query takes a
+    row instead that it does not name: "investment income" for "total income"."""
+    asked = set(compared(question))
+    named = any(len(words := compared(one)) > 1 and asked.issuperset(words) for one in totals)
+    return named and any(not asked.issuperset(compared(c.text)) for c in result.conditions)
+
+
 def _ran(
-    sql: str, database: TableDatabase, described: Described, yes_or_no: bool
+    sql: str, question: str, database: TableDatabase, described: Described, yes_or_no: bool
 ) -> tuple[str, Result]:
     """The query as it was run, and its result. Raises QueryError where it cannot be run or gives
-    nothing, _Unknown where it rests on a text that no row has.
+    nothing, _Unknown where it rests on a text that no row has, or passes over a total.
 
     That no row is found answers a question of `yes_or_no`."""
     result = database.run(sql)
@@ -533,6 +541,8 @@ def _ran(
         better = database.of_named_groups(better)
     if better != sql:
         sql, result = better, database.run(better)
+    if _passes_over(described.totals, question, result):
+        raise _Unknown("The question names a total, and the query another row.")
     for condition in result.conditions:
         if described.nearest(condition) is None:
             said = f"No row has “{condition.text}” in {condition.column}"

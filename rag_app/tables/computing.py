@@ -107,9 +107,10 @@ def _number(value: float | Decimal, comma: bool) -> str:
 def sentence(template: str, result: Result, language: str) -> str:
     """A template with what came out: {0} is the first column, {rows} all rows.
 
-    Of several rows a column is said as a list, and a column that is not there makes the template
-    useless: then the values alone are said."""
+    Of several rows a column is said as a list. A clause with a column that is not there is left
+    out; where that leaves nothing, the values alone are said."""
     result = _with_clocks(result)
+    template = _with_known_columns(template, len(result.columns))
     holes = _HOLE.findall(template)
     if not result.says_something and holes != [_ROWS]:
         return _by_name(result, language)
@@ -127,6 +128,16 @@ def sentence(template: str, result: Result, language: str) -> str:
     if len(result.rows) > 1 and len(numbers) > 1:
         return _listed(result, language)  # which of them belong together must be seen
     return _HOLE.sub(filled, template)
+
+
+def _with_known_columns(template: str, columns: int) -> str:
+    """A template up to the clause that has a column which is not there: "It grew by {0} %, from {1}
+    to {2}." Unchanged where there is no such clause."""
+    for hole in _HOLE.finditer(template):
+        if hole[1].isdigit() and int(hole[1]) >= columns:
+            kept = template[: hole.start()].rpartition(",")[0]
+            return f"{kept.rstrip()}." if _HOLE.search(kept) else template
+    return template
 
 
 def _by_name(result: Result, language: str) -> str:

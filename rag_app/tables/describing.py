@@ -14,7 +14,7 @@ from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import OpenTable, TableDatabase
 from rag_app.text.languages import compared, folded
 from rag_app.text.sentences import one_line
-from rag_app.types import Column, ColumnKind
+from rag_app.types import Column, ColumnKind, RowRole
 
 MOST_COLUMNS = 24  # of a table that are described
 _SHOWN = 5  # values of a column
@@ -26,6 +26,7 @@ _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s'’`.\-‐–_/]+(?=[^\W\d_])")
+_FIGURE = re.compile(r"[^\w\s]?\d")
 _RARE = 3  # values, of all columns, that share a word which alone names them
 
 
@@ -46,6 +47,7 @@ class Described:
     lines: tuple[DescribedLine, ...]
     values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
     titles: str = ""
+    totals: tuple[str, ...] = ()  # what rows of totals are called, which are none of the data
 
     @property
     def text(self) -> str:
@@ -149,7 +151,18 @@ def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
                 values[opened, column] = tuple(known)
             said = _line(database, opened, column, known)
             lines.append(DescribedLine(name, column.sql_name, said))
-    return Described(tuple(lines), values, "\n".join(named))
+    totals = tuple(
+        _called(row.text)
+        for opened in database.tables
+        for row in opened.table.side_rows
+        if row.role is RowRole.TOTAL
+    )
+    return Described(tuple(lines), values, "\n".join(named), totals)
+
+
+def _called(row: str) -> str:
+    """What a row of totals begins with, before its first figure."""
+    return _FIGURE.split(row, maxsplit=1)[0].replace("|", " ").strip()
 
 
 def _line(database: TableDatabase, opened: OpenTable, column: Column, values: Sequence[str]) -> str:
