@@ -8,6 +8,8 @@ import re
 import pytest
 
 from rag_app.answering.prompts import NOT_IN_DOCUMENTS
+from rag_app.export import messages
+from rag_app.types import Note, NoteKind
 from rag_app.ui import texts, texts_answers
 from tests.servers import scripted_server
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
@@ -163,3 +165,14 @@ def test_where_no_sheet_answers_each_that_may_be_meant_can_be_asked_alone(sheets
     sheets.ask("How much was the total cost of parking?")
     assert texts_answers.other_sheets(True) in sheets.html()
     assert {button.label for button in offered(sheets)} == {"fuel.csv", "meals.csv"}
+
+
+def test_that_nothing_supports_what_was_written_is_seen_before_anything_else_of_it(two):
+    with scripted_server() as (url, script):
+        script.words = ["The mayor of Skerry keeps nine green parrots in the town hall."]
+        pick(two, "server")
+        write(two, url=url, model="tiny")
+        two.ask("Write a letter to Ann about the parrots")
+        sentence = messages.sentence(Note(NoteKind.UNSUPPORTED))
+        assert f"<p class='heed'>{sentence}</p>" in two.html()
+        assert two.html().count(sentence) == 1

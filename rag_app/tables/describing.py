@@ -104,7 +104,7 @@ class Described:
 
     def elsewhere(self, condition: TextCondition) -> list[str]:
         """The columns that have the text of a condition, as queries call them: "t1.supplier"."""
-        parts = [one for one in condition.text.lower().split("%" if condition.pattern else None)]
+        parts = list(filter(None, condition.text.lower().split("%" if condition.pattern else None)))
         return [
             f"{table.sql_name}.{column.sql_name}"
             for (table, column), values in self.values.items()
