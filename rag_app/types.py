@@ -421,6 +421,7 @@ class Computation:
     numbers: tuple[tuple[float | None, ...], ...] = ()  # the figures among `rows`
     over_time: bool = False  # the first column are days, months or years
     cut: bool = False  # there are more rows than `rows`
+    chosen_by: tuple[tuple[str, str], ...] = ()  # column, and a text that rows are held against
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,10 @@ def test_an_answer_that_was_computed():
     cell = Cell(0, 1, "4", None, 1, 3, 4)
     used = RowsUsed("d", "a.csv", "", ("Euros",), 1, ((cell,),))
     summed = Operation("sum", "Euros", "EUR")
-    computed = Computation("SELECT 4", ("sum",), (("4",),), (used,), (summed,), ((4.0,),))
+    computed = Computation(
+        *("SELECT 4", ("sum",), (("4",),), (used,), (summed,), ((4.0,),)),
+        chosen_by=(("Who", "ann"),),
+    )
     answer = Answer("q", "4", "", False, 1.0, "w", (), (), Timing(0.1, 0.2), computation=computed)
     fields = FIELDS["rag-app ask --json"]
     said = {key: value for key, value in answer_json(answer).items() if key in _COMPUTED}

@@ -75,7 +75,16 @@ def how_computed(computed: Computation) -> str:
     of = _listed([f"{count(used.count, 'row')} of {_table(used)}" for used in computed.used])
     said = _listed(done) if done else "Looked up in"
     joined = f"{said} of {of}" if done else f"{said} {of}"
-    return f"{_begun(joined if of else said)}."
+    return f"{_begun(joined if of else said)}.{_chosen(computed)}"
+
+
+def _chosen(computed: Computation) -> str:
+    """By which texts the rows were chosen: whoever asked sees what was understood."""
+    texts: dict[str, list[str]] = {}
+    for column, text in computed.chosen_by:
+        texts.setdefault(column, []).append(f"“{text.replace('%', '…')}”")
+    by = [f"{column} ({' or '.join(dict.fromkeys(each))})" for column, each in texts.items()]
+    return f" Chosen by {_listed(by)}." if by else ""
 
 
 def headings(computed: Computation) -> tuple[str, ...]:

@@ -96,6 +96,7 @@ def _computation(row: dict[str, Any]) -> Computation:
             "used": tuple(_used(one) for one in row["used"]),
             "operations": tuple(Operation(**one) for one in row["operations"]),
             "numbers": tuple(tuple(one) for one in row["numbers"]),
+            "chosen_by": tuple(tuple(one) for one in row.get("chosen_by", ())),  # older: not known
         }
     )
 

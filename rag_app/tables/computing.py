@@ -193,6 +193,7 @@ def computation(
         tuple(tuple(map(_figure, row)) for row in result.rows[:SHOWN_ROWS]),
         over_time=_over_time(result),
         cut=result.cut or len(result.rows) > SHOWN_ROWS,
+        chosen_by=tuple((called.get(c.column, c.column), c.text) for c in result.conditions),
     )
 
 
