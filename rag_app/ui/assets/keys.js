@@ -82,11 +82,13 @@ export default function ({ data, parentElement }) {
   parentElement.__keys?.abort();
   const controller = parentElement.__keys = new AbortController(), on = { signal: controller.signal };
   const dialog = parentElement.querySelector('dialog');
-  if (!dialog.open) list(dialog, data);
+  dialog.onclose = () => dialog.replaceChildren();  // its words are no words of the page
   dialog.onclick = event => { if (event.target === dialog) dialog.close(); };
   act = key => {
-    if (key === '?') dialog.showModal();
-    else if (key in data.presses) press(full(data.presses[key]), key === 'd', true);
+    if (key === '?') {
+      list(dialog, data);
+      dialog.showModal();
+    } else if (key in data.presses) press(full(data.presses[key]), key === 'd', true);
     else press(`main a[href="#cite:${answer()}-${key}"]`);
   };
   document.addEventListener('keydown', event => {
