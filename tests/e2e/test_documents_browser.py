@@ -207,7 +207,7 @@ def test_silence_is_one_sentence_and_its_place_and_the_rest_is_folded_away(brows
     page = filled(browser)
     page.get_by_test_id("stChatInputTextArea").fill("How much is a zeppelin to Greenland?")
     page.keyboard.press("Enter")
-    page.get_by_text("The closest I found:").wait_for()
+    page.locator(".sorry").get_by_text("The closest I found:").wait_for()
     page.locator(".how").first.wait_for()
     seen = page.locator(".card").locator("visible=true")
     assert seen.count() == 1 and seen.locator("mark").count() == 1
