@@ -44,13 +44,13 @@ _IN_WORDS = {word: at for at, word in enumerate(_ENGLISH.split(), start=2)} | {
 _IN_FOREIGN_WORDS = {
     word: at for words in _ABROAD for at, word in enumerate(words.split(), start=2)
 }
-_TIMES = re.compile(
-    r"\b(January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|Mon(?=day)|Tues(?=day)|Wednes(?=day)|Thurs(?=day)|Fri(?=day)|Satur(?=day)|Sun(?=day))"
-)
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
+)
+_TIMES = re.compile(
+    rf"\b({'|'.join(_MONTHS)}"
+    r"|Mon(?=day)|Tues(?=day)|Wednes(?=day)|Thurs(?=day)|Fri(?=day)|Satur(?=day)|Sun(?=day))"
 )
 # Of a source, and of a question, in small letters, too, where that is no other word.
 _SHORT = {name[:3]: name for name in _MONTHS} | {"Sept": "September"}
