@@ -135,6 +135,30 @@ def test_groups_say_their_own_rows(asked):
     assert [used[0].rows for used in result.used] == [(0, 2), (1,), (3,)]
 
 
+@pytest.mark.parametrize(
+    ("sql", "firsts", "rows"),
+    [
+        ("person, sum(abs(amount_eur)) FROM t1 WHERE paid = 'yes'", ["Ann"], [(0, 2)]),
+        ("person, count(*) FROM t1", ["Ann", "Ben", "Cid"], [(0, 2), (1,), (3,)]),
+        ("paid, max(abs(coalesce(amount_eur, 2000))) FROM t1", ["no", "yes"], [(3, 1), (0, 2)]),
+        ("day(date), count(*) FROM t1", [1, 13, 14, 15], [(0,), (1,), (2,), (3,)]),
+        (
+            "CASE person WHEN 'Ann' THEN 'May' WHEN 'Ben' THEN 'April' END, count(*) FROM t1 "
+            "WHERE person <> 'Cid'",
+            ["April", "May"],
+            [(1,), (0, 2)],
+        ),
+    ],
+)
+@pytest.mark.parametrize("grouped", ["GROUP BY 1", "GROUP BY ALL"])
+def test_groups_in_no_order_follow_time_or_go_from_the_largest_to_the_least(
+    asked, sql, firsts, rows, grouped
+):
+    result = asked.run(f"SELECT {sql} {grouped}")
+    assert [row[0] for row in result.rows] == firsts
+    assert [used[0].rows for used in result.used] == rows
+
+
 def test_plain_rows_lead_back_to_their_cells_and_the_number_of_the_row_is_hidden(asked):
     result = asked.run("SELECT * FROM t1 ORDER BY date DESC LIMIT 1")
     assert result.columns == (

@@ -5,6 +5,7 @@ A result says which rows of the tables it rests on. Knows nothing of questions."
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +31,7 @@ from rag_app.tables.explaining import (
     operations,
     text_conditions,
 )
+from rag_app.tables.values import month
 from rag_app.types import Cell, Column, ColumnKind, Operation, Table
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ _SOURCES = frozenset(
 _LONGEST_QUERY = 20_000  # characters
 _LONGEST_REASON = 300
 _FIRST = {"max": "DESC", "min": "ASC"}  # which rows come first behind such a figure
+_FOLLOWS = (int, float, Decimal, dt.date, dt.time)  # whose values come one after the other
 _SETTINGS = (
     "enable_external_access = false",
     "autoload_known_extensions = false",
@@ -215,7 +219,7 @@ class TableDatabase:
             node = tree["statements"][0]["node"]
             check(node, frozenset(self._by_name))
             return replace(
-                self._result(sql, tree, node),
+                _in_order(self._result(sql, tree, node), node),
                 named=columns(node),
                 operations=operations(node, self._columns),
                 conditions=tuple(text_conditions(node)),
@@ -325,9 +329,7 @@ class TableDatabase:
     def _with_rows(self, tree: Node, sources: dict[str, OpenTable]) -> Iterator[str]:
         """The query with the numbers of the rows behind its columns: of one, or of a group."""
         node = tree["statements"][0]["node"]
-        whole = (
-            node.get("group_expressions") or node.get("aggregate_handling") == "FORCE_AGGREGATES"
-        )
+        whole = _has_groups(node)
         many = self._many_rows(sources, node)
         for expressions in ([] if whole else [_one_row(sources)], [many]):
             for each in expressions:
@@ -460,6 +462,33 @@ class TableDatabase:
             if "division by zero" in str(error).lower():
                 raise QueryError("The query divides by zero.") from error
             raise QueryError(f"The query cannot be run: {_reason(str(error))}.") from error
+
+
+def _has_groups(node: Node) -> bool:
+    return bool(
+        node.get("group_expressions") or node.get("aggregate_handling") == "FORCE_AGGREGATES"
+    )
+
+
+def _in_order(result: Result, node: Node) -> Result:
+    """Groups that no order was asked for: days, years and months as they follow, others from the
+    largest figure to the least; equal ones as the table has them."""
+    if not _has_groups(node) or node.get("modifiers") or result.cut or not result.used:
+        return result
+    firsts = [row[0] for row in result.rows]
+    keys: list[tuple[Any, Any]]
+    if all(isinstance(one, str) and month(one) for one in firsts):
+        keys = [(0, month(one)) for one in firsts]
+    elif any(isinstance(one, _FOLLOWS) for one in firsts):
+        keys = [(one is None, one) for one in firsts]
+    elif all(isinstance(row[-1], int | float | Decimal) for row in result.rows):
+        keys = [(0, -row[-1]) for row in result.rows]
+    else:
+        return result
+    places = [min((used.rows[0] for used in each if used.rows), default=0) for each in result.used]
+    order = sorted(range(len(firsts)), key=lambda at: (*keys[at], places[at]))
+    rows, used = (tuple(held[at] for at in order) for held in (result.rows, result.used))
+    return replace(result, rows=rows, used=used)
 
 
 def _binding_errors() -> tuple[type[duckdb.Error], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -122,6 +123,7 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
 
 _LINE_HEIGHT, _BAR_HEIGHT = 240, 34  # of a chart, of one bar of it; pixels
 _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
+_NAME_WIDTH, _NAME_LINES = 24, 2  # of a name beside its bar; characters
 
 
 def _computed(library: Library, exchange_id: str, answer: Answer, computed: Computation) -> None:
@@ -169,9 +171,10 @@ def _chart(computed: Computation) -> None:
     if width < 2 or 0 in figures or figures != list(range(1, width)):
         return
     columns = messages.headings(computed)[1:]
+    names = _names([row[0] for row in computed.rows])
     rows = [
-        {"name": row[0], "figure": column, "value": numbers[at]}
-        for row, numbers in zip(computed.rows, computed.numbers, strict=True)
+        {"name": name, "figure": column, "value": numbers[at]}
+        for name, numbers in zip(names, computed.numbers, strict=True)
         for at, column in enumerate(columns, start=1)
     ]
     chart = alt.Chart(alt.InlineData(values=rows))
@@ -182,11 +185,22 @@ def _chart(computed: Computation) -> None:
             x=name, y=alt.Y("value:Q", title=None), color=colour
         )
     else:
+        lines = alt.Axis(labelExpr="split(datum.label, '\\n')", labelLimit=0)
+        named = alt.Y("name:N", title=None, sort=None, axis=lines)
         drawn = chart.mark_bar(cornerRadiusEnd=3, height={"band": 0.6}).encode(
-            x=alt.X("value:Q", title=None), y=alt.Y("name:N", title=None, sort=None), color=colour
+            x=alt.X("value:Q", title=None), y=named, color=colour
         )
     tall = _LINE_HEIGHT if computed.over_time else _BAR_HEIGHT * (len(computed.rows) + 1)
     st.altair_chart(drawn.properties(height=tall))
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """Names on a few lines, cut where they still differ then."""
+    wrapped = [
+        "\n".join(textwrap.wrap(text, _NAME_WIDTH, max_lines=_NAME_LINES, placeholder=" …"))
+        for text in texts
+    ]
+    return wrapped if len(set(wrapped)) == len(set(texts)) else list(texts)
 
 
 def _rows_behind(exchange_id: str, answer: Answer, computed: Computation) -> str:

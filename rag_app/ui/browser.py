@@ -66,10 +66,13 @@ _in_sight = st.components.v2.component(
 )
 
 
-def in_sight(key: str) -> bool:
-    """Whether the list in which this is drawn is open. Call it in a fragment inside the list."""
+def in_sight(key: str, inside: str, chosen: str) -> bool:
+    """Whether the list in which this is drawn is open. Call it in a fragment inside the list.
+
+    `inside`: the list's key; it closes when another of its entries is `chosen`."""
     shown = bool(st.session_state.get(key, {}).get("shown"))
-    _in_sight(key=key, data={"shown": shown}, on_shown_change=lambda: None)
+    data = {"shown": shown, "list": inside, "chosen": chosen}
+    _in_sight(key=key, data=data, on_shown_change=lambda: None)
     return shown
 
 

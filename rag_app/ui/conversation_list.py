@@ -126,6 +126,7 @@ LISTED = 40
 """Conversations that are shown before somebody searches."""
 SEEN = "conversations_seen"
 """The state of the list: whether it is open."""
+LIST = "conversations_list"
 
 
 def restore(library: Library) -> None:
@@ -155,9 +156,7 @@ def draw(library: Library) -> None:
         on_click=_new,
         disabled=not current().exchanges,
     )
-    with st.popover(
-        texts.CONVERSATIONS, key="conversations_list", icon=":material/history:", type="tertiary"
-    ):
+    with st.popover(texts.CONVERSATIONS, key=LIST, icon=":material/history:", type="tertiary"):
         browser.fragment(_opened, "conversations")(library)
 
 
@@ -165,7 +164,7 @@ def _opened(library: Library) -> None:
     with caught(lambda sentence: st.error(escape_markdown(sentence))):
         if current().redraw:
             st.rerun()
-        if browser.in_sight(SEEN):
+        if browser.in_sight(SEEN, LIST, current().conversation or ""):
             _list(library)
 
 

@@ -341,6 +341,17 @@ def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
     listed.get_by_role("button", name=CRANE).first.wait_for()
 
 
+def test_a_conversation_that_was_chosen_is_seen_and_not_the_list(browser):
+    page = opened(browser, CRANE)
+    page.get_by_role("button", name="New", exact=True).click()
+    page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
+    listed = page.get_by_test_id("stPopoverBody")
+    listed.get_by_role("button", name=CRANE).first.click()
+    listed.wait_for(state="hidden")
+    page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()
+    listed.get_by_role("button", name=CRANE).first.wait_for()
+
+
 @pytest.mark.parametrize("typed", ["", "crane"])
 def test_what_is_pressed_beside_the_open_list_of_conversations_counts(browser, typed):
     page = opened(browser)
