@@ -18,6 +18,7 @@ from rag_app.settings import Settings
 from rag_app.types import Answer, Document, Draft, Finished, Note, NoteKind, Status, Task
 from rag_app.ui import texts_library
 from tests.fakes import WordEmbedder
+from tests.servers import scripted_server
 
 FERRY = (
     "The ferry company carries people between the island and the town all year.\n\n"
@@ -190,3 +191,45 @@ def test_languages_are_compared_where_they_can_be_told(question, languages, says
     assert bool(in_english) == bool(in_any) == bool(says)
     if in_english and in_any:
         assert says in in_english and BY_MEANING in in_english and BY_MEANING not in in_any
+
+
+def prompts(library: Library, said: str, before: Turn, reply: str = "Fine.") -> str:
+    """What a chat model is asked after a turn."""
+    with scripted_server() as (url, script):
+        script.words = [reply]
+        *_, last = library.ask(said, turns=[before], generator=f"openai:m@{url}")
+        assert isinstance(last, Finished)
+        return "\n".join(str(asked["messages"]) for asked in script.asked)
+
+
+MONDAY = Turn("When is the museum closed?", "The museum of the town is closed on every Monday. [1]")
+
+
+@pytest.mark.parametrize(
+    "said", ["put that in an email to Karen", "mach daraus eine Mail an Tom", "ponlo en un correo"]
+)
+def test_a_draft_is_made_of_the_last_answer_where_that_is_meant(library, said):
+    asked = prompts(library, said, MONDAY)
+    assert f"{said}: The museum of the town is closed on every Monday." in asked
+    assert "[1]" not in asked
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [("say that in german", "German"), ("und auf polnisch?", "Polish"), ("in welsh pls", "Welsh")],
+)
+def test_the_last_answer_is_translated_where_that_is_meant(library, said, language):
+    asked = prompts(library, said, MONDAY)
+    assert "closed on every Monday" in asked
+    assert f"in {language}" in asked or f"into {language}" in asked
+
+
+def test_another_form_of_an_answer_is_a_question_and_of_a_summary_a_summary(library):
+    assert ask(library, "kürzer bitte", MONDAY.question).task is Task.QUESTION
+    again = ask(library, "kürzer bitte", "Summarise the ferry report")
+    assert again.task is Task.SUMMARY
+    assert {c.name for c in again.citations} == {"Ferry report.txt"}
+
+
+def test_what_is_to_be_made_of_an_answer_is_a_wish_by_itself_where_there_is_none(library):
+    assert ask(library, "put that in an email to Karen").task is Task.DRAFT

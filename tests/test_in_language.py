@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.answer_language import language_asked, language_of_task
+from rag_app.answering.answer_language import language_asked, language_into, language_of_task
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Finished, Note, NoteKind
@@ -52,12 +52,32 @@ def test_a_wish_for_a_language_is_told_from_the_question(said, question, languag
     [
         ("Summarise the report in German", "German"),
         ("Compare both in French, please.", "French"),
+        ("summary in french of the handbook", "French"),
+        ("schreib eine Mail auf englisch an den Vermieter", "English"),
+        ("Übersetze den Brief ins Deutsche", "German"),
+        ("resume el contrato en ingles por favor", "English"),
         ("Summarise the chapter in Spanish law", ""),
+        ("sum up what was said in English classes", ""),
         ("Summarise the events in Berlin", ""),
     ],
 )
 def test_a_task_may_name_the_language_of_its_result(wish, language):
     assert language_of_task(wish) == language
+
+
+@pytest.mark.parametrize(
+    ("wish", "language"),
+    [
+        ("translate the letter from French into Polish", "Polish"),
+        ("übersetze das auf deutsch", "German"),
+        ("ponlo en alemán", "German"),
+        ("Traduis la lettre en anglais", "English"),
+        ("say that in Welsh: The course is held in English", "Welsh"),
+        ("translate this", ""),
+    ],
+)
+def test_a_translation_goes_into_the_language_that_the_wish_names(wish, language):
+    assert language_into(wish) == language
 
 
 def test_a_model_is_told_the_language_and_the_search_is_not(library):

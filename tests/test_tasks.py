@@ -233,6 +233,14 @@ def test_a_writer_that_reads_in_one_go_is_shown_what_stands_for_the_document(lib
     assert prompt.endswith("Task: Summarise long.txt in German\nWrite in German.")
 
 
+@pytest.mark.parametrize("said", ["None", "None.", "None\n\nNone"])
+def test_a_summary_of_what_no_document_holds_is_none(library, at_once, said):
+    generator, script = at_once
+    script.words = [said]
+    answer = ask(library, "Summarise what they say about soup", generator)
+    assert answer.abstained and "None" not in answer.text
+
+
 def test_a_translation_goes_passage_by_passage(library, at_once):
     generator, script = at_once
     fees, times = "The ferry costs four euros. " * 25, "The ferry sails at six. " * 25

@@ -48,7 +48,7 @@ from rag_app.answering.generation import (
     shown,
     without_repeats,
 )
-from rag_app.answering.prompts import Message, grounded_messages
+from rag_app.answering.prompts import Message, grounded_messages, says_nothing
 from rag_app.answering.span_model import log_sum
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
@@ -233,8 +233,9 @@ class ChatGenerator:
                     for reply, span in zip(said, rests_on, strict=False)
                 ]
                 return self._matched(raw, notes, lambda: known)
-            text = finished(raw)
-            if says_not_found(text):
+            paragraphs = raw.split("\n\n")  # of which a section may have nothing to say
+            text = finished("\n\n".join(one for one in paragraphs if not says_nothing(one)))
+            if not text or says_not_found(text):
                 return Draft((), (), 0.0, abstained=True, notes=notes)
             return self._matched(text, notes, lambda: support(text, sources(text), self._embedder))
 

@@ -228,6 +228,18 @@ def follow_up(question: str, turns: Sequence[Turn]) -> FollowUp | None:
 _SOURCE = re.compile(r" ?\[\d+\]")  # the number of a source
 
 
+def with_answer(wish: str, answer: str) -> str:
+    """A wish for something made of the last answer, with that answer: "put that in an email: …".
+    Without one it stays as it is."""
+    bare = wish.rstrip(" .:;,!?").replace(": ", ", ")
+    return f"{bare}: {_SOURCE.sub('', answer).strip()}" if answer else wish
+
+
+def varied(wish: str, how: str) -> str:
+    """A wish with one thing more: "Summarise the lease, zu lang, kürzer bitte"."""
+    return f"{wish.rstrip(' .!?')}, {how}"
+
+
 def _chosen(turns: Sequence[Turn]) -> list[Turn]:
     """The last turns, and the one that it all began with."""
     shown = list(turns[-_SHOWN_TURNS:])

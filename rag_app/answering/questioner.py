@@ -53,10 +53,12 @@ from rag_app.answering.suggested_questions import Suggestion, introduced, placed
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.task_router import (
     NOTHING,
+    ON_ANSWER,
     ON_DOCUMENTS,
-    Chitchat,
+    Routed,
     Router,
     TaskRequest,
+    chitchat,
     topic,
     wanted,
 )
@@ -132,8 +134,7 @@ class Questioner:
         self._vectors = vectors
         self._embedder = embedder
         self._settings = settings
-        self._router = Router(embedder)
-        self._chitchat = Chitchat(self._router)
+        self._router = Router(threads=settings.threads)
         self._ranker = SentenceRanker(threads=settings.threads)
         self._tables = TableOpener()
         self._query_reader = QueryReader(threads=settings.threads)
@@ -241,7 +242,7 @@ class Questioner:
             said,
             plain,
             tuple(d for d in known if askable(d)),
-            tuple(t for t in turns if self._routed(t.question) is not Task.CHITCHAT),
+            tuple(t for t in turns if self._routed(t.question).task is not Task.CHITCHAT),
             self.retriever(manner.top_k or self._settings.top_k, scope, documents),
             self._answering(manner),
             self._settings.caution if manner.caution is None else manner.caution,
@@ -257,22 +258,36 @@ class Questioner:
         *turns, now = query_rewriting.written_out(
             (*asked.turns, Turn(asked.plain, "")), lambda wish: self._names_some(wish, asked)
         )
-        kind = self._routed(now.question)
-        if kind is Task.CHITCHAT:
-            reply = self._chitchat.reply(now.question)
-            if reply.kind != NOTHING or not self._stands_in(asked):
-                return chain.say(asked.said, reply.text)
-        if kind in ON_DOCUMENTS:
-            language = language_of_task(now.question) or asked.language
-            return self._task(TaskRequest(kind, now.question, language), asked)
+        routed = self._routed(now.question)
+        kind = routed.task
+        if kind is Task.CHITCHAT and (routed.entry != NOTHING or not self._stands_in(asked)):
+            return chain.say(asked.said, chitchat(routed.entry, now.question))
+        if kind in ON_DOCUMENTS and (task := self._wish(routed, now.question, turns, asked)):
+            return self._task(task, asked)
         return self._question(replace(asked, turns=tuple(turns)), kind is Task.COMPUTATION)
 
-    def _routed(self, text: str) -> Task:
+    def _wish(
+        self, routed: Routed, said: str, turns: Sequence[Turn], asked: _Request
+    ) -> TaskRequest | None:
+        """What is to be done; with the last answer, if it is to be made of that. None for another
+        form of what a question was answered with: it is answered again, in that form."""
+        kind, last = routed.task, turns[-1] if turns else None
+        if last and routed.entry == ON_ANSWER and kind is Task.SUMMARY:
+            kind = self._routed(last.question).task
+            if kind not in ON_DOCUMENTS:
+                return None
+            said = query_rewriting.varied(last.question, said)
+        language = language_of_task(said) or asked.language
+        if last and routed.entry == ON_ANSWER and routed.task is not Task.SUMMARY:
+            said = query_rewriting.with_answer(said, last.answer)
+        return TaskRequest(kind, said, language)
+
+    def _routed(self, text: str) -> Routed:
         """What is asked for; a question if the model that could tell cannot be used."""
         try:
-            return self._router.route(text).task
+            return self._router.route(text)
         except ModelUnavailable:
-            return Task.QUESTION
+            return Routed(Task.QUESTION, 0.5)
 
     def _stands_in(self, asked: _Request) -> bool:
         """Whether a document holds what was typed, though it looks like keys struck at random."""

@@ -1,43 +1,42 @@
-"""Which kind of work an utterance asks for: by labelled examples that lie near it, in meaning and
-in letters; and what is said to one that asks nothing of documents.
+"""Which kind of work an utterance asks for, told by a small network; and what is said to one that
+asks nothing of documents.
 
-The examples are data (routes.jsonl and chitchat.jsonl): more of them, in any language, make it
-better. A text's score for a label is a weighted sum of its nearness to every example, by embedding,
-plus weights of its runs of letters, which carry to languages that the embedding model does not
-know; both are fitted in closed form (ridge regression). When unsure it is a question: a question
-that is taken for something else gets no answer."""
+The network is the built-in embedding model, taught on with examples of each kind and with real
+questions (training/router): more examples, in any language, make it better. Its labels are the
+tasks; those that work on the last answer are apart, and so are the entries of chitchat.jsonl. It
+was taught with a lean towards questions: a question that is taken for something else gets no
+answer."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import zlib
+import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
+from rag_app.retrieval.bert import Bert, config_of
+from rag_app.retrieval.embedding import WordPieces, check_sha256, minilm_folder
 from rag_app.text.languages import language_of_question
 from rag_app.types import Document, Task
 
-Matrix = NDArray[np.float32]
-
-_BUCKETS = 1 << 13  # that runs of letters are hashed to
-_RUNS = (2, 3, 4, 5)  # letters
-_FALL = 2.0  # how fast nearness falls off with the angle between embeddings
-_BY_LETTERS = 1.0  # what nearness in letters counts beside nearness in meaning
-_RIDGE = 0.1
-_BACKGROUND = 0.3  # what one text of the background counts beside an example
-_JITTER = 1e-3  # keeps examples that say nearly the same apart
+FOLDER = Path(str(files("rag_app") / "models" / "task_router"))
+ABOUT = "router.json"
+LONGEST = 128  # tokens that are read, as in training
+ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
+"""Work on whole documents or from them."""
+ON_ANSWER = "answer"
+"""The entry of a wish for something made of the last answer: "put that in an email"."""
+_SPOKEN = ("en", "de", "es")  # what the examples are written in
 _LOOKED_AT = 400  # characters: what is pasted below a wish says nothing about it
+_ENTRY = "/"  # stands between a task and which entry of it is meant, in a label
 
 
 def opening(text: str) -> str:
@@ -47,248 +46,106 @@ def opening(text: str) -> str:
     return said if len(said) <= _LOOKED_AT else f"{said[:half]} {said[-half:]}"
 
 
-def embedded(embedder: Embedder, texts: Sequence[str]) -> Matrix:
-    """The embeddings of texts, of unit length. Raises ModelUnavailable."""
-    vectors = np.asarray(embedder.embed_documents(list(texts)), dtype=np.float32)
-    unit: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    return unit
-
-
-def _runs(text: str) -> Iterator[bytes]:
-    for word in text.lower().split():
-        padded = f" {word} "
-        for length in _RUNS:
-            for at in range(len(padded) - length + 1):
-                yield padded[at : at + length].encode()
-
-
-def counted(texts: Sequence[str]) -> Matrix:
-    """How often each text has each run of letters, damped; runs are hashed to buckets."""
-    made = np.zeros((len(texts), _BUCKETS), dtype=np.float32)
-    for row, text in zip(made, texts, strict=True):
-        for run in _runs(text):
-            row[zlib.crc32(run) % _BUCKETS] += 1.0
-    return np.log1p(made)
-
-
-def rarity(counts: Matrix) -> Matrix:
-    """What each run of letters weighs: the more, the fewer texts have it."""
-    held = (counts > 0).sum(axis=0)
-    weights: Matrix = (np.log((1 + len(counts)) / (1 + held)) + 1).astype(np.float32)
-    return weights
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What was fitted. `examples`: embeddings; `near`, `letters`: weights for each label."""
-
-    examples: Matrix
-    near: Matrix
-    letters: Matrix
-    rarity: Matrix
-
-    def scores(self, texts: Sequence[str], vectors: Matrix) -> Matrix:
-        """How well each label fits each text: about 1 where it does, about 0 where not."""
-        near = nearness(vectors, self.examples)
-        made: Matrix = near @ self.near + lettered(counted(texts), self.rarity) @ self.letters
-        return made
-
-
-def nearness(vectors: Matrix, others: Matrix) -> Matrix:
-    """From 1 for the same embedding towards 0."""
-    made: Matrix = np.exp(-_FALL * (1.0 - vectors @ others.T)).astype(np.float32)
-    return made
-
-
-def lettered(counts: Matrix, rarity: Matrix) -> Matrix:
-    """Runs of letters by weight; each text has length 1, so that long ones count no more."""
-    weighted = counts * rarity
-    made: Matrix = weighted / np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-9)
-    return made
-
-
-def fitted(
-    texts: Sequence[str],
-    vectors: Matrix,
-    labels: Sequence[int],
-    background: tuple[Sequence[str], Matrix, Sequence[int]] | None = None,
-) -> Weights:
-    """Weights that give each text its label; `background` are more of them, which count less."""
-    kinds = np.eye(max(labels) + 1, dtype=np.float32)
-    counts = counted(texts)
-    rare = rarity(counts)
-    runs, basis = lettered(counts, rare), nearness(vectors, vectors)
-    more = background or ((), vectors[:0], ())
-    of = kinds[[*labels, *more[2]]]
-    runs = np.vstack([runs, lettered(counted(more[0]), rare)])
-    near = np.vstack([basis, nearness(more[1], vectors)])
-    # Nearness to the examples is a function in the space that they span, also for the background.
-    inverse = np.linalg.inv(basis.astype(np.float64) + _JITTER * np.eye(len(basis)))
-    kernel = near @ inverse @ near.T + _BY_LETTERS * (runs @ runs.T)
-    loose = np.repeat([_RIDGE, _RIDGE / _BACKGROUND], [len(basis), len(near) - len(basis)])
-    found = np.linalg.solve(kernel + np.diag(loose), of)
-    return Weights(
-        examples=vectors,
-        near=(inverse @ near.T @ found).astype(np.float32),
-        letters=(_BY_LETTERS * runs.T @ found).astype(np.float32),
-        rarity=rare,
-    )
-
-
-def left_out(texts: Sequence[str], vectors: Matrix, labels: Sequence[int]) -> Matrix:
-    """The scores of each example as if it had been left out of the fit."""
-    of = np.eye(max(labels) + 1)[list(labels)]
-    counts = counted(texts)
-    runs = lettered(counts, rarity(counts))
-    kernel = nearness(vectors, vectors) + _BY_LETTERS * (runs @ runs.T)
-    inverse = np.linalg.inv(kernel + _RIDGE * np.eye(len(kernel)))
-    made: Any = of - (inverse @ of) / np.diag(inverse)[:, None]
-    return np.asarray(made, dtype=np.float32)
-
-
-FOLDER = Path(__file__).resolve().parent
-WEIGHTS = FOLDER / "routes.npz"
-"""Fitted by `python -m benchmarks.routing --fit` for the built-in embedding model."""
-
-TASKS = tuple(Task)  # in the order of the weights: a question is the first
-ON_DOCUMENTS = (Task.SUMMARY, Task.COMPARISON, Task.DRAFT, Task.TRANSLATION)
-"""Work on whole documents or from them."""
-# By how much a task must fit better than a question; below 0: real questions were in the fit, and
-# hold everything else back already. Who computes or chats in vain leaves a question unanswered.
-_MARGINS = np.array(
-    [
-        {Task.COMPUTATION: -0.25, Task.CHITCHAT: -0.15, Task.COMPARISON: -0.28}.get(t, -0.35)
-        for t in TASKS[1:]
-    ]
-)
-_SPOKEN = ("en", "de", "es")  # what the examples are written in
-_STEEPNESS = 6.0  # of confidence over how far a task is ahead
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An utterance and what it asks for; `entry`: the chitchat that it is."""
-
-    text: str
-    task: Task
-    entry: str = ""
+def label(task: Task, entry: str = "") -> str:
+    """How a task is called in the network's labels: by its entry, too, if it has one."""
+    return f"{task}{_ENTRY}{entry}" if entry else str(task)
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """What an utterance asks for, and how likely that is."""
+    """What an utterance asks for, and how likely that is; `entry`: the chitchat that it is, or
+    ON_ANSWER."""
 
     task: Task
     confidence: float
-
-
-@cache
-def examples() -> tuple[Example, ...]:
-    """All labelled examples."""
-    rows = [json.loads(line) for line in _lines("routes.jsonl")]
-    talk = [json.loads(line) for line in _lines("chitchat.jsonl")]
-    return (
-        *(Example(row["text"], Task(row["task"])) for row in rows),
-        *(Example(text, Task.CHITCHAT, e["id"]) for e in talk for text in e["examples"]),
-    )
-
-
-def _lines(name: str) -> list[str]:
-    return (FOLDER / name).read_text(encoding="utf-8").splitlines()
-
-
-def digest() -> str:
-    """Changes with the examples."""
-    said = json.dumps([(one.text, one.task) for one in examples()])
-    return hashlib.sha256(said.encode()).hexdigest()
-
-
-class Router:
-    """Says which task an utterance asks for. Thread-safe.
-
-    Asks the embedding model that it was fitted for: the library's, or, where the library finds by
-    another one, that which comes with the app."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._own = embedder
-
-    @property
-    def _weights(self) -> KeptWeights:
-        return kept()
-
-    @property
-    def _embedder(self) -> Embedder:
-        fits = self._own.fingerprint == self._weights.fingerprint
-        return self._own if fits else _built_in()
-
-    def warm(self) -> None:
-        """Make it ready. Raises ModelUnavailable."""
-        self._embedder.warm()
-
-    def route(self, text: str) -> Routed:
-        """What an utterance asks for; a question when unsure. Raises ModelUnavailable."""
-        if language_of_question(text) not in _SPOKEN:  # nothing is known of it
-            return Routed(Task.QUESTION, 0.5)
-        said = opening(text)
-        scores = self._weights.fitted.scores([said], embedded(self._embedder, [said]))[0]
-        ahead = scores[1:] - scores[0] - _MARGINS
-        best = int(np.argmax(ahead))
-        sure = float(1.0 / (1.0 + np.exp(-_STEEPNESS * abs(ahead[best]))))
-        return Routed(TASKS[best + 1] if ahead[best] > 0 else Task.QUESTION, sure)
-
-    def nearest(self, text: str, task: Task) -> list[tuple[Example, float]]:
-        """The examples of a task and how near they are, in meaning and in letters, nearest first.
-
-        Raises ModelUnavailable."""
-        said, weights = opening(text), self._weights.fitted
-        held = [at for at, one in enumerate(examples()) if one.task is task]
-        near = nearness(embedded(self._embedder, [said]), weights.examples[held])[0]
-        spelt = lettered(counted([said, *(examples()[at].text for at in held)]), weights.rarity)
-        near = near + spelt[1:] @ spelt[0]
-        found = [(examples()[at], float(value)) for at, value in zip(held, near, strict=True)]
-        return sorted(found, key=lambda one: -one[1])
-
-
-@cache
-def _built_in() -> Embedder:
-    return MiniLmEmbedder()
-
-
-def keep(weights: Weights, fingerprint: str, path: Path = WEIGHTS) -> None:
-    """Write fitted weights, with what they belong to."""
-    arrays = {name: getattr(weights, name).astype(np.float16) for name in _ARRAYS}
-    np.savez(path, belongs=np.array([fingerprint, digest()]), **arrays)
+    entry: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptWeights:
-    """Fitted weights, and the embedding model that they belong to."""
+class _RoutingNetwork:
+    """Hidden states, and what makes a score for each label of their mean."""
 
-    fingerprint: str  # of the embedding model
-    fitted: Weights
-
-
-@cache
-def kept() -> KeptWeights:
-    """The weights that come with the app. Raises ModelUnavailable."""
-    try:
-        with np.load(WEIGHTS, allow_pickle=False) as held:
-            fingerprint, made_of = map(str, held["belongs"])
-            fitted = Weights(**{name: held[name].astype(np.float32) for name in _ARRAYS})
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelUnavailable(
-            f"What tells questions from wishes cannot be read ({type(error).__name__}). "
-            "Install the app again with: make install"
-        ) from error
-    if made_of != digest():
-        raise ModelUnavailable(
-            "What tells questions from wishes belongs to other examples. "
-            "Fit it again with: python -m benchmarks.routing --fit"
-        )
-    return KeptWeights(fingerprint, fitted)
+    tokenizer: WordPieces
+    bert: Bert
+    weight: np.ndarray
+    bias: np.ndarray
+    labels: tuple[str, ...]
 
 
-_ARRAYS = ("examples", "near", "letters", "rarity")
+class Router:
+    """Says which task an utterance asks for, by a network that is loaded when it is first needed.
+    Thread-safe."""
+
+    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
+        self._folder, self._threads = folder, threads
+        self._loading = threading.Lock()
+        self._reading = threading.Lock()  # a tokenizer must not be entered twice
+        self._network: _RoutingNetwork | None = None
+
+    def warm(self) -> None:
+        """Load the weights now. Raises ModelUnavailable."""
+        with self._loading:
+            if self._network is None:
+                try:
+                    self._network = _load(self._folder, self._threads)
+                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
+                    raise ModelUnavailable(
+                        f"What tells questions from wishes cannot be used ({type(error).__name__})"
+                        ". Install the app again with: make install"
+                    ) from error
+
+    def route(self, text: str) -> Routed:
+        """What an utterance asks for. Raises ModelUnavailable."""
+        if language_of_question(text) not in _SPOKEN:  # nothing is known of it
+            return Routed(Task.QUESTION, 0.5)
+        chances = self.chances(text)
+        of_task: dict[Task, float] = defaultdict(float)
+        for name, chance in chances.items():
+            of_task[Task(name.partition(_ENTRY)[0])] += chance
+        task = max(of_task, key=lambda one: of_task[one])
+        entries = {n: chance for n, chance in chances.items() if n.partition(_ENTRY)[0] == task}
+        likeliest = max(entries, key=lambda name: entries[name])
+        return Routed(task, of_task[task], likeliest.partition(_ENTRY)[2])
+
+    def chances(self, text: str) -> dict[str, float]:
+        """How likely each label is; all together 1. Raises ModelUnavailable."""
+        self.warm()
+        network = self._network
+        assert network is not None
+        with self._reading:
+            asked = [opening(text)]
+            ids = np.array(
+                network.tokenizer(asked, truncation=True, max_length=LONGEST)["input_ids"]
+            )
+        hidden = network.bert(ids, np.ones_like(ids))[0].mean(axis=0)
+        scores = network.weight @ hidden + network.bias
+        odds = np.exp(scores - scores.max())
+        return dict(zip(network.labels, (odds / odds.sum()).tolist(), strict=True))
+
+
+def _load(folder: Path, threads: int) -> _RoutingNetwork:
+    about = json.loads((folder / ABOUT).read_text("utf-8"))
+    check_sha256(folder / "model.safetensors", about["sha256"])
+    return _network(folder, about["sha256"], tuple(about["labels"]), threads)
+
+
+@lru_cache(maxsize=2)
+def _network(folder: Path, _sha256: str, labels: tuple[str, ...], threads: int) -> _RoutingNetwork:
+    """Put together once in a process: that takes half a second of it."""
+    from safetensors import safe_open
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    base = minilm_folder()
+    learnt = load_file(folder / "model.safetensors")
+    weight, bias = (learnt.pop(f"head.{name}").astype(np.float32) for name in ("weight", "bias"))
+    with safe_open(base / "model.safetensors", "np") as held:
+        learnt[_WORDS] = held.get_tensor(_WORDS)
+    tokenizer = WordPieces(Tokenizer.from_file(str(base / "tokenizer.json")))
+    return _RoutingNetwork(tokenizer, Bert(learnt, config_of(base), threads), weight, bias, labels)
+
+
+_WORDS = "embeddings.word_embeddings.weight"
 
 
 # What a wish says of its own: how long, about what. Quoted summaries go by it, no model does.
@@ -416,34 +273,16 @@ def _named(document: Document) -> set[str]:
 
 
 NOTHING = "nothing"
-_NEAREST = 5  # examples that are asked
-_SHARPNESS = 4  # how much more the nearest of them counts
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What is said, and to which kind of chitchat: the id of its entry."""
-
-    kind: str
-    text: str
-
-
-class Chitchat:
-    """Answers what the router calls chitchat. Thread-safe."""
-
-    def __init__(self, router: Router) -> None:
-        self._router = router
-
-    def reply(self, text: str) -> Reply:
-        """What is said to an utterance, in its language. Raises ModelUnavailable."""
-        found: dict[str, float] = defaultdict(float)
-        for example, near in self._router.nearest(text, Task.CHITCHAT)[:_NEAREST]:
-            found[example.entry] += near**_SHARPNESS
-        kind = max(found, key=lambda entry: found[entry])
-        said = _replies()[kind]
-        return Reply(kind, said.get(language_of_question(text), said["en"]))
+def chitchat(entry: str, text: str) -> str:
+    """What is said to an utterance that is an entry of chitchat, in its language."""
+    said = _replies()[entry]
+    return said.get(language_of_question(text), said["en"])
 
 
 @cache
 def _replies() -> dict[str, dict[str, str]]:
-    return {row["id"]: row["reply"] for row in map(json.loads, _lines("chitchat.jsonl"))}
+    path = Path(__file__).resolve().parent / "chitchat.jsonl"
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {row["id"]: row["reply"] for row in rows}

