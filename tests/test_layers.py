@@ -64,6 +64,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "rapidocr": ("reading",),
     "watchdog": ("ingestion",),
     "httpcore": ("ingestion",),
+    "babel": ("text",),
     "py3langid": ("text",),
     "duckdb": ("tables",),
     "pyarrow": ("tables",),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.ellipsis import STOP
@@ -14,7 +12,15 @@ from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece, apart, pieces
 from rag_app.retrieval.ranking import rarity
 from rag_app.retrieval.retriever import query_words
-from rag_app.text.languages import NAMES, compared, is_english, language, language_of_question, runs
+from rag_app.text.languages import (
+    NAMES,
+    compared,
+    is_english,
+    language,
+    language_called,
+    language_of_question,
+    runs,
+)
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Span
 
@@ -26,13 +32,7 @@ _LAST = re.compile(rf"[\s.?!,;(]+{_ASKS}\s+(\w+)(?:[\s,]+please)?\W*$", re.IGNOR
 _OF_TASK = re.compile(
     r"\b(?:in|into|auf|ins|en|al)\s+(\w+)(?=\W*\Z|\s*[.,;:!?)]|\s+(\w+))", re.IGNORECASE
 )
-_SPOKEN = (
-    "de",
-    "es",
-    "fr",
-)  # languages, beside English, in which people say what a language is called
 _GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
-_INFLECTED = ("", "e", "en", "er")  # "ins Deutsche", "auf Englisch"
 
 
 def language_asked(said: str) -> tuple[str, str]:
@@ -54,7 +54,7 @@ def language_of_task(wish: str) -> str:
     """The language in which a summary or a draft is wished for, by its English name: "… in German",
     "… auf englisch"; empty if none. "In Spanish law" names none."""
     for found in reversed(list(_OF_TASK.finditer(wish))):
-        if (named := _named(found[1])) and (found[2] or "of").lower() in _GOES_ON:
+        if (named := language_called(found[1])) and (found[2] or "of").lower() in _GOES_ON:
             return named
     return ""
 
@@ -63,32 +63,7 @@ def language_into(wish: str) -> str:
     """The language into which something is to be translated, by its English name: the last one that
     the wish names before a text that it brings; empty if it names none."""
     words = re.findall(r"[^\W\d_]+", wish.partition(": ")[0])
-    return next(filter(None, map(_named, reversed(words))), "")
-
-
-def _named(word: str) -> str:
-    """The English name of a language that a word is the name of; empty if it is of none."""
-    said, called = _bare(word), _called()
-    stems = (said.removesuffix(end) for end in _INFLECTED)
-    return next((called[stem] for stem in stems if stem in called), "")
-
-
-@cache
-def _called() -> dict[str, str]:
-    """English names of languages by what they are called, as CLDR has it."""
-    from babel import Locale
-
-    called = {_bare(name): name for name in LANGUAGES}
-    for spoken in _SPOKEN:
-        names = Locale.parse(spoken).languages
-        called |= {_bare(names[code]): name for code, name in NAMES.items() if code in names}
-    return called
-
-
-def _bare(word: str) -> str:
-    """A word without capitals and accents, which people leave out."""
-    marked = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(letter for letter in marked if not unicodedata.combining(letter))
+    return next(filter(None, map(language_called, reversed(words))), "")
 
 
 class InLanguage:

@@ -17,6 +17,7 @@ import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from rag_app.types import Page
@@ -152,6 +153,8 @@ NAMES = {
 }  # fmt: skip
 """English names of languages, by ISO 639-1 code."""
 
+_CALLED_IN = ("en", "de", "es", "fr")  # languages in which people say what a language is called
+_INFLECTED = ("", "e", "en", "er")  # "ins Deutsche", "auf Englisch"
 _WINDOWS, _WINDOW = 8, 1_000  # pieces of a document that are looked at, and their length
 _FEWEST_LETTERS = 20  # in fewer, a language is a guess
 _WORTH = 4  # Latin letters that one of another script is worth: few languages share it
@@ -201,6 +204,33 @@ def likeliest(text: str, before: Mapping[str, float]) -> str:
     chances: dict[str, float] = dict(_identifier().rank(text.lower()))
     score = {c: math.log(chances.get(c, 0.0) + 1e-9) + before.get(c, 0.0) for c in NAMES}
     return max(score, key=lambda code: score[code])
+
+
+def language_called(word: str) -> str:
+    """The English name of the language that a word is the English, German, Spanish or French name
+    of; empty if it is of none."""
+    said, called = _unmarked(word), _called()
+    stems = (said.removesuffix(end) for end in _INFLECTED)
+    return next((called[stem] for stem in stems if stem in called), "")
+
+
+@cache
+def _called() -> dict[str, str]:
+    """English names of languages by what they are called, as CLDR has it."""
+    from babel import Locale
+
+    return {
+        _unmarked(called): name
+        for spoken in reversed(_CALLED_IN)  # of a name that means two, the English one counts
+        for code, name in NAMES.items()
+        if (called := Locale.parse(spoken).languages.get(code))
+    }
+
+
+def _unmarked(word: str) -> str:
+    """A word without capitals and accents, which people leave out."""
+    marked = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in marked if not unicodedata.combining(letter))
 
 
 def is_english(text: str) -> bool:
