@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from rag_app.answering.chain import cite
 from rag_app.answering.chat_models import ChatSettings
-from rag_app.answering.generation import Piece
+from rag_app.answering.generation import Piece, repeats_itself, without_repeats
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
@@ -322,3 +322,11 @@ def test_what_was_sent_before_a_silence_is_shown_during_it(server):
             script.hold.set()
     assert said == "The ferry costs four euros."
     assert script.pause_before is None and script.sent == 3
+
+
+def test_of_a_list_that_goes_round_and_round_each_line_is_kept_once():
+    said = "Costs:\n- Adler: 3960\n- Oehler: 2400\n" + "- Adler: 3960\n- RadHaus: 420\n" * 9
+    assert repeats_itself(said + "- Adl")
+    assert without_repeats(said + "- Adl") == (
+        "Costs:\n- Adler: 3960\n- Oehler: 2400\n- RadHaus: 420"
+    )

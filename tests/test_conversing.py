@@ -233,3 +233,9 @@ def test_another_form_of_an_answer_is_a_question_and_of_a_summary_a_summary(libr
 
 def test_what_is_to_be_made_of_an_answer_is_a_wish_by_itself_where_there_is_none(library):
     assert ask(library, "put that in an email to Karen").task is Task.DRAFT
+
+
+def test_another_form_of_what_was_not_answered_is_the_question_again(library):
+    unanswered = Turn("When does the museum open on Sunday?", "")
+    *_, last = library.ask("und auf deutsch bitte", turns=[unanswered], generator="quotes")
+    assert last.answer.task is Task.QUESTION

@@ -191,12 +191,18 @@ def repeats_itself(raw: str) -> bool:
 
 
 def without_repeats(text: str) -> str:
-    """A reply that ended in repeats, with two of them left."""
+    """A reply that ended in repeats, with two of them left; of its lines each is said once."""
     found = _REPEATED.search(text[-8_000:])
     if found is None:
         return text
-    kept = max(0, len(text) - 8_000) + found.start() + _KEPT_REPEATS * len(found["unit"])
-    return text[:kept].rstrip()
+    end = max(0, len(text) - 8_000) + found.start() + _KEPT_REPEATS * len(found["unit"])
+    lines = text[:end].rstrip().split("\n")
+    said: list[str] = []
+    for at, line in enumerate(lines):
+        broken_off = at == len(lines) - 1 and any(one.startswith(line) for one in said)
+        if not line.strip() or (line not in said and not broken_off):
+            said.append(line)
+    return "\n".join(said).rstrip()
 
 
 # A chat model that writes: streamed, bounded in length and in patience, stoppable at once.

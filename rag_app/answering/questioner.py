@@ -270,9 +270,9 @@ class Questioner:
         self, routed: Routed, said: str, turns: Sequence[Turn], asked: _Request
     ) -> TaskRequest | None:
         """What is to be done; with the last answer, if it is to be made of that. None for another
-        form of what a question was answered with: it is answered again, in that form."""
+        form of a question's answer, or where it had none: it is answered again, in that form."""
         kind, last = routed.task, turns[-1] if turns else None
-        if last and routed.entry == ON_ANSWER and kind is Task.SUMMARY:
+        if last and routed.entry == ON_ANSWER and (kind is Task.SUMMARY or not last.answer):
             kind = self._routed(last.question).task
             if kind not in ON_DOCUMENTS:
                 return None
@@ -410,7 +410,7 @@ class Questioner:
         context = AskContext(
             asked.said,
             task.kind,
-            rewritten_query=task.wish if task.wish != asked.said else "",
+            rewritten_query="" if task.wish.startswith(asked.said.rstrip(" .!?")) else task.wish,
             generator=asked.by.name,
             remarks=lambda draft: (
                 *draft.notes,
