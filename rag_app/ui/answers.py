@@ -16,7 +16,7 @@ import streamlit as st
 
 from rag_app.errors import RagAppError
 from rag_app.export import messages
-from rag_app.export.conversation import where_in
+from rag_app.export.conversation import file_name, where_in
 from rag_app.export.readable import CELLS, PageMarks, header_row, readable
 from rag_app.library import Library
 from rag_app.text import page_names
@@ -137,7 +137,7 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
         st.download_button(
             texts_answers.RESULT_FILE,
             partial(_result_file, library, exchange_id, computed),
-            f"{texts_answers.RESULT}.csv",
+            file_name(answer.question or texts_answers.RESULT, "csv"),
             current().file_type,
             key=f"result-{exchange_id}",
             on_click="ignore",  # drawn anew in the meantime, it would be another file, and gone
