@@ -159,6 +159,11 @@ def test_groups_in_no_order_follow_time_or_go_from_the_largest_to_the_least(
     assert [used[0].rows for used in result.used] == rows
 
 
+def test_a_figure_that_stands_first_does_not_order_groups_from_the_least_on(asked):
+    result = asked.run("SELECT count(*), person, count(*) AS n FROM t1 GROUP BY person")
+    assert result.rows == ((2, "Ann", 2), (1, "Ben", 1), (1, "Cid", 1))
+
+
 def test_plain_rows_lead_back_to_their_cells_and_the_number_of_the_row_is_hidden(asked):
     result = asked.run("SELECT * FROM t1 ORDER BY date DESC LIMIT 1")
     assert result.columns == (

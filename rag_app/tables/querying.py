@@ -470,6 +470,10 @@ def _has_groups(node: Node) -> bool:
     )
 
 
+def _figure_first(node: Node) -> bool:
+    return bool(aggregates({**node, "select_list": node["select_list"][:1]}))
+
+
 def _in_order(result: Result, node: Node) -> Result:
     """Groups that no order was asked for: days, years and months as they follow, others from the
     largest figure to the least; equal ones as the table has them."""
@@ -479,7 +483,7 @@ def _in_order(result: Result, node: Node) -> Result:
     keys: list[tuple[Any, Any]]
     if all(isinstance(one, str) and month(one) for one in firsts):
         keys = [(0, month(one)) for one in firsts]
-    elif any(isinstance(one, _FOLLOWS) for one in firsts):
+    elif any(isinstance(one, _FOLLOWS) for one in firsts) and not _figure_first(node):
         keys = [(one is None, one) for one in firsts]
     elif all(isinstance(row[-1], int | float | Decimal) for row in result.rows):
         keys = [(0, -row[-1]) for row in result.rows]
