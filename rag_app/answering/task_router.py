@@ -23,7 +23,7 @@ import numpy as np
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.bert import Bert, config_of
-from rag_app.retrieval.embedding import WordPieces, check_sha256, minilm_folder
+from rag_app.retrieval.embedding import WORDS, WordPieces, check_sha256, minilm_folder, words_of
 from rag_app.text.languages import language_of_question
 from rag_app.types import Document, Task
 
@@ -132,20 +132,15 @@ def _load(folder: Path, threads: int) -> _RoutingNetwork:
 @lru_cache(maxsize=2)
 def _network(folder: Path, _sha256: str, labels: tuple[str, ...], threads: int) -> _RoutingNetwork:
     """Put together once in a process: that takes half a second of it."""
-    from safetensors import safe_open
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
     base = minilm_folder()
     learnt = load_file(folder / "model.safetensors")
     weight, bias = (learnt.pop(f"head.{name}").astype(np.float32) for name in ("weight", "bias"))
-    with safe_open(base / "model.safetensors", "np") as held:
-        learnt[_WORDS] = held.get_tensor(_WORDS)
+    learnt[WORDS] = words_of(base)
     tokenizer = WordPieces(Tokenizer.from_file(str(base / "tokenizer.json")))
     return _RoutingNetwork(tokenizer, Bert(learnt, config_of(base), threads), weight, bias, labels)
-
-
-_WORDS = "embeddings.word_embeddings.weight"
 
 
 # What a wish says of its own: how long, about what. Quoted summaries go by it, no model does.

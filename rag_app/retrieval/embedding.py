@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 __all__ = [
+    "WORDS",
     "Embedder",
     "MiniLmEmbedder",
     "SentenceEmbedder",
@@ -34,8 +35,10 @@ __all__ = [
     "check_sha256",
     "encode",
     "minilm_folder",
+    "words_of",
 ]
 
+WORDS = "embeddings.word_embeddings.weight"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 # A batch holds about this many tokens, padding included: more fall out of the CPU's cache, and are
@@ -243,12 +246,24 @@ def minilm_folder() -> Path:
 
 
 @lru_cache(maxsize=2)
+def words_of(folder: Path) -> np.ndarray:
+    """The word embeddings of a model, once in a process: networks that were taught on from it
+    share them."""
+    from safetensors import safe_open
+
+    with safe_open(folder / "model.safetensors", "np") as held:
+        table: np.ndarray = held.get_tensor(WORDS)
+    return table
+
+
+@lru_cache(maxsize=2)
 def _minilm(folder: Path, threads: int) -> MiniLm:
     """Put together once in a process: that takes half a second of it."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    network = Bert(load_file(folder / "model.safetensors"), config_of(folder), threads)
+    weights = load_file(folder / "model.safetensors") | {WORDS: words_of(folder)}
+    network = Bert(weights, config_of(folder), threads)
     return MiniLm(WordPieces(Tokenizer.from_file(str(folder / "tokenizer.json"))), network)
 
 
