@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -254,7 +255,7 @@ def test_a_result_is_written_down_and_gone_with_what_it_rests_on(people, monkeyp
     held: Any = _LiveView(people.library, BEN.subject, "")
     monkeypatch.setattr(answers, "_chart", lambda computed: None)
     monkeypatch.setattr(answers, "_rows_behind", lambda *of: "rows")
-    answers._computed(held, "e1", cast(Any, None), computed)
+    answers._computed(held, "e1", cast(Any, SimpleNamespace(question="Fees?")), computed)
     assert b"2020,20" in downloads.take("result-e1")
     assert people.logged(BEN, Action.EXPORT) == [("e1", "csv")]
     people.take_back()

@@ -35,6 +35,7 @@ def router():
         ("does the contract say i have to write to them", Task.QUESTION),
         ("how many members have not paid", Task.COMPUTATION),
         ("total spend per supplier", Task.COMPUTATION),
+        ("How much was the total cost of parking?", Task.COMPUTATION),
         ("sum up the minutes in five bullets", Task.SUMMARY),
         ("worum geht es in diesem dokument", Task.SUMMARY),
         ("compare the two offers", Task.COMPARISON),
@@ -89,6 +90,12 @@ def test_what_is_pasted_between_beginning_and_end_is_not_looked_at(router):
     assert opening(pasted[0]) == opening(pasted[1])
     assert len(opening(pasted[0]).split()) < LONGEST
     assert router.route(pasted[0]).task is Task.TRANSLATION
+
+
+@pytest.mark.parametrize("brought", ["The ferry costs four euros.", "How many are unpaid?", "hi"])
+def test_a_text_that_is_to_be_translated_says_nothing_of_what_is_wanted(router, brought):
+    routed = router.route(f"Translate into German: {brought}")
+    assert (routed.task, routed.entry) == (Task.TRANSLATION, "")
 
 
 def test_in_a_language_that_no_example_has_everything_is_a_question(router):

@@ -98,6 +98,12 @@ class Router:
         """What an utterance asks for. Raises ModelUnavailable."""
         if language_of_question(text) not in _SPOKEN:  # nothing is known of it
             return Routed(Task.QUESTION, 0.5)
+        wish, _, brought = text.partition(": ")
+        if brought and (alone := self._likeliest(wish)).task is Task.TRANSLATION:
+            return Routed(alone.task, alone.confidence)  # its text says nothing of what is wanted
+        return self._likeliest(text)
+
+    def _likeliest(self, text: str) -> Routed:
         chances = self.chances(text)
         of_task: dict[Task, float] = defaultdict(float)
         for name, chance in chances.items():

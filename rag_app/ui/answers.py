@@ -137,7 +137,7 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
         st.download_button(
             texts_answers.RESULT_FILE,
             partial(_result_file, library, exchange_id, computed),
-            file_name(answer.question or texts_answers.RESULT, "csv"),
+            file_name(answer.question, "csv"),
             current().file_type,
             key=f"result-{exchange_id}",
             on_click="ignore",  # drawn anew in the meantime, it would be another file, and gone

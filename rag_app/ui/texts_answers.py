@@ -139,7 +139,7 @@ SHORTCUTS = {
 }
 """By what they act on: each key and what it does; `browser.PRESSES` says what it presses."""
 
-RESULT, RESULT_FILE = "result", "Download as a table"
+RESULT_FILE = "Download as a table"
 HOW_COMPUTED = "How it was computed"
 
 WHY_UNDERSTOOD = "Searched for"

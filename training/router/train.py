@@ -7,7 +7,7 @@ questions, which must not be led astray: of SQuAD, Natural Questions and SQuADSh
 the libraries in training/library but those of HELD, and of the sheets in training/tables; those of
 sheets whose query computes ask for a computation. Each round goes through all examples and so many
 of these as BACKGROUND says. The word embeddings stay as they are and are not kept; the head leans
-towards questions by LEAN. How well it does: benchmarks/routing.py. Two cores with AMX need six
+as LEANS says. How well it does: benchmarks/routing.py. Two cores with AMX need six
 minutes."""
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ ROUNDS, ROWS, BACKGROUND = 5, 32, 6_000
 COUNTS = 0.5  # what a question of the background counts beside an example
 RATE, HEAD_RATE, WARM, LAST = 1e-4, 1e-3, 60, 0.02
 SMOOTHED = 0.05  # of a label's probability is spread over all
-LEAN = 1.0  # log-odds
+# Log-odds that are added: a question that is led astray has no answer, and who asks for a total is
+# taken for one that asks what stands somewhere.
+LEANS = {Task.QUESTION: 1.0, Task.COMPUTATION: 1.7}
 _COMPUTES = re.compile(r"\b(?:count|sum|avg|min|max)\(|\bORDER BY\b", re.IGNORECASE)
 _WORDS = "embeddings.word_embeddings.weight"
 
@@ -130,10 +132,11 @@ class Network(nn.Module):
         return scores
 
     def keep(self, folder: Path) -> None:
-        """Write what was learnt, in 16 bits, leaning towards questions."""
+        """Write what was learnt, in 16 bits, with the leans."""
         learnt = {name: one for name, one in self.bert.state_dict().items() if name != _WORDS}
         bias = self.head.bias.detach().clone()
-        bias[self.labels.index(label(Task.QUESTION))] += LEAN
+        for task, lean in LEANS.items():
+            bias[self.labels.index(label(task))] += lean
         learnt |= {"head.weight": self.head.weight.detach(), "head.bias": bias}
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "model.safetensors"
