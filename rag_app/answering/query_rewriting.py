@@ -235,11 +235,6 @@ def with_answer(wish: str, answer: str) -> str:
     return f"{bare}: {_SOURCE.sub('', answer).strip()}" if answer else wish
 
 
-def varied(wish: str, how: str) -> str:
-    """A wish with one thing more: "Summarise the lease, zu lang, kürzer bitte"."""
-    return f"{wish.rstrip(' .!?')}, {how}"
-
-
 def _chosen(turns: Sequence[Turn]) -> list[Turn]:
     """The last turns, and the one that it all began with."""
     shown = list(turns[-_SHOWN_TURNS:])
@@ -544,7 +539,7 @@ def _whole(said: str, last: str, names: Names) -> str:
     if not last or len(said) > LONGEST:
         return said if task else ""
     if found := _TRANSLATES.fullmatch(said):
-        return _changed(last, f"in {found['language'].capitalize()}")
+        return varied(last, f"in {found['language'].capitalize()}")
     if task is not None:
         return _with_objects(said, objects(last))
     if len(said.split()) > _MOST_WORDS:
@@ -553,7 +548,7 @@ def _whole(said: str, last: str, names: Names) -> str:
         return last
     if found := _CHANGES.fullmatch(said):
         language = found["language"]
-        return _changed(last, f"in {language.capitalize()}" if language else found["how"].strip())
+        return varied(last, f"in {language.capitalize()}" if language else found["how"].strip())
     return _next(said, last, names)
 
 
@@ -566,7 +561,7 @@ def _with_objects(said: str, meant: str) -> str:
     return said[:at] + meant + said[at + len(pointed) :]
 
 
-def _changed(wish: str, how: str) -> str:
+def varied(wish: str, how: str) -> str:
     """The wish with one thing more: "Summarise the lease, shorter"; a language stands last."""
     bare = wish.rstrip(" .!?")
     tail = _TAIL.search(bare)
@@ -589,4 +584,4 @@ def _next(said: str, last: str, names: Names) -> str:
     if not names(wish):
         return ""
     language = language_of_task(last)
-    return _changed(wish, f"in {language}") if language else wish
+    return varied(wish, f"in {language}") if language else wish

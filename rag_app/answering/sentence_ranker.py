@@ -23,7 +23,7 @@ from rag_app.answering.span_model import FOLDER as READER
 from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.bert import Bert, config_of
-from rag_app.retrieval.embedding import batches, check_sha256
+from rag_app.retrieval.embedding import WORDS, batches, check_sha256
 
 ABOUT = "ranker.json"
 FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
@@ -194,8 +194,5 @@ def _network(folder: Path, _sha256: str, threads: int) -> _RankingNetwork:
     learnt = load_file(folder / "model.safetensors")
     head = [learnt.pop(f"head.{name}").astype(np.float32).ravel() for name in ("weight", "bias")]
     with safe_open(READER / "model.safetensors", "np") as reader:
-        learnt[_WORDS] = reader.get_tensor(f"bert.{_WORDS}")
+        learnt[WORDS] = reader.get_tensor(f"bert.{WORDS}")
     return _RankingNetwork(Bert(learnt, config_of(READER), threads), *head)
-
-
-_WORDS = "embeddings.word_embeddings.weight"

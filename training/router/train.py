@@ -28,7 +28,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from rag_app.answering.task_router import ABOUT, LONGEST, label, opening
-from rag_app.retrieval.embedding import minilm_folder
+from rag_app.retrieval.embedding import WORDS, minilm_folder
 from rag_app.types import Task
 from training.library import SPOKEN, WRITTEN
 
@@ -50,7 +50,6 @@ SMOOTHED = 0.05  # of a label's probability is spread over all
 # taken for one that asks what stands somewhere.
 LEANS = {Task.QUESTION: 1.0, Task.COMPUTATION: 1.7}
 _COMPUTES = re.compile(r"\b(?:count|sum|avg|min|max)\(|\bORDER BY\b", re.IGNORECASE)
-_WORDS = "embeddings.word_embeddings.weight"
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -133,7 +132,7 @@ class Network(nn.Module):
 
     def keep(self, folder: Path) -> None:
         """Write what was learnt, in 16 bits, with the leans."""
-        learnt = {name: one for name, one in self.bert.state_dict().items() if name != _WORDS}
+        learnt = {name: one for name, one in self.bert.state_dict().items() if name != WORDS}
         bias = self.head.bias.detach().clone()
         for task, lean in LEANS.items():
             bias[self.labels.index(label(task))] += lean
