@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 from rag_app.answering.prompts import ReplyStatus
 from training.tables.examples import Example
 from training.writer import contexts, export, packing, packs, queries, sheets, train, wikitables
+from training.writer.adapter import AdaptedModel
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
 from training.writer.packing import pack
@@ -209,6 +210,65 @@ def test_queries_over_sheets_are_taught_in_the_words_of_the_app():
         ends = {lesson.reply.endswith("\nSay:"): lesson.ends for lesson in group}
         assert ends == {True: False, False: True}
         assert {one.reply for one in group if one.ends} == {"None"}
+
+
+def toy_model(seed: int = 1):
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    torch.manual_seed(seed)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    return Qwen2ForCausalLM(Qwen2Config(vocab_size=96, **sizes, **heads)).eval()
+
+
+def said(model) -> torch.Tensor:
+    with torch.no_grad():
+        return model(torch.arange(12)[None]).logits
+
+
+def test_an_adapter_adds_nothing_until_it_is_taught_and_is_kept_as_it_is(tmp_path):
+    before = said(toy_model())
+    taught = AdaptedModel(toy_model())
+    assert torch.allclose(said(taught.get_base_model()), before, atol=1e-6)
+    with torch.no_grad():
+        for one in taught.parameters():
+            if one.requires_grad:
+                one.add_(0.05)
+    taught.save(tmp_path)
+    again = AdaptedModel(toy_model(), start=tmp_path)
+    assert torch.equal(said(again.get_base_model()), said(taught.get_base_model()))
+    assert not torch.allclose(said(again.get_base_model()), before, atol=1e-3)
+
+
+def test_what_an_adapter_adds_is_the_product_of_two_narrow_matrices(tmp_path):
+    """y = x W + s x A B, in numbers that were worked out beside it."""
+    taught = AdaptedModel(toy_model())
+    place = taught.get_base_model().model.layers[1].mlp.up_proj
+    torch.nn.init.normal_(place.up)
+    given = torch.randn(3, 32)
+    expected = given @ (place.base.weight + 2.0 * place.up @ place.down).T
+    assert torch.allclose(place(given), expected, atol=1e-4)
+    taught.save(tmp_path)
+    kept = load_file(tmp_path / "adapter_model.safetensors")
+    name = "base_model.model.model.layers.1.mlp.up_proj.lora_B.weight"
+    assert np.array_equal(kept[name], place.up.detach().numpy())
+
+
+def test_layers_below_the_first_that_is_taught_stay_as_they_were(tmp_path):
+    AdaptedModel(toy_model()).save(tmp_path)
+    taught = AdaptedModel(toy_model(), lowest=1, start=tmp_path)
+    names = [name for name, one in taught.named_parameters() if one.requires_grad]
+    assert names and all(".layers.1." in name and ".base." not in name for name in names)
+    AdaptedModel(toy_model(), lowest=1).save(tmp_path)
+    with pytest.raises(ValueError, match=r"another model: .*layers\.0"):
+        AdaptedModel(toy_model(), start=tmp_path)
+
+
+def test_what_is_made_of_documents_is_taught_as_it_is_asked_for():
+    lessons = [one for some, _ in packs.works() for one in some]
+    assert len(lessons) > 800
+    assert sum(held for _, held in packs.works()) > 15
+    assert all(one.messages[-1][1].count("Task: ") and one.reply.strip() for one in lessons)
 
 
 def test_a_sheet_that_is_left_out_must_be_there():

@@ -26,6 +26,7 @@ from rag_app.answering.prompts import (
 from training.library import questions
 
 HERE = Path(__file__).resolve().parent / "examples"
+TASKS = HERE.parent / "tasks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,12 @@ def read(path: Path) -> list[Context]:
 def written() -> Iterator[Context]:
     """The contexts that were written for this."""
     for path in sorted(HERE.glob("*.jsonl")):
+        yield from read(path)
+
+
+def tasks() -> Iterator[Context]:
+    """Contexts with what people want made of them, and how it is done well."""
+    for path in sorted(TASKS.glob("*.jsonl")):
         yield from read(path)
 
 

@@ -24,6 +24,7 @@ from training.writer.contexts import (
     conversations,
     introductions,
     read,
+    tasks,
     titles,
     translations,
     written,
@@ -31,6 +32,7 @@ from training.writer.contexts import (
 from training.writer.packing import pack, save
 
 FIRST_WEIGHT = 1.0  # of a reply's first token against all others together
+FIRST_OF_WORK = 0.05  # the same where a reply begins with no status: a letter begins in many ways
 MOST_TOKENS = 1_900  # of a sequence
 TALKS = 8  # conversations of a sequence
 HELD = 10  # of so many contexts one is not taught
@@ -63,6 +65,11 @@ def small_jobs() -> Iterator[_Held]:
     )
 
 
+def works() -> Iterator[_Held]:
+    """What was written to be made of documents: drafts, summaries, comparisons, translations."""
+    yield from ((one.works, is_held(number)) for number, one in enumerate(tasks()))
+
+
 def over_sheets(share: float, left_out: Collection[str], seed: int) -> Iterator[_Held]:
     """The questions over our own sheets; of those that are `left_out` half, kept aside. Raises
     ValueError if there is no such sheet."""
@@ -90,6 +97,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--queries", type=Path, nargs="*", default=[])
     parser.add_argument("--sheets", type=float, default=0.6, help="share of their questions")
     parser.add_argument("--leave-out", nargs="*", default=[], help="sheets that are not taught")
+    parser.add_argument("--share", type=float, default=1.0, help="of all but what `works` has")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(argv)
@@ -98,14 +106,17 @@ def main(argv: Sequence[str]) -> int:
         groups += of_contexts(path)
     for path in given.queries:
         groups += pickle.loads(path.read_bytes())
-    random.Random(given.seed).shuffle(groups)
+    lot = random.Random(given.seed)
+    groups = lot.sample(groups, round(given.share * len(groups)))
     tokens = tokens_of(str(given.tokens))
     packs = [
         (one, held)
-        for lessons, held in groups
+        for some, first in ((groups, FIRST_WEIGHT), ([*works()], FIRST_OF_WORK))
+        for lessons, held in some
         if lessons
-        for one in pack(lessons, tokens, FIRST_WEIGHT, MOST_TOKENS)
+        for one in pack(lessons, tokens, first, MOST_TOKENS)
     ]
+    lot.shuffle(packs)
     save(packs, given.out)
     print(f"{len(packs)} sequences, {sum(len(one.ids) for one, _ in packs)} tokens")
     return 0

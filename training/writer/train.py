@@ -21,19 +21,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch.nn import functional
 
+from training.writer.adapter import AdaptedModel
 from training.writer.packing import Pack, load
 
-RANK, SCALE = 16, 32  # of the adapter; what it adds is scaled by SCALE / RANK
 AT_ONCE = 16_000  # tokens of a step, with what fills the shorter sequences up
 POOL = 400  # sequences among which those of like length are put together
 WARM = 20  # steps until the learning rate is reached
 KEEP = 300.0  # seconds between two states that are kept
 _EVERY = 5  # steps between two lines of the log
 _UNSEEN = -30_000.0  # instead of minus infinity, of which some kernels make no number
-_PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 def unpacked(gguf: Path, folder: Path) -> Path:
@@ -55,35 +54,14 @@ def unpacked(gguf: Path, folder: Path) -> Path:
     return folder
 
 
-def adapted(folder: Path, lowest: int) -> Any:
-    """The model with an adapter in its layers from `lowest` on."""
-    from peft import LoraConfig, get_peft_model
+def adapted(folder: Path, lowest: int, start: Path | None) -> AdaptedModel:
+    """The model of a folder with an adapter; see `AdaptedModel`."""
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.bfloat16, attn_implementation="sdpa"
     )
-    layers = list(range(lowest, model.config.num_hidden_layers))
-    config = LoraConfig(
-        r=RANK,
-        lora_alpha=SCALE,
-        target_modules=_PROJECTIONS,
-        layers_to_transform=layers,
-        lora_dropout=0.0,
-        task_type="CAUSAL_LM",
-    )
-    return get_peft_model(model, config)
-
-
-def load_adapter(model: Any, file: Path) -> None:
-    """Give an adapted model the weights of an adapter of the same shape. Raises ValueError if it is
-    another's."""
-    from peft import set_peft_model_state_dict
-
-    saved = {name: one.float() for name, one in load_file(file).items()}
-    unknown = set_peft_model_state_dict(model, saved).unexpected_keys
-    if unknown:
-        raise ValueError(f"{file} is of another model: {unknown[0]} is not in it")
+    return AdaptedModel(model, lowest, start)
 
 
 def batches(packs: Sequence[Pack], most: int, lot: random.Random) -> list[list[Pack]]:
@@ -173,7 +151,8 @@ class Run:
         self.out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(options.seed)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.model = adapted(unpacked(options.gguf, options.model), options.lowest).to(self.device)
+        folder = unpacked(options.gguf, options.model)
+        self.model = adapted(folder, options.lowest, options.start).to(self.device)
         self.weights = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(self.weights, lr=options.rate, weight_decay=0.0)
         stored = load(options.packs)
@@ -218,7 +197,7 @@ class Run:
                 self._keep()
                 kept = time.monotonic()
         self._keep()
-        self.model.save_pretrained(self.out)
+        self.model.save(self.out)
         self._judge("after")
 
     def _judge(self, when: str) -> None:
@@ -243,8 +222,6 @@ class Run:
     def _restore(self) -> None:
         kept = self.out / "state.pt"
         if not kept.exists():
-            if self.options.start:
-                load_adapter(self.model, self.options.start / "adapter_model.safetensors")
             return
         state = torch.load(kept, map_location="cpu", weights_only=True)
         with torch.no_grad():
@@ -262,7 +239,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="an adapter that is taught on")
-    parser.add_argument("--lowest", type=int, default=0, help="the first layer that is adapted")
+    parser.add_argument("--lowest", type=int, default=0, help="the first layer that is taught")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="tokens of a step")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rate", type=float, default=2.5e-4)
