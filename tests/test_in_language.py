@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.answering.answer_language import language_asked, language_into, language_of_task
+from rag_app.answering.answer_language import (
+    language_asked,
+    language_before,
+    language_into,
+    language_of_task,
+)
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Finished, Note, NoteKind
@@ -45,6 +50,20 @@ def ask(library: Library, question: str, language: str = "", generator: str | No
 )
 def test_a_wish_for_a_language_is_told_from_the_question(said, question, language):
     assert language_asked(said) == (question, language)
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "language"),
+    [
+        ("antworte auf deutsch: wann endet der Vertrag?", "wann endet der Vertrag?", "German"),
+        ("en inglés, por favor: ¿quién paga?", "¿quién paga?", "English"),
+        ("who pays according to the letter in German: we or they?",) * 2 + ("",),
+        ("clause 7: who pays?", "clause 7: who pays?", ""),
+        ("auf deutsch:", "auf deutsch:", ""),
+    ],
+)
+def test_a_language_may_stand_before_a_question(said, question, language):
+    assert language_before(said) == (question, language)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def router():
         ("does the contract say i have to write to them", Task.QUESTION),
         ("how many members have not paid", Task.COMPUTATION),
         ("total spend per supplier", Task.COMPUTATION),
-        ("How much was the total cost of parking?", Task.COMPUTATION),
+        ("what did we spend on cleaning in total", Task.COMPUTATION),
         ("sum up the minutes in five bullets", Task.SUMMARY),
         ("worum geht es in diesem dokument", Task.SUMMARY),
         ("compare the two offers", Task.COMPARISON),

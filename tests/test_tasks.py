@@ -201,6 +201,19 @@ def test_which_documents_are_meant_is_asked_where_there_are_many(library):
     assert note.kind is NoteKind.WHICH_DOCUMENTS and note.values[0] == "Note 4.txt"
 
 
+@pytest.mark.parametrize("wish", ["in Spanish please", "auf Englisch bitte"])
+def test_what_is_to_be_translated_is_asked_where_nothing_was_answered_yet(library, wish):
+    answer = ask(library, wish)
+    assert answer.abstained and answer.text == chain.WHICH
+    [note] = answer.notes
+    assert note.kind is NoteKind.WHICH_DOCUMENTS
+    assert set(note.values) == {one.name for one in library.documents()}
+    assert not any(
+        n.kind is NoteKind.WHICH_DOCUMENTS
+        for n in ask(library, f"Translate {note.values[0]} {wish}").notes
+    )
+
+
 def test_a_summary_of_one_thing_among_many_documents_is_of_those_that_hold_it(library):
     for number in range(5):
         library.add(f"Note {number}.txt", f"The note of day {number} is about rain.".encode())

@@ -33,6 +33,7 @@ _OF_TASK = re.compile(
     r"\b(?:in|into|auf|ins|en|al)\s+(\w+)(?=\W*\Z|\s*[.,;:!?)]|\s+(\w+))", re.IGNORECASE
 )
 _GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
+_BEFORE = 5  # words before a colon in which the language of an answer is named
 
 
 def language_asked(said: str) -> tuple[str, str]:
@@ -48,6 +49,14 @@ def language_asked(said: str) -> tuple[str, str]:
                 rest += ended
             return rest.strip(), found.group(1).capitalize()
     return said, ""
+
+
+def language_before(question: str) -> tuple[str, str]:
+    """The same of a question, in any language that is named with its preposition before a colon:
+    "auf Englisch bitte: wer zahlt?"."""
+    head, _, rest = question.partition(": ")
+    named = language_of_task(head) if rest.strip() and len(head.split()) <= _BEFORE else ""
+    return (rest.strip(), named) if named else (question, "")
 
 
 def language_of_task(wish: str) -> str:

@@ -17,6 +17,7 @@ from rag_app.answering.answer_language import (
     InLanguage,
     in_any_language,
     language_asked,
+    language_before,
     language_of_task,
     language_to_search_in,
 )
@@ -263,7 +264,9 @@ class Questioner:
         if kind is Task.CHITCHAT and (routed.entry != NOTHING or not self._stands_in(asked)):
             return chain.say(asked.said, chitchat(routed.entry, now.question))
         if kind in ON_DOCUMENTS and (task := self._wish(routed, now.question, turns, asked)):
-            return self._task(task, asked)
+            return self._task(task, asked, of_answer=routed.entry == ON_ANSWER)
+        plain, language = language_before(asked.plain)
+        asked = replace(asked, plain=plain, language=language or asked.language)
         return self._question(replace(asked, turns=tuple(turns)), kind is Task.COMPUTATION)
 
     def _wish(
@@ -392,14 +395,17 @@ class Questioner:
             return ""
         return query_rewriting.cleaned_translation(said, question)
 
-    def _task(self, task: TaskRequest, asked: _Request) -> Iterator[Event]:
+    def _task(self, task: TaskRequest, asked: _Request, of_answer: bool) -> Iterator[Event]:
+        """Work on documents, or with the last answer; what is to be translated if nothing was
+        answered yet, nobody knows."""
         named = self._meant(task, asked)
         documents: Sequence[Document] = named.documents or asked.readable
-        if task.kind in WHOLE and not named.documents and len(documents) > ASKED_OF:
+        of_nothing = of_answer and task.kind is Task.TRANSLATION and not asked.turns
+        many = len(documents) > (1 if of_nothing else ASKED_OF)
+        if many and (of_nothing or task.kind in WHOLE) and not named.documents:
             about = topic(task, ())
-            if not about:
-                newest = [document.name for document in documents[::-1]]
-                return chain.ask_back(AskContext(asked.said, task.kind), newest[:_OFFERED])
+            if of_nothing or not about:
+                return self._asked_back(task, asked)
             if task.kind is Task.COMPARISON:  # of things, wherever they stand
                 return self._question(asked, computes=False)
             documents = self._holding(about, asked)
@@ -424,6 +430,11 @@ class Questioner:
             lambda: desk.carry_out(task, documents, asked.by, within, asked.stop.is_set),
             asked.stop.is_set,
         )
+
+    def _asked_back(self, task: TaskRequest, asked: _Request) -> Iterator[Event]:
+        """Which documents are meant."""
+        newest = [document.name for document in asked.readable[::-1]]
+        return chain.ask_back(AskContext(asked.said, task.kind), newest[:_OFFERED])
 
     def _holding(self, about: str, asked: _Request) -> list[Document]:
         """The documents that say most about something, the best first."""

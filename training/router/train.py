@@ -48,7 +48,7 @@ RATE, HEAD_RATE, WARM, LAST = 1e-4, 1e-3, 60, 0.02
 SMOOTHED = 0.05  # of a label's probability is spread over all
 # Log-odds that are added: a question that is led astray has no answer, and who asks for a total is
 # taken for one that asks what stands somewhere.
-LEANS = {Task.QUESTION: 1.0, Task.COMPUTATION: 1.7}
+LEANS = {Task.QUESTION: 1.0, Task.COMPUTATION: 2.2}
 _COMPUTES = re.compile(r"\b(?:count|sum|avg|min|max)\(|\bORDER BY\b", re.IGNORECASE)
 
 
