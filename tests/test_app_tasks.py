@@ -162,7 +162,7 @@ def test_what_was_computed_from_one_sheet_is_asked_of_another_that_fits_with_a_c
 
 def test_where_no_sheet_answers_each_that_may_be_meant_can_be_asked_alone(sheets):
     sheets.script.words = [NOT_IN_DOCUMENTS]
-    sheets.ask("How much was the total cost of parking?")
+    sheets.ask("What did we spend on parking in total?")
     assert texts_answers.other_sheets(True) in sheets.html()
     assert {button.label for button in offered(sheets)} == {"fuel.csv", "meals.csv"}
 
