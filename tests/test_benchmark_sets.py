@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import cranfield, financebench
+from benchmarks import cranfield, financebench, written_tasks
 from rag_app.evaluation.metrics import read_asked
 
 ABSTRACTS = """.I 1
@@ -56,3 +56,21 @@ def test_filings_are_chosen_only_where_that_is_asked_for(tmp_path):
     everywhere, chosen = read_asked(path)
     assert everywhere.pages == chosen.pages == {("A.pdf", 7): 1.0}
     assert (everywhere.within, chosen.within) == (None, ("A.pdf",))
+
+
+def test_of_a_written_piece_of_work_is_told_what_code_can_tell():
+    parts = [("lease.txt", "The rent is 640 pounds.")]
+    work = {"wish": "tell Ann that the rent is late", "language": "English", "check": ["says so"]}
+    good = written_tasks.told("Dear Ann, the rent of 640 pounds is late.", work, parts)
+    assert good["in its language"] and not good["invents figures"] and not good["goes round"]
+    assert written_tasks.told("Dear Ann, pay the 650 pounds.", work, parts)["invents figures"]
+    german = written_tasks.told("Liebe Ann, die Miete kommt leider zu spät.", work, parts)
+    assert not german["in its language"] and not german["says nothing"]
+    assert written_tasks.told("None", work, parts)["says nothing"]
+
+
+def test_every_wish_says_what_must_be_true_of_what_is_written():
+    rows = written_tasks.rows_of(written_tasks.WISHES)
+    works = [work for row in rows for work in row["work"]]
+    assert len(works) == 56
+    assert all(2 <= len(work["check"]) <= 5 and work["wish"] and work["text"] for work in works)
