@@ -191,7 +191,7 @@ class TaskRunner:
             read[:] = list(found.values())
             return read
 
-        yield from generator.compose(
+        composed = generator.compose(
             asked,
             sources,
             lambda: pieces(self._quoted(task, documents, read)),
@@ -199,6 +199,8 @@ class TaskRunner:
             rests_on,
             self._most(task, generator, len(asked)),
         )
+        brought = generator.reads is not None and task.kind is Task.TRANSLATION and not rests_on
+        yield from map(_claiming_nothing, composed) if brought else composed
 
     def _most(self, task: TaskRequest, generator: ChatGenerator, parts: int) -> int | None:
         """Sentences after which a small model has said enough of each part: it finds no end by
@@ -376,6 +378,16 @@ def _titled(passages: Sequence[Passage]) -> list[tuple[str, str]]:
     """(title, text), passages of one section as one."""
     runs = groupby(passages, key=lambda p: title(p.name, p.chunk.heading))
     return [(headed, "\n".join(p.chunk.text for p in held)) for headed, held in runs]
+
+
+def _claiming_nothing(piece: Piece) -> Piece:
+    """A piece of a translation of a text that is no document's, an answer for one: that no document
+    says it in these words is no warning."""
+    if piece.draft is None:
+        return piece
+    of_sources = (NoteKind.UNSUPPORTED, NoteKind.PARTLY_SUPPORTED)
+    notes = tuple(note for note in piece.draft.notes if note.kind not in of_sources)
+    return replace(piece, draft=replace(piece.draft, notes=notes))
 
 
 def _needed(task: TaskRequest) -> tuple[Note, ...]:
