@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.written_answers import rows_of
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import repeats_itself
 from rag_app.answering.prompts import says_nothing, task_messages
@@ -28,19 +29,14 @@ _FIGURE = re.compile(r"\d+")
 _TOKENS = 350
 
 
-def rows_of(file: Path) -> list[dict[str, Any]]:
-    """The rows of a file, one a line."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
 def written(writer: Path, wishes: Path, into: Path) -> None:
     """A row for each wish that has none yet."""
     from rag_app.answering.local_chat import OpenVinoChatModel
 
     model = OpenVinoChatModel(folder=str(writer), most_tokens=_TOKENS)
-    known = {row["id"] for row in rows_of(into)} if into.exists() else set()
+    known = {row["id"] for row in rows_of([into])} if into.exists() else set()
     with into.open("a", encoding="utf-8") as file:
-        for number, context in enumerate(rows_of(wishes)):
+        for number, context in enumerate(rows_of([wishes])):
             parts = [(one["title"], one["text"]) for one in context["passages"]]
             for place, work in enumerate(context["work"]):
                 if (name := f"{number}-{place}") in known:
@@ -92,7 +88,7 @@ def main() -> None:
     if given.writer and given.rows:
         written(given.writer, given.wishes, given.rows)
     if given.report:
-        report(rows_of(given.report))
+        report(rows_of([given.report]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from benchmarks import cranfield, financebench, written_tasks
+from benchmarks.written_answers import rows_of
 from rag_app.evaluation.metrics import read_asked
 
 ABSTRACTS = """.I 1
@@ -70,7 +71,7 @@ def test_of_a_written_piece_of_work_is_told_what_code_can_tell():
 
 
 def test_every_wish_says_what_must_be_true_of_what_is_written():
-    rows = written_tasks.rows_of(written_tasks.WISHES)
+    rows = rows_of([written_tasks.WISHES])
     works = [work for row in rows for work in row["work"]]
     assert len(works) == 56
     assert all(2 <= len(work["check"]) <= 5 and work["wish"] and work["text"] for work in works)

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-WEIGHTS = "adapter_model.safetensors"
+from training.writer.adapter import CONFIG, WEIGHTS
+
 KEPT = ("r", "lora_alpha", "target_modules", "layers_to_transform", "peft_type", "task_type")
 
 
@@ -35,10 +36,10 @@ def export(run: Path, out: Path, other: Path | None = None) -> None:
         whole = {name: values.astype(np.float32) for name, values in halves.items()}
         halves = {name: ((v + theirs[name]) / 2).astype(np.float16) for name, v in whole.items()}
     save_file(halves, out / WEIGHTS)
-    config = json.loads((run / "adapter_config.json").read_text(encoding="utf-8"))
+    config = json.loads((run / CONFIG).read_text(encoding="utf-8"))
     kept = {key: config[key] for key in KEPT}
     kept["target_modules"] = sorted(kept["target_modules"])
-    (out / "adapter_config.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    (out / CONFIG).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def _halves(folder: Path) -> dict[str, Any]:
