@@ -130,7 +130,7 @@ def clicks(page: Any) -> None:
     reaction(
         page, "untick all documents",
         lambda: button("button", name="None", exact=True).click(),
-        f'[data-testid="{FIELD}"][placeholder*="Ask 0 of"]',
+        f'[data-testid="{FIELD}"][placeholder^="Tick what you want"]',
         lambda: button("button", name="All", exact=True).click(),
     )  # fmt: skip
     reaction(

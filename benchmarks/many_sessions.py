@@ -1,9 +1,11 @@
-"""Twenty people ask at the same moment, each in a real browser session of its own.
+"""Twenty people ask at the same moment, each in a session of its own.
 
     python -m benchmarks.many_sessions --pdfs FOLDER_OR_TAR [--sessions 20] [--pages 1000]
+        [--without-browsers]
 
 One app, one Chromium, both on this machine: the browser's work for all the windows is in the
-figures. Time runs from the Enter key until the answer stands on the page with how it was made."""
+figures. Time runs from the Enter key until the answer stands on the page with how it was made.
+Without browsers (`tests.page_client`) it runs from what is sent until the same has come."""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ from benchmarks.parts import percentile
 from rag_app.library import Library
 from rag_app.settings import Settings
 from tests.e2e.conftest import ARGUMENTS, serving
+from tests.page_client import Visitor
 
 ROUNDS = (
     ("What is the name of the independent registered public accounting firm?", False),
@@ -89,35 +94,58 @@ def ask_all(pages: list[Any], question: str, together: bool = True) -> list[floa
     return [page.evaluate("() => window.took") / 1000 for page in pages]
 
 
+def in_windows(address: str, sessions: int) -> None:
+    """Everybody in a window of one Chromium."""
+    with sync_playwright() as started:
+        path = shutil.which("chromium")
+        browser = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        began = time.perf_counter()
+        pages = [opened(browser, address) for _ in range(sessions)]
+        print(f"{len(pages)} sessions open after {time.perf_counter() - began:.1f} s")
+        for page in pages:
+            page.evaluate(WATCH)
+        for question, together in ROUNDS:
+            _report(together, lambda: ask_all(pages, question, together))  # noqa: B023
+        browser.close()
+
+
+def without_browsers(address: str, sessions: int) -> None:
+    """Everybody without a browser, and how many bytes the last question brought."""
+    visitors = [Visitor(address) for _ in range(sessions)]
+    with ThreadPoolExecutor(sessions) as threads:
+        for question, _ in ROUNDS:
+            at = time.time() + 1.0
+            _report(True, lambda: list(threads.map(lambda v: v.ask(question, at), visitors)))  # noqa: B023
+            print(f"bytes, median: {percentile([one.received for one in visitors], 0.5):,.0f}")
+    for one in visitors:
+        one.close()
+
+
+def _report(together: bool, ask: Callable[[], list[float]]) -> None:
+    began = time.perf_counter()
+    took = ask()
+    print(
+        f"{'in the same millisecond' if together else 'one after another'}: "
+        f"median {percentile(took, 0.5):.2f} s, p95 {percentile(took, 0.95):.2f} s, "
+        f"most {max(took):.2f} s, all {len(took)} in {time.perf_counter() - began:.1f}",
+        flush=True,
+    )
+
+
 def main(argv: list[str]) -> int:
     """Make the library, open the windows, ask, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--pdfs", type=Path, default=DEFAULT_PDFS, help="a folder or tar of PDFs")
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--without-browsers", action="store_true")
     given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="sessions-") as temporary:
         folder = Path(temporary)
         files = corpus.unpack(given.pdfs, folder / "pdfs")
         print(f"{fill(folder / 'data', files, given.pages)} pages", flush=True)
-        with sync_playwright() as started, serving(folder) as address:
-            path = shutil.which("chromium")
-            browser = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-            began = time.perf_counter()
-            pages = [opened(browser, address) for _ in range(given.sessions)]
-            print(f"{len(pages)} sessions open after {time.perf_counter() - began:.1f} s")
-            for page in pages:
-                page.evaluate(WATCH)
-            for question, together in ROUNDS:
-                began = time.perf_counter()
-                took = ask_all(pages, question, together)
-                print(
-                    f"{'in the same millisecond' if together else 'one after another'}: "
-                    f"median {percentile(took, 0.5):.2f} s, p95 {percentile(took, 0.95):.2f} s, "
-                    f"most {max(took):.2f} s, all {len(took)} in {time.perf_counter() - began:.1f}",
-                    flush=True,
-                )
-            browser.close()
+        with serving(folder) as address:
+            (without_browsers if given.without_browsers else in_windows)(address, given.sessions)
         if re.search(r"Traceback", (folder / "server.log").read_text()):
             raise SystemExit("the app's log has a traceback")
     return 0

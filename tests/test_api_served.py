@@ -28,6 +28,7 @@ from rag_app.cli import entry, serve
 from rag_app.scope import OWN
 from rag_app.server.key_holders import PREFIX, KeyFile
 from rag_app.server.problems import STATUSES
+from tests.page_client import Visitor
 from tests.pdfs import pdf
 from tests.test_api import FERRY, until
 from tests.test_web_guard import Served, is_guarded, serving
@@ -70,6 +71,13 @@ def test_page_and_api_are_over_one_open_library(served):
         assert b"ferry-times.txt" in drawn
     answer = client.post("/api/v1/ask", json=QUESTION).json()
     assert answer["citations"][0]["name"] == "ferry-times.txt"
+
+
+def test_who_visits_the_page_without_a_browser_is_answered(served):
+    running, _ = served
+    visitor = Visitor(f"http://127.0.0.1:{running.port}")
+    assert visitor.ask(QUESTION["question"]) > 0 and visitor.received > 1_000
+    visitor.close()
 
 
 def test_answers_are_streamed_through_the_servers_own_middleware(served):

@@ -47,19 +47,17 @@ DOCUMENT = Document(ID, "may.csv", ".csv", 1, Status.READY, "2021")
 
 
 class Scripted:
-    """A writer that says one thing, and is as sure of it as it is told to be; another to what it
-    has begun."""
+    """A writer that says one thing, and is as sure of it as it is told to be."""
 
-    def __init__(self, reply: str, sure: float = 0.97, worded: str = "None") -> None:
-        self._reply, self._sure, self._worded = reply, sure, worded
-        self.asked, self.begun = "", [""]
+    def __init__(self, reply: str, sure: float = 0.97) -> None:
+        self._reply, self._sure = reply, sure
+        self.asked = ""
 
     def stream(self, messages, begun="", logs=False):
         self.asked = messages[-1][1]
-        self.begun.append(begun)
-        reply = self._worded if begun else self._reply
-        yield AIMessageChunk(reply[:4], response_metadata={FIRST: self._sure} if logs else {})
-        yield AIMessageChunk(reply[4:])
+        first = {FIRST: self._sure} if logs else {}
+        yield AIMessageChunk(self._reply[:4], response_metadata=first)
+        yield AIMessageChunk(self._reply[4:])
 
 
 @pytest.fixture
@@ -92,7 +90,6 @@ def beside(
     model: Scripted | None,
     caution: float = 0.0,
     taught: bool = True,
-    asks: bool = True,
     wished: bool = True,
 ) -> Draft | None:
     """An answer with the ranker's second opinion; by it alone, where there is no model."""
@@ -101,7 +98,7 @@ def beside(
     by = writer if model else None
     answers = TableAnswers(store, OWN, by, caution, taught and bool(model), ranker=ranker)
     given = (question, (passage(store),), (DOCUMENT,), "English", lambda: False)
-    return answers.answer(*given, asks=asks, wished=wished)
+    return answers.answer(*given, wished=wished)
 
 
 PAYMENTS = "How many payments did Ann Lee make?"  # of which the ranker is sure
@@ -135,18 +132,6 @@ def test_the_apps_own_writer_says_what_is_meant_though_the_ranker_is_sure_of_som
     assert beside(store, PAYMENTS, Scripted(of_cid)).sentences == ("1 payments.",)
 
 
-def test_where_no_query_is_asked_for_the_writer_says_the_sentence_alone(store):
-    model = Scripted(query_said_as("", ""), worded=" Ann Lee made {0} payments.")
-    draft = beside(store, PAYMENTS, model, 0.45, asks=False)
-    assert draft.sentences == ("Ann Lee made 2 payments.",)
-    (begun,) = filter(None, model.begun)
-    assert begun == "SQL: SELECT count(*) FROM t1 WHERE lower(person) = 'ann lee'\nSay:"
-    assert len(model.begun) == 2  # what it began with, and this
-    assert "person text" in model.asked
-    assert "amount_eur" not in model.asked  # which the query does not need
-    assert beside(store, "What is the average amount?", model, asks=False) is None
-
-
 ABOUT_ELSE = "when do the staples come out of my hip"
 
 
@@ -163,13 +148,6 @@ def test_where_something_is_to_be_computed_the_writer_is_asked_whatever_the_rank
     assert beside(store, ABOUT_ELSE, model, wished=True) is not None
 
 
-@pytest.mark.parametrize("worded", [" Ann Lee made 3 payments.", " {0} of 17.", " None", ""])
-def test_a_sentence_without_the_result_or_with_a_figure_of_its_own_is_not_said(store, worded):
-    model = Scripted(query_said_as("", ""), worded=worded)
-    draft = beside(store, PAYMENTS, model, 0.45, asks=False)
-    assert draft.sentences == ("Person: Ann Lee – 2",)
-
-
 def test_without_a_writer_what_the_ranker_is_sure_of_is_said_and_nothing_else(store):
     draft = beside(store, PAYMENTS, None, 0.45)
     assert (draft.sentences, draft.basis) == (("Person: Ann Lee – 2",), Basis.COMPUTED)
@@ -179,9 +157,9 @@ def test_without_a_writer_what_the_ranker_is_sure_of_is_said_and_nothing_else(st
 
 @pytest.mark.parametrize("worded", ["{0} pounds.", "{0} quid.", "£ {0}."])
 def test_a_currency_that_nobody_spoke_of_is_not_said(store, worded):
-    made = Scripted(query_said_as("", ""), worded=f" Ann Lee made {worded}")
-    draft = beside(store, PAYMENTS, made, 0.45, asks=False)
-    assert draft.sentences == ("Ann Lee made 2.",)
+    sql = "SELECT count(*) FROM t1 WHERE lower(person) = 'ann lee'"
+    made = Scripted(query_said_as(sql, f"Ann Lee made {worded}"))
+    assert beside(store, PAYMENTS, made).sentences == ("Ann Lee made 2.",)
 
 
 def test_a_currency_of_which_the_question_speaks_is_said(store):
@@ -784,29 +762,6 @@ def test_a_sentence_says_what_came_out(template, rows, text):
 def test_a_reply_is_understood_as_it_is_taught():
     assert understood_query(query_said_as("SELECT 1", "{0}")) == ("SELECT 1", "{0}")
     assert understood_query(query_said_as("", "")) is None
-
-
-def test_a_table_of_which_nobody_spoke_is_looked_up_where_that_is_sure_and_the_writer_is_not_asked(
-    store,
-):
-    model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."), worded=" {0} payments.")
-    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
-    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
-    found = (passage(store),)
-
-    def tables(taught: bool) -> TableAnswers:
-        return TableAnswers(store, OWN, writer, 0.45, taught=taught, ranker=ranker)
-
-    def looked_up(question: str) -> Draft | None:
-        asked = found, (DOCUMENT,), "English", lambda: False
-        return tables(taught=True).answer(question, *asked, asks=False)
-
-    assert looked_up(PAYMENTS).sentences == ("2 payments.",)
-    model.begun.clear()
-    assert looked_up("Tell me of Ann Lee's payments") is None
-    assert not model.begun
-    assert tables(taught=True).near(found)
-    assert not tables(taught=False).near(found)  # nothing would be said of it
 
 
 def test_of_two_wordings_the_ranker_reads_the_one_that_it_is_surer_of(store):

@@ -584,8 +584,8 @@ class WithTables:
         if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
         # That something is to be computed speaks for no table: only a writer tells.
-        asks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
-        if draft is None and (asks or self._tables.near(passages)):
+        looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
+        if draft is None and looks:
             draft = self._tables.answer(
                 question,
                 passages,
@@ -594,7 +594,6 @@ class WithTables:
                 cancelled,
                 self._searched,
                 self._before,
-                asks,
                 wished=bool(self._before or self._computes),
             )
         return draft

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rag_app.answering import abstention
-from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.extraction import AnswerType, form
 from rag_app.answering.generation import Cancelled, Tokens, Writer
@@ -24,7 +23,7 @@ from rag_app.answering.prompts import (
 )
 from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
 from rag_app.answering.query_reading import Interpretation
-from rag_app.answering.table_choice import FIRST, TableChoice, found_near
+from rag_app.answering.table_choice import TableChoice
 from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
 from rag_app.scope import Scope
 from rag_app.storage import Store
@@ -47,16 +46,12 @@ from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
-from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Table
 
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
-_HOLE = re.compile(r"\{\w+\}")  # of a sentence, where a value goes
-# From this chance on the ranker is believed where a table is only on a page that was found (LOG).
-_PLAIN_OF_PAGE = 0.85
 _HARDLY = 0.03  # of 53 questions that a sheet was found for 15 had less, none of them about a table
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
@@ -148,15 +143,14 @@ class TableAnswers:
         cancelled: Cancelled,
         searched: str = "",
         before: Sequence[str] = (),
-        asks: bool = True,
         wished: bool = True,
     ) -> Draft | None:
         """The draft with its computation; an abstention, where none answers and several sheets may
         be meant: its note names them; else None.
 
         `searched`: the question in the documents' language, by which tables are chosen, too;
-        `before`: the documents that gave the answer on which the question leans; `asks`: whether
-        the writer may be asked which query is meant; `wished`: also where the ranker finds none."""
+        `before`: the documents that gave the answer on which the question leans; `wished`: also
+        where the ranker finds none."""
         names = {document.id: document.name for document in documents}
         worded = f"{question} {searched}"
         choice = TableChoice(self._store, self._scope, documents, before)
@@ -164,7 +158,7 @@ class TableAnswers:
         if not tables:
             return None
         language = language or language_of(question)
-        parts = (question, searched, language, cancelled, asks, wished)
+        parts = (question, searched, language, cancelled, wished)
         try:
             with self._opener.opened(tables, names, self._store.tables) as opened:
                 looked = self._looked_up(opened, *parts)
@@ -176,7 +170,7 @@ class TableAnswers:
         used = tried.result.documents if tried else set()
         doubted = tried is None or tried.chance < self._caution
         if tried is None or doubted or (self._caution and not choice.is_about(worded, used)):
-            return choice.which(worded, passages) if asks and looked.meant else None
+            return choice.which(worded, passages) if looked.meant else None
         draft = self._draft(tried, names, looked.naming, language)
         return choice.with_others(draft, tables, used)
 
@@ -187,7 +181,6 @@ class TableAnswers:
         searched: str,
         language: str,
         cancelled: Cancelled,
-        asks: bool,
         wished: bool,
     ) -> _LookedUp:
         """What tables that are open give."""
@@ -196,7 +189,7 @@ class TableAnswers:
             meant = self._meant(question, searched, opened)
             if meant and meant[0].chance < _HARDLY:
                 return _LookedUp(None)
-        tried = self._computed(question, searched, opened, language, cancelled, asks, meant)
+        tried = self._computed(question, searched, opened, language, cancelled, meant)
         tried = tried and _in_all_spellings(tried, opened)
         naming = naming_columns(tried.result, opened.database) if tried else {}
         return _LookedUp(tried, naming, wished or bool(meant))
@@ -206,15 +199,6 @@ class TableAnswers:
         """Whether there is one that can be asked for a query."""
         return self._writer is not None
 
-    def near(self, passages: Sequence[Passage]) -> bool:
-        """Whether a table is on a page that was found first, and may be looked up without asking
-        the writer what is meant."""
-        if self._ranker is None or (self._writer is not None and not self._taught):
-            return False
-        first = passages[:FIRST]
-        tables = self._store.tables.of(self._scope, list({p.chunk.document_id for p in first}))
-        return any(found_near(table, first) for table in tables)
-
     def _computed(
         self,
         question: str,
@@ -222,14 +206,13 @@ class TableAnswers:
         opened: OpenTables,
         language: str,
         cancelled: Cancelled,
-        asks: bool,
         meant: list[Interpretation],
     ) -> TriedQuery | None:
         """The writer's query, where it may be asked for one; else what the ranker is sure of. That
         understands less than the app's own writer, whose query it makes surer; of another writer it
         speaks where that has nothing to say."""
         decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
-        if self._writer is not None and asks:
+        if self._writer is not None:
             tried = self._tried(question, opened, language, cancelled, decides)
             if tried and self._taught:
                 meant = meant or self._meant(question, searched, opened)
@@ -238,26 +221,16 @@ class TableAnswers:
             if tried or self._taught:
                 return tried
         meant = [] if decides else meant or self._meant(question, searched, opened)
-        if not meant or meant[0].leaves_out or not (asks or meant[0].chance >= _PLAIN_OF_PAGE):
+        if not meant or meant[0].leaves_out:
             return None
-        return self._of_ranker(meant[0], question, searched, opened, language, cancelled)
+        return self._of_ranker(meant[0], searched or question, opened)
 
     def _of_ranker(
-        self,
-        meant: Interpretation,
-        question: str,
-        searched: str,
-        opened: OpenTables,
-        language: str,
-        cancelled: Cancelled,
+        self, meant: Interpretation, question: str, opened: OpenTables
     ) -> TriedQuery | None:
-        """What the ranker takes a question for, said by the writer if it will be said."""
+        """What the ranker takes a question for."""
         with suppress(QueryError):
-            tried = _interpreted(meant, searched or question, opened)
-            if tried.apart or tried.other or tried.chance < self._caution:
-                return tried
-            said = self._worded(tried, question, opened, language, cancelled)
-            return replace(tried, say=said) if said else tried
+            return _interpreted(meant, question, opened)
         return None
 
     def _tried(
@@ -309,42 +282,19 @@ class TableAnswers:
                 readings.append(self._ranker.interpretations(wording, opened.database))
         return max(readings, key=lambda found: found[0].chance if found else 0.0, default=[])
 
-    def _worded(
-        self,
-        tried: TriedQuery,
-        question: str,
-        opened: OpenTables,
-        language: str,
-        cancelled: Cancelled,
-    ) -> str:
-        """The sentence that the app's writer puts around what comes of a query of the ranker; none,
-        if it says a figure of its own. It is told of the query's columns alone."""
-        if not self._taught:
-            return ""
-        told = opened.described.of_columns(tried.result.named)
-        messages = query_messages(question, told, (), language)
-        begun = query_said_as(tried.sql, "").rstrip()
-        reply = one_line(self._reply(messages, cancelled, begun=begun))
-        say = without_unknown_money(reply, f"{question} {told}")
-        known = known_figures(f"{question} {told} {tried.sql}")
-        holes = _HOLE.search(say) is not None
-        return say if holes and not invented(_HOLE.sub("", say), known) else ""
-
     def _reply(
         self,
         messages: Sequence[Message],
         cancelled: Cancelled,
-        hear: Callable[[float], None] = lambda _: None,
-        hear_each: Callable[[Tokens], None] | None = None,
-        begun: str = "",
+        hear: Callable[[float], None],
+        hear_each: Callable[[Tokens], None],
     ) -> str:
-        """What the writer says after what it has `begun`; no more than its first word if that is
-        that there is nothing."""
+        """What the writer says; no more than its first word if that is that there is nothing."""
         if self._writer is None:
             return ""
         reply = ""
         replies = (
-            self._writer.write_on(begun, lambda _: messages, hear, cancelled, hear_each)
+            self._writer.write_on("", lambda _: messages, hear, cancelled, hear_each)
             if self._taught
             else self._writer.write(lambda _: messages, cancelled)
         )
