@@ -13,7 +13,9 @@ import signal
 import sys
 import threading
 
-_AHEAD = ("rag_app.library", "chromadb")  # nothing of Streamlit's: that is the main thread's
+# Nothing of Streamlit's: that is the main thread's.
+_AHEAD = ("rag_app.library", "chromadb", "pandas", "altair")
+_LANGUAGES = "rag_app.text.languages"
 
 _ended = threading.Event()
 
@@ -21,6 +23,7 @@ _ended = threading.Event()
 def _load() -> None:
     for name in _AHEAD:
         importlib.import_module(name)
+    importlib.import_module(_LANGUAGES).warm()  # half a second of the first question
 
 
 _ahead = threading.Thread(target=_load, name="rag-app-ahead", daemon=True)
