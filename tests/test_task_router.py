@@ -92,6 +92,13 @@ def test_what_is_pasted_between_beginning_and_end_is_not_looked_at(router):
     assert router.route(pasted[0]).task is Task.TRANSLATION
 
 
+@pytest.mark.parametrize(
+    "question", ["antworte auf deutsch: wie hoch ist die Kaution?", "in English: who pays for it?"]
+)
+def test_what_is_in_the_language_that_is_named_is_not_to_be_translated(router, question):
+    assert router.route(question).task is Task.QUESTION
+
+
 @pytest.mark.parametrize("brought", ["The ferry costs four euros.", "How many are unpaid?", "hi"])
 def test_a_text_that_is_to_be_translated_says_nothing_of_what_is_wanted(router, brought):
     routed = router.route(f"Translate into German: {brought}")

@@ -21,10 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+from rag_app.answering.answer_language import language_into
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.bert import Bert, config_of
 from rag_app.retrieval.embedding import WORDS, WordPieces, check_sha256, minilm_folder, words_of
-from rag_app.text.languages import language_of_question
+from rag_app.text.languages import NAMES, language_of_question
 from rag_app.types import Document, Task
 
 FOLDER = Path(str(files("rag_app") / "models" / "task_router"))
@@ -99,7 +100,9 @@ class Router:
         if language_of_question(text) not in _SPOKEN:  # nothing is known of it
             return Routed(Task.QUESTION, 0.5)
         wish, _, brought = text.partition(": ")
-        if brought and (alone := self._likeliest(wish)).task is Task.TRANSLATION:
+        # A text that is in that language already is not to be translated into it.
+        foreign = brought and NAMES.get(language_of_question(brought)) != language_into(wish)
+        if foreign and (alone := self._likeliest(wish)).task is Task.TRANSLATION:
             return Routed(alone.task, alone.confidence)  # its text says nothing of what is wanted
         return self._likeliest(text)
 
