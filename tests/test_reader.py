@@ -115,6 +115,14 @@ def test_what_is_about_another_year_gives_way():
     assert answer("How many trips?", *texts, **odds).short_answer == "760,000"
 
 
+@pytest.mark.parametrize("asked", ["Is it due on Monday?", "Is it due on Monday, Ann? Yours, Bo"])
+def test_what_stands_in_a_question_gives_way(asked):
+    odds = {"Monday": 3.0, "Friday": 1.0}
+    assert answer("When is it due?", asked, "It is due on Friday.", **odds).short_answer == "Friday"
+    said = asked.replace("?", ".")
+    assert answer("When is it due?", said, "It is due on Friday.", **odds).short_answer == "Monday"
+
+
 def test_more_caution_abstains_where_less_answers():
     said = {"question": "Where?", "Oslo": 0.0}
     question = said.pop("question")

@@ -204,6 +204,9 @@ class Reader:
         return (best.start, best.end) if best else None
 
 
+_ASKED = re.compile(r"[^.!?]*\?")  # goes on to a question mark
+
+
 class _Held:
     """Passages, and the sentences of theirs that hold a span; a passage is split up once."""
 
@@ -229,6 +232,10 @@ class _Held:
         chunk = self._chunks[vote.passage]
         return chunk.text[place.start - chunk.start : place.end - chunk.start]
 
+    def is_asked(self, vote: Vote) -> bool:
+        """Whether a span stands in a question."""
+        return _ASKED.match(self._chunks[vote.passage].text, vote.end) is not None
+
     def words(self, vote: Vote) -> str:
         """What stands at the span itself."""
         return one_line(self._chunks[vote.passage].text[vote.start : vote.end])
@@ -239,9 +246,10 @@ def _texts(passages: Sequence[Passage]) -> list[str]:
 
 
 def _weighed(question: str, answer: SpanAnswer, held: _Held) -> SpanAnswer:
-    """The answer, less likely if what it stands in is about another year than the question."""
+    """The answer, less likely if what it stands in is about another year than the question, or is
+    a question itself."""
     vote = answer.votes[0]
-    if not other_year(question, held.text(vote, held.sentence(vote))):
+    if not other_year(question, held.text(vote, held.sentence(vote))) and not held.is_asked(vote):
         return answer
     return SpanAnswer(answer.votes, answer.log_odds + _OTHER_YEAR)
 
