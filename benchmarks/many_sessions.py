@@ -15,8 +15,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def in_windows(address: str, sessions: int) -> None:
         for page in pages:
             page.evaluate(WATCH)
         for question, together in ROUNDS:
-            _report(together, lambda: ask_all(pages, question, together))  # noqa: B023
+            _report(together, partial(ask_all, pages, question, together))
         browser.close()
 
 
@@ -114,16 +115,16 @@ def without_browsers(address: str, sessions: int) -> None:
     visitors = [Visitor(address) for _ in range(sessions)]
     with ThreadPoolExecutor(sessions) as threads:
         for question, _ in ROUNDS:
-            at = time.time() + 1.0
-            _report(True, lambda: list(threads.map(lambda v: v.ask(question, at), visitors)))  # noqa: B023
+            ask = partial(Visitor.ask, question=question, at=time.time() + 1.0)
+            _report(True, partial(threads.map, ask, visitors))
             print(f"bytes, median: {percentile([one.received for one in visitors], 0.5):,.0f}")
     for one in visitors:
         one.close()
 
 
-def _report(together: bool, ask: Callable[[], list[float]]) -> None:
+def _report(together: bool, ask: Callable[[], Iterable[float]]) -> None:
     began = time.perf_counter()
-    took = ask()
+    took = list(ask())
     print(
         f"{'in the same millisecond' if together else 'one after another'}: "
         f"median {percentile(took, 0.5):.2f} s, p95 {percentile(took, 0.95):.2f} s, "

@@ -22,7 +22,9 @@ class Visitor:
     def __init__(self, address: str) -> None:
         self._open = ExitStack()
         at = f"ws://{urlsplit(address).netloc}/_stcore/stream"
-        self._socket = self._open.enter_context(connect(at, proxy=None, max_size=None))
+        self._socket = self._open.enter_context(
+            connect(at, proxy=None, max_size=None, ping_interval=None, close_timeout=1)
+        )
         self._cached: list[str] = []
         self._repeats: dict[str, float] = {}  # parts of the page that ask to be run again
         self._due: dict[str, float] = {}

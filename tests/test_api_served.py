@@ -71,10 +71,6 @@ def test_page_and_api_are_over_one_open_library(served):
         assert b"ferry-times.txt" in drawn
     answer = client.post("/api/v1/ask", json=QUESTION).json()
     assert answer["citations"][0]["name"] == "ferry-times.txt"
-
-
-def test_who_visits_the_page_without_a_browser_is_answered(served):
-    running, _ = served
     visitor = Visitor(f"http://127.0.0.1:{running.port}")
     assert visitor.ask(QUESTION["question"]) > 0 and visitor.received > 1_000
     visitor.close()
