@@ -19,7 +19,7 @@ from rag_app.answering.suggested_questions import Suggestion
 from rag_app.environment import bytes_in
 from rag_app.errors import DocumentError, NotAllowed, RagAppError, UnknownDocument
 from rag_app.ingestion.loading import Loading
-from rag_app.ingestion.service import WebDocuments
+from rag_app.ingestion.service import AddedAgain, WebDocuments
 from rag_app.observing.measures import LibraryFigures, measures, observed
 from rag_app.open_library import OpenLibrary, PageViews
 from rag_app.retrieval.embedding import Embedder
@@ -33,7 +33,6 @@ from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.queue import EditableDocument, SeenDocument
 from rag_app.types import (
     Added,
-    AddedAgain,
     Box,
     Chunk,
     Document,

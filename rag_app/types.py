@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 
 from rag_app.scope import HOME
+
+_none = partial(array, "I")  # numbers, none yet
 
 
 class Status(StrEnum):
@@ -130,10 +133,6 @@ class Part:
 
     name: str  # what it is called inside, with its folders: "plans/roof.pdf"
     file: str  # what it is called in the folder it was unpacked to
-
-
-def _none() -> array[int]:
-    return array("I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,15 +322,13 @@ class Document:
 UNREAD = (Status.RECEIVED, Status.READ)
 _ASKABLE = (Status.SEARCHABLE, Status.SCANNED, Status.READY)
 EMBEDDED = (Status.SCANNED, Status.READY)  # what there is of them can be found by meaning
+_HEAD = 16  # of a document's id, which is enough to tell documents apart
 
 
 def askable(document: Document) -> bool:
     """Whether a document can be asked; one of scanned pages alone waits for the first of them."""
     blank = document.status is Status.SCANNED and not document.chunks
     return document.status in _ASKABLE and not blank
-
-
-_HEAD = 16  # of a document's id, which is enough to tell documents apart
 
 
 def chunk_id(document_id: str, ordinal: int) -> str:
@@ -410,6 +407,15 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class RowFilter:
+    """What rows are held against: =, <>, >, >=, <, <=, like, not like (% is anything), empty."""
+
+    column: str
+    comparison: str
+    text: str = ""  # a value, or another column
+
+
+@dataclass(frozen=True, slots=True)
 class Computation:
     """A query over tables, what came of it as it is shown, and the rows that it rests on."""
 
@@ -421,7 +427,7 @@ class Computation:
     numbers: tuple[tuple[float | None, ...], ...] = ()  # the figures among `rows`
     over_time: bool = False  # the first column are days, months or years
     cut: bool = False  # there are more rows than `rows`
-    chosen_by: tuple[tuple[str, str], ...] = ()  # column, and a text that rows are held against
+    chosen_by: tuple[RowFilter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,14 +550,6 @@ class SetAside:
     def name(self) -> str:
         """What it is called until somebody hands it in under its own name."""
         return f"recovered-{self.document_id[:12]}{self.suffix}"
-
-
-@dataclass(frozen=True, slots=True)
-class AddedAgain:
-    """What became of files that were set aside."""
-
-    added: tuple[Added, ...]
-    refused: tuple[tuple[str, str], ...]  # (name, why); these stay set aside
 
 
 @dataclass(frozen=True, slots=True)

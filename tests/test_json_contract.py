@@ -19,7 +19,17 @@ from rag_app.export.json_contract import answer_json, span_json
 from rag_app.ingestion import watching
 from rag_app.settings import Settings
 from rag_app.storage.database import Database
-from rag_app.types import Answer, Box, Cell, Citation, Computation, Operation, RowsUsed, Timing
+from rag_app.types import (
+    Answer,
+    Box,
+    Cell,
+    Citation,
+    Computation,
+    Operation,
+    RowFilter,
+    RowsUsed,
+    Timing,
+)
 from tests import sentence_models
 from tests.fakes import WordEmbedder
 
@@ -238,7 +248,7 @@ def test_an_answer_that_was_computed():
     summed = Operation("sum", "Euros", "EUR")
     computed = Computation(
         *("SELECT 4", ("sum",), (("4",),), (used,), (summed,), ((4.0,),)),
-        chosen_by=(("Who", "ann"),),
+        chosen_by=(RowFilter("Who", "=", "ann"),),
     )
     answer = Answer("q", "4", "", False, 1.0, "w", (), (), Timing(0.1, 0.2), computation=computed)
     fields = FIELDS["rag-app ask --json"]

@@ -39,6 +39,7 @@ def test_every_visible_character_is_in_exactly_one_trimmed_span(text):
         "Refer to Item 1A. Risk Factors for more.",
         "He read example.com/a.html and version 2.0.1 of it.",
         "J. K. Rowling, et al. Wrote it.",
+        "Die Arbeit ist am 6. November fällig, die zweite am 3. Dez. um 16 Uhr.",
         "Did the U.K. Parliament sit at 9 a.m. Monday?",
         "I, the Chief Financial Officer of General Mills, Inc. (the “Company”), certify this.",
         "ACTIVISION BLIZZARD, INC. AND SUBSIDIARIES",
@@ -59,6 +60,8 @@ def test_a_full_stop_inside_a_sentence_does_not_end_it(sentence):
         ("Sales rose.1 The rest fell.", ["Sales rose.1", "The rest fell."]),
         ("Wait... What? Yes.", ["Wait...", "What?", "Yes."]),
         ("It fell in 2015 or 2013 . We gained.", ["It fell in 2015 or 2013 .", "We gained."]),
+        ("Es waren 27. Das ist viel.", ["Es waren 27.", "Das ist viel."]),
+        ("Das war 2024. Mai war warm.", ["Das war 2024.", "Mai war warm."]),
         ("They call it 'elite'. Many do.", ["They call it 'elite'.", "Many do."]),
         (
             "今日は雨です。明日は晴れ！本当？はい",

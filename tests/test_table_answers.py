@@ -20,7 +20,7 @@ from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.errors import ChatModelError
 from rag_app.export.json_contract import answer_json
-from rag_app.export.messages import remarks
+from rag_app.export.messages import how_computed, remarks
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
 from rag_app.retrieval.embedding import MiniLmEmbedder
@@ -32,7 +32,18 @@ from rag_app.tables.computing import said, sentence
 from rag_app.tables.describing import describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
-from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Status, Timing
+from rag_app.types import (
+    Basis,
+    Chunk,
+    Computation,
+    Document,
+    Draft,
+    NoteKind,
+    Passage,
+    RowFilter,
+    Status,
+    Timing,
+)
 from tests.fakes import WordEmbedder
 from tests.ferries import PASSAGE
 
@@ -681,6 +692,11 @@ def test_the_answer_cites_cells_and_is_the_same_after_it_was_kept(store):
     kept = json.loads(to_json(answer))
     del kept["computation"]["chosen_by"]  # an earlier version kept none
     assert from_json(json.dumps(kept)).computation.chosen_by == ()
+    kept["computation"]["chosen_by"] = [["Person", "ann lee"], ["Day", "2025-%"]]  # another, pairs
+    assert from_json(json.dumps(kept)).computation.chosen_by == (
+        RowFilter("Person", "=", "ann lee"),
+        RowFilter("Day", "like", "2025-%"),
+    )
     assert remarks(answer) == [
         "Sum of Amount (EUR) of 2 rows of may.csv. Chosen by Person (“ann lee”)."
     ]
@@ -688,6 +704,29 @@ def test_the_answer_cites_cells_and_is_the_same_after_it_was_kept(store):
     assert contract["result"] == ["1229.25"] and contract["rows"][0]["count"] == 2
     gone = without(answer, ID)
     assert gone.computation is None and gone.text == REMOVED
+
+
+def test_what_rows_were_chosen_by_is_said():
+    chosen = (
+        RowFilter("What", "=", "hall"),
+        RowFilter("What", "like", "%choir%"),
+        RowFilter("What", "<>", "tea"),
+        RowFilter("Day", ">=", "1 March 2026"),
+        RowFilter("Day", "<=", "31 March 2026"),
+        RowFilter("Paid", "<", "Due"),
+        RowFilter("Note", "not like", "%x%"),
+        RowFilter("Left", "empty"),
+    )
+    assert how_computed(Computation("SELECT 1", (), (), chosen_by=chosen)).endswith(
+        " Chosen by What (“hall” or “…choir…”, not “tea”), Day (≥ 1 March 2026, ≤ 31 March 2026), "
+        "Paid (< Due), Note (not “…x…”) and Left (empty)."
+    )
+
+
+def test_days_that_rows_were_chosen_by_are_said_as_people_write_them(store):
+    said = query_said_as("SELECT sum(amount_eur) FROM t1 WHERE date >= '2021-05-02'", "{0} EUR.")
+    draft = answered(store, said)
+    assert draft.computation.chosen_by == (RowFilter("Date", ">=", "2 May 2021"),)
 
 
 class Other:

@@ -118,3 +118,118 @@ def test_a_year_that_nobody_named_is_that_of_the_sheet(database_of):
         assert "'2024-02-28'" in mended(leap, "before the end of february", database)
     with database_of(SHEET.replace(b"2024-10", b"2023-10")) as database:
         assert mended(asked, "how many hours before 1 november", database) == asked
+
+
+CAFE = b"""day;what;euros
+2026-01-01;Coffee and tea;4
+2026-01-02;Membership fee;20
+2026-01-03;Late-fees;5
+2026-01-04;B\xc3\xbcromiete;300
+2026-01-05;Guarantee;7
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "total"),
+    [
+        ("lower(what) LIKE '%fee%'", 25),
+        ("what ILIKE '%FEE%'", 25),
+        ("lower(t1.what) NOT LIKE '%fee%'", 311),
+        ("lower(what) LIKE '%miete%'", 300),  # no word begins with it
+        ("lower(what) LIKE '%tee%'", None),  # too short to be a part of a compound
+        ("lower(what) LIKE '%ate fee%' OR lower(what) LIKE '%ship_fee%'", 20),
+        ("lower(what) LIKE '%fee'", 20),
+    ],
+)
+def test_what_is_looked_for_inside_of_texts_is_found_where_words_begin(
+    database_of, condition, total
+):
+    with database_of(CAFE) as database:
+        sql = mended(f"SELECT sum(euros) FROM t1 WHERE {condition}", "", database)
+        assert database.run(sql).rows == ((total,),)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("lower(what) LIKE '%fee%'", [("what", "like", "%fee%")]),
+        ("NOT (what = 'x')", [("what", "<>", "x")]),
+        ("what NOT LIKE '%x%'", [("what", "not like", "%x%")]),
+        ("what IN ('x', 'y')", [("what", "=", "x"), ("what", "=", "y")]),
+        ("what NOT IN ('x')", [("what", "<>", "x")]),
+        ("year(day) = 2025", [("day", "=", "2025")]),
+        ("month(day) = 6", [("day", "=", "June")]),
+        ("strftime(day, '%m') IN ('06')", [("day", "=", "June")]),
+        ("CAST(day AS DATE) >= DATE '2026-01-01'", [("day", ">=", "2026-01-01")]),
+        ("DATE '2026-01-01' > day", [("day", "<", "2026-01-01")]),
+        ("NOT (day > DATE '2026-01-01')", [("day", "<=", "2026-01-01")]),
+        (
+            "day BETWEEN '2026-01-01' AND DATE '2026-01-31'",
+            [("day", ">=", "2026-01-01"), ("day", "<=", "2026-01-31")],
+        ),
+        ("euros < -3.5", [("euros", "<", "-3.5")]),
+        ("coalesce(euros, 0) = 0", [("euros", "=", "0")]),
+        ("euros IS NULL AND day IS NOT NULL", [("euros", "empty", "")]),
+        ("euros = (SELECT max(euros) FROM t1)", []),
+        ("length(what) > 3 AND euros - 2 > 1", []),
+    ],
+)
+def test_what_rows_are_chosen_by_is_told(database_of, condition, said):
+    with database_of(CAFE) as database:
+        sql = mended(f"SELECT sum(euros) FROM t1 WHERE {condition}", "", database)
+        filters = database.run(sql).filters
+        assert [(one.column, one.comparison, one.text) for one in filters] == said
+
+
+def test_what_figures_of_groups_are_held_against_chooses_no_rows(database_of):
+    with database_of() as database:
+        sql = "SELECT who FROM t1 GROUP BY who HAVING sum(hours) > 4 OR count(*) > 9"
+        assert database.run(sql).filters == ()
+
+
+BOOK = b"""day;in;out
+2025-11-03;5;1
+2025-12-31;7;9
+2026-01-05;1;2
+2026-11-20;2;4
+"""
+MONTHS = (("November 2025", 1), ("December 2025", 9), ("January 2026", 2), ("November 2026", 4))
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT month(day) AS m, sum(out) FROM t1 GROUP BY m ORDER BY m", MONTHS),
+        ("SELECT month(x.day), sum(out) FROM t1 AS x GROUP BY 1", MONTHS),
+        ("SELECT extract(month FROM day), sum(out) FROM t1 GROUP BY ALL ORDER BY ALL", MONTHS),
+        ("SELECT strftime(day, '%Y-%m'), sum(out) FROM t1 GROUP BY strftime(day, '%Y-%m')", MONTHS),
+        ("SELECT date_trunc('month', day) m, sum(out) FROM t1 GROUP BY 1 ORDER BY 1", MONTHS),
+        (
+            "SELECT monthname(day) FROM t1 GROUP BY monthname(day) ORDER BY sum(out) DESC LIMIT 1",
+            (("December 2025",),),
+        ),
+        ("SELECT year(day), sum(out) FROM t1 GROUP BY 1 ORDER BY 1", ((2025, 10), (2026, 6))),
+        ("SELECT month(day) FROM t1 ORDER BY day LIMIT 1", ((11,),)),
+    ],
+)
+def test_months_are_those_of_a_year_and_follow_each_other(database_of, sql, rows):
+    with database_of(BOOK) as database:
+        assert database.run(mended(sql, "", database)).rows == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "condition", "total"),
+    [
+        ("spent in 2026?", "day = DATE '2026-01-01'", 6),
+        ("spent in 2026?", "t1.day = '2026-01-01'", 6),
+        ("spent in November 2025?", "day = DATE '2025-11-01'", 1),
+        ("spent in 11/2025?", "day = DATE '2025-11-01'", 1),
+        ("spent on 1 November 2025?", "day = DATE '2025-11-01'", None),
+        ("spent on New Year's Day?", "day = DATE '2026-01-01'", None),
+        ("spent since 2026?", "day >= DATE '2026-01-01'", 6),
+    ],
+)
+def test_a_year_that_is_named_is_not_its_first_day(database_of, question, condition, total):
+    with database_of(BOOK) as database:
+        sql = mended(f"SELECT sum(out) FROM t1 WHERE {condition}", question, database)
+        assert database.run(sql).rows == ((total,),)

@@ -21,6 +21,7 @@ from rag_app.answering.chat_generator import (
     ChatGenerator,
     Grounding,
     Writing,
+    ended_after,
     nothing,
     sayable,
     without_invented,
@@ -60,6 +61,7 @@ _HOPE = 0.5  # of the caution, before a word is written: its sources may still s
 # Above the caution, from which an answer is shown while it is written: of 101 such answers ten were
 # withheld once their sources were known, of 131 that were only above it twenty (benchmarks/LOG.md).
 _SURER = 0.15
+_PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
 
@@ -110,7 +112,12 @@ class TaughtGenerator(ChatGenerator):
                         return
                     if said[0] is ReplyStatus.ABSENT:
                         break
+                if (ended := ended_after(said[1], _PIECES)) is not None:  # it goes round
+                    yield said_as(said[0], ended)
+                    return
                 yield begun + raw
+                if self._worked_out(asked, said[1]).wrong:  # it will not be said
+                    return
             else:
                 return
             begun = said_as(ReplyStatus.ANSWERED, "").rstrip()

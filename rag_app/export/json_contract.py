@@ -211,7 +211,7 @@ def _computed_json(computed: Computation | None) -> dict[str, Any]:
             "columns": list(headings(computed)),
             "values": [list(row) for row in computed.rows],
             "cut": computed.cut,
-            "chosen_by": [{"column": c, "text": text} for c, text in computed.chosen_by],
+            "chosen_by": [asdict(each) for each in computed.chosen_by],
         },
         "result": [value for row in computed.rows for value in row],
         "rows": [_used_json(used) for used in computed.used],

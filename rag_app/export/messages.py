@@ -79,12 +79,25 @@ def how_computed(computed: Computation) -> str:
 
 
 def _chosen(computed: Computation) -> str:
-    """By which texts the rows were chosen: whoever asked sees what was understood."""
+    """By what the rows were chosen: whoever asked sees what was understood."""
     texts: dict[str, list[str]] = {}
-    for column, text in computed.chosen_by:
-        texts.setdefault(column, []).append(f"“{text.replace('%', '…')}”")
-    by = [f"{column} ({' or '.join(dict.fromkeys(each))})" for column, each in texts.items()]
-    return f" Chosen by {_listed(by)}." if by else ""
+    others: dict[str, list[str]] = {}
+    for one in computed.chosen_by:
+        quoted = f"“{one.text.replace('%', '…')}”"
+        if one.comparison in ("=", "like"):
+            texts.setdefault(one.column, []).append(quoted)
+        else:
+            sign = _SIGNS.get(one.comparison, one.comparison)
+            value = quoted if sign == _SIGNS["not like"] else one.text
+            others.setdefault(one.column, []).append(f"{sign} {value}".strip())
+    by = {c: [" or ".join(dict.fromkeys(each))] for c, each in texts.items()}
+    for column, each in others.items():
+        by.setdefault(column, []).extend(dict.fromkeys(each))
+    chosen = [f"{column} ({', '.join(each)})" for column, each in by.items()]
+    return f" Chosen by {_listed(chosen)}." if chosen else ""
+
+
+_SIGNS = {"<>": "not", "not like": "not", ">=": "≥", "<=": "≤"}
 
 
 def headings(computed: Computation) -> tuple[str, ...]:

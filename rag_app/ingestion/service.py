@@ -44,11 +44,19 @@ from rag_app.storage.provenance import Folders, Origin
 from rag_app.storage.queue import UNCLEANED, EditableDocument, SeenDocument
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import surviving
-from rag_app.types import EMBEDDED, Added, AddedAgain, Document, SetAside, Status
+from rag_app.types import EMBEDDED, Added, Document, SetAside, Status
 
 _SETTLE = 15.0  # seconds without waiting: removals that follow each other are cleaned up together
 _REST = 10.0  # times as long as it took: a large library is not written anew all the time
 _AGAIN = 60.0  # seconds until what failed, of a full disk say, is tried again
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAgain:
+    """What became of files that were set aside."""
+
+    added: tuple[Added, ...]
+    refused: tuple[tuple[str, str], ...]  # (name, why); these stay set aside
 
 
 class Cleaner:

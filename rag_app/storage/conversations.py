@@ -32,6 +32,7 @@ from rag_app.types import (
     NoteKind,
     Operation,
     Passage,
+    RowFilter,
     RowsUsed,
     Task,
     Timing,
@@ -96,9 +97,16 @@ def _computation(row: dict[str, Any]) -> Computation:
             "used": tuple(_used(one) for one in row["used"]),
             "operations": tuple(Operation(**one) for one in row["operations"]),
             "numbers": tuple(tuple(one) for one in row["numbers"]),
-            "chosen_by": tuple(tuple(one) for one in row.get("chosen_by", ())),  # older: not known
+            "chosen_by": tuple(map(_filter, row.get("chosen_by", ()))),  # older: not known
         }
     )
+
+
+def _filter(row: dict[str, str] | list[str]) -> RowFilter:
+    if isinstance(row, dict):
+        return RowFilter(**row)
+    column, text = row  # as an earlier version kept it
+    return RowFilter(column, "like" if "%" in text else "=", text)
 
 
 def _used(row: dict[str, Any]) -> RowsUsed:

@@ -309,10 +309,11 @@ class _Over:
         held = "".join(f" AND {one.name} IS NOT NULL" for one in (field, by) if one)
         groups = f"{self._and}{held.removeprefix(' AND')} GROUP BY {label} ORDER BY"
         figure = f"sum({by.name})" if by else "count(*)"
-        sql = f"SELECT {label}, {figure} {groups} 2 DESC"
+        order = f"min({field.name})" if field.is_time else "2 DESC"
+        sql = f"SELECT {label}, {figure} {groups} {order}"
         yield self._made(Operator.GROUPS, sql, field, by)
         if by:
-            sql = f"SELECT {label}, avg({by.name}) {groups} 2 DESC"
+            sql = f"SELECT {label}, avg({by.name}) {groups} {order}"
             yield self._made(Operator.MEANS_OF_GROUPS, sql, field, by)
         named = f"SELECT {label} {groups} {figure}"
         for operator, down in ((Operator.GROUP_OF_MOST, " DESC"), (Operator.GROUP_OF_LEAST, "")):

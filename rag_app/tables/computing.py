@@ -3,6 +3,7 @@ around them, the cells that they rest on. Pure but for the store that holds the 
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,16 @@ from rag_app.tables.querying import (
 )
 from rag_app.tables.values import money_word
 from rag_app.text.sentences import one_line
-from rag_app.types import Cell, Column, ColumnKind, Computation, Operation, RowsUsed, Table
+from rag_app.types import (
+    Cell,
+    Column,
+    ColumnKind,
+    Computation,
+    Operation,
+    RowFilter,
+    RowsUsed,
+    Table,
+)
 
 SHOWN_ROWS = 50  # of a result
 USED_ROWS = 12  # that are shown of each table
@@ -35,6 +45,7 @@ NOTHING = "–"  # as it is written where a value or a unit would stand
 _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
 _ROWS = "rows"
+_MONTH_OF_YEAR = re.compile(rf"(?:{'|'.join(calendar.month_name[1:])}) \d{{4}}")
 _COMMA = frozenset(
     {"German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish", "Danish"}
 )
@@ -193,14 +204,23 @@ def computation(
         tuple(tuple(map(_figure, row)) for row in result.rows[:SHOWN_ROWS]),
         over_time=_over_time(result),
         cut=result.cut or len(result.rows) > SHOWN_ROWS,
-        chosen_by=tuple((called.get(c.column, c.column), c.text) for c in result.conditions),
+        chosen_by=tuple(_as_said(each, called, language) for each in result.filters),
     )
+
+
+def _as_said(one: RowFilter, called: Mapping[str, str], language: str) -> RowFilter:
+    """A filter with columns as a table calls them, and days as people write them."""
+    text = called.get(one.text, one.text)
+    with suppress(ValueError):
+        text = said(dt.date.fromisoformat(one.text), language)
+    return RowFilter(called.get(one.column, one.column), one.comparison, text)
 
 
 def _over_time(result: Result) -> bool:
     kind = result.types[0].upper()
     named = result.columns[0].lower()
-    return kind.startswith(("DATE", "TIMESTAMP")) or named in ("year", "month", "week", "quarter")
+    of_time = kind.startswith(("DATE", "TIMESTAMP")) or named in ("year", "week", "quarter")
+    return of_time or all(_MONTH_OF_YEAR.fullmatch(str(row[0])) for row in result.rows)
 
 
 def _figure(value: Any) -> float | None:

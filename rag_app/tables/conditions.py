@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.describing import alike
+from rag_app.tables.explaining import at_word
 from rag_app.tables.querying import OpenTable, TableDatabase
 from rag_app.tables.values import Convention, DateOrder, date, month
 from rag_app.text.languages import compared
@@ -270,8 +271,9 @@ class ParsedQuestion:
 
     def _has(self, field: Field, places: Sequence[int], forms: Mapping[int, set[str]]) -> Condition:
         parts = list(dict.fromkeys(_begun(forms[place]) for place in places))
-        mask = np.array([all(one in (text or "") for one in parts) for text in field.texts], bool)
-        sql = " AND ".join(f"lower({field.name}) LIKE {_quoted(f'%{one}%')}" for one in parts)
+        found = [_with_word(field, part) for part in parts]
+        mask = np.logical_and.reduce([one for one, _ in found])
+        sql = " AND ".join(one for _, one in found)
         said, named = " ".join(self.words[place] for place in places), 0.3 + 0.3 * len(places)
         return Condition(ConditionKind.HAS, field, sql, mask, named, frozenset(places), said)
 
@@ -502,6 +504,16 @@ def _compared(
         values <= number,
     )
     yield from zip(_OF_NUMBERS, _SIGNS, masks, strict=True)
+
+
+def _with_word(field: Field, begun: str) -> tuple[Mask, str]:
+    """The rows in which a word begins with a text, and how a query says that."""
+    inside = np.array([begun in (text or "") for text in field.texts], bool)
+    word = re.compile(rf"(?<![^\W_]){re.escape(begun)}")
+    mask = inside & [bool(word.search(text or "")) for text in field.texts]
+    if (mask == inside).all():
+        return mask, f"lower({field.name}) LIKE {_quoted(f'%{begun}%')}"
+    return mask, f"regexp_matches(lower({field.name}), {_quoted(at_word(begun))})"
 
 
 def _begun(forms: set[str]) -> str:

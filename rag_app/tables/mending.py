@@ -9,26 +9,38 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from rag_app.tables.describing import alike
-from rag_app.tables.explaining import Node, nodes
-from rag_app.tables.querying import TableDatabase
+from rag_app.tables.explaining import Node, at_word, nodes
+from rag_app.tables.querying import TableDatabase, selects
+from rag_app.tables.values import month
 from rag_app.types import Column, ColumnKind
 
 _DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
 # A column that is held against the beginning of a date; as DuckDB writes a query, ~~* is ILIKE.
 _PERIOD = r"""((?:"?\w+"?\.)?"?\bNAME\b"?)\s*(?:=|I?LIKE|~~\*?)\s*'(\d{4}(?:-\d\d)?)%?'"""
+# A column that is held against the first day of a month, as a writer or DuckDB writes it.
+_FIRST_DAY = re.compile(
+    r"""(?i)((?:"?\b\w+"?\.)?"?\b\w+\b"?)\s*=\s*"""
+    r"""(?:DATE\s*'(\d{4})-(\d\d)-01'|'(\d{4})-(\d\d)-01'|"""
+    r"""CAST\('(\d{4})-(\d\d)-01' AS "?DATE"?\))"""
+)
+_MONTHS, _DAYS = re.compile("%[mBb]"), re.compile("%[djxc]")
 _VERBS = ("March", "May")  # which are months where they begin with a capital
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _NO_TABLE = "dual"  # as Oracle calls it
+_LIKES = frozenset(["~~", "~~*", "!~~", "!~~*"])  # as DuckDB calls LIKE and ILIKE
+_INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
+_WORD = 4  # letters of what may be a word inside of a word
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
-    known = _within_periods(_of_known_columns(sql, database), database)
-    return _of_known_years(known, question, database)
+    named = _of_named_periods(_of_known_columns(sql, database), question)
+    known = _of_known_years(_within_periods(named, database), question, database)
+    return _by_months(_of_words(known, database), database)
 
 
 def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
@@ -37,11 +49,11 @@ def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> s
     QueryError."""
     years = _years(sql, database)
     held = f"{sql} {titles} {' '.join(years) if len(years) == 1 else ''}"
-    for number, month in enumerate(calendar.month_name[1:], start=1):
-        named = month if month in _VERBS else f"(?i:{month})"
-        in_query = rf"(?i)\b{month[:3]}|-{number:02}\b|\b0?{number}\b"
+    for number, name in enumerate(calendar.month_name[1:], start=1):
+        named = name if name in _VERBS else f"(?i:{name})"
+        in_query = rf"(?i)\b{name[:3]}|-{number:02}\b|\b0?{number}\b"
         if re.search(rf"\b{named}\b", question) and not re.search(in_query, held):
-            return month
+            return name
     for written in _FIGURE.findall(question):
         plain = (
             written.lstrip("0") if written.isdigit() else re.sub(r"[.,](?=\d{3}\b)", "", written)
@@ -126,6 +138,113 @@ def _within_periods(sql: str, database: TableDatabase) -> str:
             of_column = _PERIOD.replace("NAME", re.escape(name))
             sql = re.sub(of_column, r"CAST(\1 AS VARCHAR) LIKE '\2%'", sql, flags=re.IGNORECASE)
     return sql
+
+
+def _of_named_periods(sql: str, question: str) -> str:
+    """A query that holds days against the first of a month, where the question names no day, is
+    about that month, or its year: whoever joined in 2026 did not join on New Year's Day."""
+    figures = {int(one) for one in _FIGURE.findall(question) if one.isdigit()}
+
+    def period(found: re.Match[str]) -> str:
+        year, number = filter(None, found.groups()[1:])
+        if 1 in figures or int(year) not in figures:
+            return found[0]
+        names_month = int(number) in figures or any(map(month, question.split()))
+        return f"{found[1]} = '{year}-{number}'" if names_month else f"{found[1]} = '{year}'"
+
+    return _FIRST_DAY.sub(period, sql)
+
+
+def _by_months(sql: str, database: TableDatabase) -> str:
+    """A query that groups by months has each month of each year by its name, as they follow: April
+    of this year is not that of the last, and 4 is no month."""
+    node = database.tree(sql)
+    times = {name for name, one in _read(node, database).items() if one.kind in _OF_TIME}
+    changed = False
+    for select in list(selects(node)):
+        chosen, groups = select["select_list"], select.get("group_expressions") or []
+        grouped = groups or select.get("aggregate_handling") == "FORCE_AGGREGATES"
+        dates = {at: held for at, one in enumerate(chosen) if (held := _month_of(one, times))}
+        for at, held in dates.items() if grouped else ():
+            column = database.written({**database.tree("SELECT 1"), "select_list": [held]})
+            column = column.removeprefix("SELECT ")
+            asked = f"SELECT strftime({column}, '%B %Y') ORDER BY min({column})"
+            named, order = (database.tree(asked)[part] for part in ("select_list", "modifiers"))
+            orders = [o for m in select["modifiers"] for o in m.get("orders", ())]
+            for one in orders:
+                if _is_for(one["expression"], at, chosen[at], times):
+                    one["expression"] = order[0]["orders"][0]["expression"]
+            if not orders:
+                select["modifiers"] = [*order, *select["modifiers"]]
+            for place, group in enumerate(groups):
+                if _month_of(group, times):
+                    groups[place] = named[0]
+            chosen[at] = {**named[0], "alias": chosen[at]["alias"]}
+            changed = True
+    return database.written(node) if changed else sql
+
+
+def _month_of(expression: Node, times: Set[str]) -> Node | None:
+    """The column of days whose month an expression is; None: it is something else."""
+    name = str(expression.get("function_name", "")).lower()
+    given = [one["expression"] for one in expression.get("arguments") or ()]
+    texts = [str((one.get("literal") or {}).get("text", "")) for one in given]
+    held = [one for one in given if one.get("column_names")]
+    if len(held) != 1 or held[0]["column_names"][-1].lower() not in times:
+        return None
+    of_part = name in ("date_part", "date_trunc") and texts[0].lower() == "month"
+    of_format = name == "strftime" and not _DAYS.search(texts[1]) and bool(_MONTHS.search(texts[1]))
+    return held[0] if name in ("month", "monthname") or of_part or of_format else None
+
+
+def _is_for(order: Node, at: int, chosen: Node, times: Set[str]) -> bool:
+    """Whether something is put in order by a column of a result that is a month."""
+    names, alias = order.get("column_names") or [""], str(chosen.get("alias") or "")
+    by_name = len(names) == 1 and bool(alias) and names[0].lower() == alias.lower()
+    by_place = str((order.get("literal") or {}).get("text", "")) == str(at + 1)
+    return by_name or by_place or order.get("type") == "STAR" or bool(_month_of(order, times))
+
+
+def _of_words(sql: str, database: TableDatabase) -> str:
+    """A query that looks for a text inside of others finds it where a word begins with it, if any
+    does: "fee" is in no "coffee". What no word begins with is looked for inside of words, as some
+    languages join them, if it has letters enough to be one."""
+    node = database.tree(sql)
+    columns = _read(node, database)
+    changed = False
+    for each in list(nodes(node)):
+        sign = str(each.get("function_name"))
+        if sign not in _LIKES:
+            continue
+        held, text = (one["expression"] for one in each["arguments"])
+        inside = _INSIDE.fullmatch(str((text.get("literal") or {}).get("text", "")))
+        names = [one["column_names"][-1].lower() for one in nodes(held) if "column_names" in one]
+        column = columns.get(names[0]) if len(names) == 1 else None
+        if inside and column and _begins_words(inside[1], column, database):
+            pattern = at_word(inside[1], any_case=sign.endswith("*")).replace("'", "''")
+            not_ = "NOT " if sign.startswith("!") else ""
+            made = database.tree(f"SELECT {not_}regexp_matches('', '{pattern}')")["select_list"][0]
+            (call,) = (one for one in nodes(made) if one.get("class") == "FUNCTION")
+            call["arguments"][0]["expression"] = held
+            each.clear()
+            each.update(made)
+            changed = True
+    return database.written(node) if changed else sql
+
+
+def _begins_words(text: str, column: Column, database: TableDatabase) -> bool:
+    """Whether words of a column of texts begin with a text, and others have it inside; of a few
+    letters, whether words have it inside alone."""
+    tables = [one.sql_name for one in database.tables if column in one.table.columns]
+    if column.kind is not ColumnKind.TEXT or not tables:
+        return False
+    low = f"lower({column.sql_name})"
+    quoted, pattern = (one.replace("'", "''") for one in (text.lower(), at_word(text.lower())))
+    begun, inside = database.fetch(
+        f"SELECT count(*) FILTER (regexp_matches({low}, '{pattern}')), "
+        f"count(*) FILTER (contains({low}, '{quoted}')) FROM {tables[0]}"
+    ).rows[0]
+    return begun < inside and (begun > 0 or len(text) < _WORD)
 
 
 def _of_known_years(sql: str, question: str, database: TableDatabase) -> str:

@@ -29,10 +29,11 @@ from rag_app.tables.explaining import (
     durations,
     nodes,
     operations,
+    row_filters,
     text_conditions,
 )
 from rag_app.tables.values import month
-from rag_app.types import Cell, Column, ColumnKind, Operation, Table
+from rag_app.types import Cell, Column, ColumnKind, Operation, RowFilter, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -103,6 +104,7 @@ class Result:
     named: frozenset[str] = frozenset()  # columns that the query speaks of, as it calls them
     operations: tuple[Operation, ...] = ()
     conditions: tuple[TextCondition, ...] = ()
+    filters: tuple[RowFilter, ...] = ()  # by columns as it calls them
     durations: frozenset[int] = frozenset()  # columns of it that are in seconds
 
     @property
@@ -223,6 +225,7 @@ class TableDatabase:
                 named=columns(node),
                 operations=operations(node, self._columns),
                 conditions=tuple(text_conditions(node)),
+                filters=row_filters(node),
                 durations=durations(node, self._columns),
             )
 

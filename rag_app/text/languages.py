@@ -227,6 +227,17 @@ def _called() -> dict[str, str]:
     }
 
 
+@cache
+def german_months() -> frozenset[str]:
+    """What German calls the months, in small letters. Of the languages that write "6. November"
+    (CLDR) it alone begins them with a capital, as a sentence begins."""
+    from babel import Locale
+
+    named = Locale.parse("de").months["format"]
+    names = (name for width in ("wide", "abbreviated") for name in named[width].values())
+    return frozenset(name.lower().strip(".") for name in names)
+
+
 def _unmarked(word: str) -> str:
     """A word without capitals and accents, which people leave out."""
     marked = unicodedata.normalize("NFKD", word.casefold())

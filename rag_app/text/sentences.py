@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_app.text.languages import ALPHABETS, UNSPACED, healed
+from rag_app.text.languages import ALPHABETS, UNSPACED, german_months, healed
 
 # Marks that end a sentence wherever they stand: full-width ones, those of Arabic, Armenian, the
 # scripts of India, Tibetan, Burmese, Khmer, Thai, Ethiopic, Mongolian.
@@ -231,6 +231,8 @@ def _is_abbreviation(text: str, start: int, dot: int, follows: str) -> bool:
         return True
     if key in _BEFORE_NUMBER and (follows[0].isdigit() or follows[0] == "#"):
         return True
+    if word.isdigit() and len(word) <= 2 and _first_word(follows).lower() in german_months():
+        return True
     if word[0].isdigit() and len(word) <= 4:
         return _is_number_of_part(text, start, dot - len(word), follows)
     if key in _MAY_END or (word[0].isupper() and (len(word) == 1 or "." in word[1:2])):
@@ -238,9 +240,13 @@ def _is_abbreviation(text: str, start: int, dot: int, follows: str) -> bool:
     return False
 
 
-def _starts_sentence(follows: str) -> bool:
+def _first_word(follows: str) -> str:
     found = _FIRST_WORD.match(follows)
-    word = found.group(1) if found else ""
+    return found.group(1) if found else ""
+
+
+def _starts_sentence(follows: str) -> bool:
+    word = _first_word(follows)
     name = len(word) > 1 and word.isupper()  # "ACME INC. AND SUBSIDIARIES"
     return word[:1].isupper() and not name and word.lower() in _STARTERS
 

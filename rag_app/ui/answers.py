@@ -134,6 +134,8 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
                 messages.headings(computed), [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]
             )
         )
+        if (more := len(computed.rows) - _SHOWN_ROWS) > 0:
+            st.html(f"<p class='note'>{texts_answers.more_rows(more)}</p>")
         st.download_button(
             texts_answers.RESULT_FILE,
             partial(_result_file, library, exchange_id, computed),
