@@ -293,6 +293,36 @@ def test_a_text_that_another_column_has_goes_back_to_who_wrote_the_query(store):
     assert told in model.asked[-1][1]
 
 
+ROOMS = b"""Room;Chairs
+Blue;12
+Green;9
+"""
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        "SELECT person, chairs FROM t2",
+        "SELECT sum(amount_eur) FROM t2 WHERE lower(person) = 'blue'",
+    ],
+)
+def test_who_mixes_tables_sees_the_one_that_has_what_was_looked_for(store, file, mixed):
+    rooms = Document("b" * 64, "rooms.csv", ".csv", 1, Status.READY, "2021")
+    reading = read_delimited(file(ROOMS), limits=Limits())
+    store.add_document(rooms)
+    store.save_reading(rooms.id, reading, typed_tables(rooms.id, reading))
+    text = store.page(rooms.id, 1, WORKER).text
+    beside = Passage(Chunk(rooms.id, 1, 0, 0, len(text), text), rooms.name, 1.0)
+    right = "SELECT chairs FROM t1 WHERE lower(room) = 'blue'"
+    model = Corrected(query_said_as(mixed, "{0}"), query_said_as(right, "{0} chairs."))
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    asked = ("how many chairs has the blue room", (passage(store), beside), (DOCUMENT, rooms))
+    assert answers.answer(*asked, "English", lambda: False).sentences == ("12 chairs.",)
+    told = model.asked[-1][1]
+    assert "t1: rooms.csv" in told and "t2:" not in told
+
+
 STATEMENT = b"""Income;2024
 Grants;900,5
 Investment income;30,5
@@ -796,6 +826,21 @@ def test_values_are_written_as_the_language_writes_them(value, language, written
 )
 def test_a_sentence_says_what_came_out(template, rows, text):
     assert sentence(template, Result(("a",), ("INTEGER",), rows), "English") == text
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("The dearest costs {0} EUR: {1}.", "The dearest costs 149.90 EUR: drill."),
+        ("£{0} is what {1} costs.", "£149.90 is what drill costs."),
+        ("The dearest is {0} for {1} EUR.", "The dearest is drill for 149.90 EUR."),
+        ("{0} EUR {1}.", "drill EUR 149.90."),
+        ("The dearest is {0}, {1}.", "The dearest is drill, 149.90."),
+    ],
+)
+def test_money_stands_beside_the_figure(template, text):
+    result = Result(("article", "price"), ("VARCHAR", "DOUBLE"), (("drill", 149.9),))
+    assert sentence(template, result, "English") == text
 
 
 def test_a_reply_is_understood_as_it_is_taught():

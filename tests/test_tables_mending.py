@@ -13,7 +13,7 @@ from rag_app.reading.sheets import read_delimited
 from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
-from rag_app.tables.mending import left_out, mended
+from rag_app.tables.mending import belongs_to, left_out, mended
 from rag_app.tables.querying import TableDatabase
 from rag_app.types import Document, Status
 
@@ -233,3 +233,41 @@ def test_a_year_that_is_named_is_not_its_first_day(database_of, question, condit
     with database_of(BOOK) as database:
         sql = mended(f"SELECT sum(out) FROM t1 WHERE {condition}", question, database)
         assert database.run(sql).rows == ((total,),)
+
+
+@pytest.fixture
+def two_tables(database, file):
+    store = Store(database)
+    for name, data in (("one", SHEET), ("two", CAFE)):
+        store.add_document(Document(name, f"{name}.csv", ".csv", 1, "2021", Status.READY))
+        reading = read_delimited(file(data), limits=Limits())
+        store.save_reading(name, reading, typed_tables(name, reading))
+    with TableDatabase(store.tables.of(WORKER), store.tables) as opened:
+        yield opened
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT sum(euros) FROM t1", ((336,),)),
+        ("SELECT max(t1.euros) FROM t1 WHERE t1.day > '2026-01-04'", ((7,),)),
+        ("SELECT who AS a FROM t2 GROUP BY who HAVING sum(hours) > 4 ORDER BY a", (("Ann",),)),
+    ],
+)
+def test_a_query_reads_the_table_that_has_its_columns(two_tables, sql, rows):
+    assert two_tables.run(mended(sql, "", two_tables)).rows == rows
+
+
+@pytest.mark.parametrize(
+    ("sql", "table"),
+    [
+        ("SELECT who, sum(euros) FROM t1 GROUP BY who", "t2"),
+        ("SELECT who, sum(hours) FROM t1 GROUP BY who", ""),
+        ("SELECT what FROM t2 WHERE rowid = 1", ""),
+        ("SELECT nothing FROM t1", ""),
+        ("SELECT who, what FROM t1, t2", ""),
+    ],
+)
+def test_the_table_is_known_that_has_what_a_query_lacks(two_tables, sql, table):
+    assert belongs_to(sql, two_tables) == table

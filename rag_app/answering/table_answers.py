@@ -40,8 +40,8 @@ from rag_app.tables.computing import (
 )
 from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
-from rag_app.tables.explaining import of_column, of_texts
-from rag_app.tables.mending import left_out, mended
+from rag_app.tables.explaining import of_column, of_texts, tables_read
+from rag_app.tables.mending import belongs_to, left_out, mended
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
@@ -243,9 +243,7 @@ class TableAnswers:
     ) -> TriedQuery | None:
         """What the writer's query gives; one that gives nothing is handed back to it, once."""
         database, described = opened.database, opened.described
-        messages: Sequence[Message] = query_messages(
-            question, described.text, described.named(question), language, self._taught
-        )
+        messages = self._asking(question, described, language)
         sure, before, names = 1.0, "", figures(database)
         for _ in range(TRIES):
             heard: list[float] = []
@@ -261,6 +259,10 @@ class TableAnswers:
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
                 return None
+            except _OfOtherTable as error:  # it mixed them up: it sees that one alone
+                before = understood[0]
+                messages = self._asking(question, described.of(error.table), language)
+                continue
             except QueryError as error:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
@@ -270,6 +272,9 @@ class TableAnswers:
             tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
         return None
+
+    def _asking(self, question: str, told: Described, language: str) -> list[Message]:
+        return query_messages(question, told.text, told.named(question), language, self._taught)
 
     def _meant(self, question: str, searched: str, opened: OpenTables) -> list[Interpretation]:
         """What the ranker takes a question for; nothing, where it cannot tell. It reads the wording
@@ -365,6 +370,14 @@ def _asks_less(sql: str, before: str) -> bool:
     return len(_LITERAL.findall(sql)) < len(_LITERAL.findall(before))
 
 
+class _OfOtherTable(QueryError):
+    """A query rests on what another table has."""
+
+    def __init__(self, message: str, table: str) -> None:
+        super().__init__(message)
+        self.table = table  # as queries call it
+
+
 class _Unknown(QueryError):
     """A query rests on a text that no row has: what is asked for is not there."""
 
@@ -439,6 +452,8 @@ def _otherwise(
 def _whole(sql: str, question: str, opened: OpenTables) -> str:
     """The query as it is to be run. Raises QueryError for one that leaves out what was asked."""
     better = mended(sql, question, opened.database)
+    if table := belongs_to(better, opened.database):
+        raise _OfOtherTable(f"The columns of the query are in {table}.", table)
     missing = left_out(better, question, opened.described.titles, opened.database)
     if missing:
         raise QueryError(f"The query leaves out {missing}.")
@@ -497,6 +512,9 @@ def _ran(
         if described.nearest(condition) is None:
             said = f"No row has “{condition.text}” in {condition.column}"
             if others := described.elsewhere(condition):
+                (holding, *more) = {one.partition(".")[0] for one in others}
+                if not more and holding not in tables_read(database.tree(sql)):
+                    raise _OfOtherTable(f"{said}; {holding} has it.", holding)
                 raise QueryError(f"{said}; rows have it in {', '.join(others)}.")
             raise _Unknown(f"{said}.")
     if not (result.decides if yes_or_no else result.says_something):

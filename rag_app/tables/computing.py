@@ -122,6 +122,7 @@ def sentence(template: str, result: Result, language: str) -> str:
     out; where that leaves nothing, the values alone are said."""
     result = _with_clocks(result)
     template = _with_known_columns(template, len(result.columns))
+    template = _with_money_at_figures(template, result)
     holes = _HOLE.findall(template)
     if not result.says_something and holes != [_ROWS]:
         return _by_name(result, language)
@@ -149,6 +150,25 @@ def _with_known_columns(template: str, columns: int) -> str:
             kept = template[: hole.start()].rpartition(",")[0]
             return f"{kept.rstrip()}." if _HOLE.search(kept) else template
     return template
+
+
+def _with_money_at_figures(template: str, result: Result) -> str:
+    """A template with its two columns the other way round, if a currency stands beside the one of
+    texts and none beside that of figures: "The dearest costs {0} EUR, it is {1}."."""
+    holes = list(_HOLE.finditer(template))
+    if len(holes) != 2 or {one[1] for one in holes} != {"0", "1"} or not result.rows:
+        return template
+    money = {one[1] for one in holes if _beside_money(template, one)}
+    figures = {str(at) for at in (0, 1) if all(_figure(row[at]) is not None for row in result.rows)}
+    if len(money) != 1 or len(figures) != 1 or money == figures:
+        return template
+    return _HOLE.sub(lambda hole: "{1}" if hole[1] == "0" else "{0}", template)
+
+
+def _beside_money(template: str, hole: re.Match[str]) -> bool:
+    before, after = template[: hole.start()].split(), template[hole.end() :].split()
+    around = [*before[-1:], *(word.rstrip(_AROUND) for word in after[:1])]
+    return any(map(money_word, around))
 
 
 def _by_name(result: Result, language: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag_app.retrieval.ranking import STOPWORDS
@@ -31,20 +31,10 @@ _RARE = 3  # values, of all columns, that share a word which alone names them
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedLine:
-    """What is said of a column, or of its table: then `column` is empty; both as queries call
-    them."""
-
-    table: str
-    column: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Described:
     """Open tables as a model reads them, and the values of their columns of text."""
 
-    lines: tuple[DescribedLine, ...]
+    texts: Mapping[OpenTable, str]
     values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
     titles: str = ""
     totals: tuple[str, ...] = ()  # what rows of totals are called, which are none of the data
@@ -52,13 +42,13 @@ class Described:
     @property
     def text(self) -> str:
         """All of it."""
-        return "\n".join(line.text for line in self.lines)
+        return "\n".join(self.texts.values())
 
-    def of_columns(self, columns: Set[str]) -> str:
-        """What is said of some columns, as queries call them, and of their tables."""
-        said = {line for line in self.lines if line.column in columns}
-        said |= {line for line in self.lines if not line.column and _has(said, line.table)}
-        return "\n".join(line.text for line in self.lines if line in said)
+    def of(self, table: str) -> Described:
+        """What is said of one of them, as queries call it."""
+        texts = {each: text for each, text in self.texts.items() if each.sql_name == table}
+        values = {(each, c): v for (each, c), v in self.values.items() if each.sql_name == table}
+        return replace(self, texts=texts, values=values)
 
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
@@ -121,10 +111,6 @@ def _joined(text: str) -> str:
     return _BETWEEN_LETTERS.sub("", folded(text).lower().strip(" ."))
 
 
-def _has(lines: Set[DescribedLine], table: str) -> bool:
-    return any(line.table == table for line in lines)
-
-
 def _condition(table: OpenTable, column: Column, value: str) -> str:
     """A value as a query would say it, in whatever letters it stands."""
     quoted = value.lower().replace("'", "''")
@@ -134,30 +120,29 @@ def _condition(table: OpenTable, column: Column, value: str) -> str:
 def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
     """The open tables of a database; `titles`: names of documents by their ids."""
     values: dict[tuple[OpenTable, Column], tuple[str, ...]] = {}
-    lines: list[DescribedLine] = []
+    texts: dict[OpenTable, str] = {}
     named = []
     for opened in database.tables:
         table = opened.table
         names = [titles.get(table.document_id, ""), table.name, table.title]
         about = " / ".join(dict.fromkeys(one_line(name) for name in names if name.strip()))
         named.append(about)
-        name, said = opened.sql_name, f"{opened.sql_name}: {about} ({table.rows:,} rows)"
-        lines.append(DescribedLine(name, "", said))
+        lines = [f"{opened.sql_name}: {about} ({table.rows:,} rows)"]
         hidden = frozenset(table.hidden_columns)
         shown = [c for at, c in enumerate(table.columns) if at not in hidden][:MOST_COLUMNS]
         for column in shown:
             known = _values(database, opened, column)
             if column.kind is ColumnKind.TEXT:
                 values[opened, column] = tuple(known)
-            said = _line(database, opened, column, known)
-            lines.append(DescribedLine(name, column.sql_name, said))
+            lines.append(_line(database, opened, column, known))
+        texts[opened] = "\n".join(lines)
     totals = tuple(
         _called(row.text)
         for opened in database.tables
         for row in opened.table.side_rows
         if row.role is RowRole.TOTAL
     )
-    return Described(tuple(lines), values, "\n".join(named), totals)
+    return Described(texts, values, "\n".join(named), totals)
 
 
 def _called(row: str) -> str:

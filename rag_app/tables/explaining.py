@@ -58,6 +58,11 @@ def columns(node: Node) -> frozenset[str]:
     )
 
 
+def tables_read(node: Node) -> frozenset[str]:
+    """The names of all tables that a query reads, in lower case."""
+    return frozenset(str(o["table_name"]).lower() for o in nodes(node) if o.get("table_name"))
+
+
 def operations(node: Node, known: Mapping[str, Column]) -> tuple[Operation, ...]:
     """What the figures of a query are; `known`: columns by their names in queries."""
     found: list[Operation] = []

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 
 from rag_app.tables.describing import alike
-from rag_app.tables.explaining import Node, at_word, nodes
+from rag_app.tables.explaining import Node, at_word, columns, nodes, tables_read
 from rag_app.tables.querying import TableDatabase, selects
 from rag_app.tables.values import month
 from rag_app.types import Column, ColumnKind
@@ -38,7 +38,8 @@ _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
-    named = _of_named_periods(_of_known_columns(sql, database), question)
+    known = _of_known_columns(_of_known_table(sql, database), database)
+    named = _of_named_periods(known, question)
     known = _of_known_years(_within_periods(named, database), question, database)
     return _by_months(_of_words(known, database), database)
 
@@ -63,17 +64,55 @@ def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> s
     return ""
 
 
-def _of_known_columns(sql: str, database: TableDatabase) -> str:
+def belongs_to(sql: str, database: TableDatabase) -> str:
+    """The only table, as queries call it, that has what columns the tables of a query lack; empty:
+    they lack none, or it is not one. Raises QueryError."""
     node = database.tree(sql)
-    columns = _read(node, database)
+    lacking = _names(node) - _read(node, database).keys() - {"rowid"}
+    having = [
+        one.sql_name
+        for one in database.tables
+        if one.sql_name not in tables_read(node)
+        and lacking <= {c.sql_name for c in one.table.columns}
+    ]
+    return _only(having) if lacking else ""
+
+
+def _of_known_table(sql: str, database: TableDatabase) -> str:
+    """A query of one table reads the one that has all its columns, if another does and its own
+    does not."""
+    node = database.tree(sql)
+    other, sources = belongs_to(sql, database), [o for o in nodes(node) if o.get("table_name")]
+    has = [{c.sql_name for c in o.table.columns} for o in database.tables if o.sql_name == other]
+    sources = [one for one in sources if one.get("type") == "BASE_TABLE"]
+    if len(sources) != 1 or not has or not _names(node) <= has[0]:
+        return sql
+    for each in nodes(node):
+        qualified = each.get("column_names") or []
+        if len(qualified) > 1 and qualified[0].lower() == sources[0]["table_name"].lower():
+            qualified[0] = other
+    alias = f" AS {sources[0]['alias']}" if sources[0].get("alias") else ""
+    sources[0] |= database.tree(f"SELECT 1 FROM {other}{alias}")["from_table"]
+    return database.written(node)
+
+
+def _names(node: Node) -> frozenset[str]:
+    """The columns of a query that it does not name itself."""
     own = {str(each["alias"]).lower() for each in nodes(node) if each.get("alias")}
     own |= {each["key"].lower() for each in nodes(node) if isinstance(each.get("key"), str)}
+    return columns(node) - own
+
+
+def _of_known_columns(sql: str, database: TableDatabase) -> str:
+    node = database.tree(sql)
+    known, unknown = _read(node, database), _names(node)
+    unknown -= known.keys()
     changed = _without_no_table(node, database)
     for each in nodes(node):
         names = each.get("column_names")
-        if not names or names[-1].lower() in columns.keys() | own:
+        if not names or names[-1].lower() not in unknown:
             continue
-        found = _meant(names[-1].lower(), columns)
+        found = _meant(names[-1].lower(), known)
         if found:
             names[-1], changed = found, True
     return database.written(node) if changed else sql
@@ -92,7 +131,7 @@ def _without_no_table(node: Node, database: TableDatabase) -> bool:
 
 def _read(node: Node, database: TableDatabase) -> dict[str, Column]:
     """The columns of the tables that a query reads, by what queries call them."""
-    read = {str(each.get("table_name", "")).lower() for each in nodes(node)}
+    read = tables_read(node)
     found: dict[str, Column] = {}
     for opened in database.tables:
         if opened.sql_name in read:
@@ -210,7 +249,7 @@ def _of_words(sql: str, database: TableDatabase) -> str:
     does: "fee" is in no "coffee". What no word begins with is looked for inside of words, as some
     languages join them, if it has letters enough to be one."""
     node = database.tree(sql)
-    columns = _read(node, database)
+    known = _read(node, database)
     changed = False
     for each in list(nodes(node)):
         sign = str(each.get("function_name"))
@@ -219,7 +258,7 @@ def _of_words(sql: str, database: TableDatabase) -> str:
         held, text = (one["expression"] for one in each["arguments"])
         inside = _INSIDE.fullmatch(str((text.get("literal") or {}).get("text", "")))
         names = [one["column_names"][-1].lower() for one in nodes(held) if "column_names" in one]
-        column = columns.get(names[0]) if len(names) == 1 else None
+        column = known.get(names[0]) if len(names) == 1 else None
         if inside and column and _begins_words(inside[1], column, database):
             pattern = at_word(inside[1], any_case=sign.endswith("*")).replace("'", "''")
             not_ = "NOT " if sign.startswith("!") else ""
@@ -273,8 +312,7 @@ def _is_day(text: str) -> bool:
 
 def _years(sql: str, database: TableDatabase) -> set[str]:
     """The years of all dates in the tables that a query reads."""
-    node = database.tree(sql)
-    read = {str(each.get("table_name", "")).lower() for each in nodes(node)}
+    read = tables_read(database.tree(sql))
     found: set[str] = set()
     for opened in database.tables:
         if opened.sql_name in read:

@@ -83,7 +83,7 @@ def _offered(
                 escape_markdown(name),
                 key=f"which-{exchange.id}-{number}",
                 on_click=_of_one,
-                args=(library, exchange.question, known[name]),
+                args=(library, answer.query, known[name]),
             )
 
 
