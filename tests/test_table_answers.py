@@ -675,6 +675,9 @@ def test_no_value_of_many_is_said_to_be_missing_unless_all_are_known(
     assert (absent is None) is all_known
 
 
+BOTH = ("In – The most was 2318.45.\n\n", "Out – The most was 310.")
+
+
 class Hesitant(Scripted):
     """A writer that says of each word how sure it is of it."""
 
@@ -688,17 +691,51 @@ class Hesitant(Scripted):
 
 
 @pytest.mark.parametrize(
-    ("sure", "said"),
-    [({}, True), ({"c_in": 0.2}, False), ({"no": 0.2}, True), ({"most": 0.1}, True)],
+    ("question", "sure", "said"),
+    [
+        ("the biggest expense?", {}, ("The most was 2318.45.",)),
+        ("the biggest expense?", {"c_in": 0.2}, BOTH),
+        ("the biggest expense?", {"no": 0.2}, ("The most was 2318.45.",)),
+        ("the biggest expense?", {"most": 0.1}, ("The most was 2318.45.",)),
+    ],
 )
-def test_a_writer_that_hesitates_over_the_column_it_computes_with_says_nothing(book, sure, said):
+def test_only_the_column_of_figures_is_what_a_writer_hesitates_over(book, question, sure, said):
     reply = query_said_as("SELECT no, c_in FROM t1 ORDER BY c_in DESC LIMIT 1", "The most was {1}.")
     model = Hesitant(reply, sure)
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
     answers = TableAnswers(book, OWN, writer, 0.45, taught=True)
     found = (passage(book),)
-    draft = answers.answer("the biggest expense?", found, (DOCUMENT,), "English", lambda: False)
-    assert (draft is not None) is said
+    assert answers.answer(question, found, (DOCUMENT,), "English", lambda: False).sentences == said
+
+
+CASH = b"""Day;What;In;Out
+2026-01-03;hall;;50
+2026-01-05;subs;200,50;
+2026-02-07;tea;;12
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "sure", "sentences"),
+    [
+        ("what did we spend?", 0.6, ("In – It was 200.50.\n\n", "Out – It was 62.")),
+        ("what did we spend?", 0.9, ("It was 200.50.",)),
+        ("what is the spending?", 0.3, ("In – It was 200.50.\n\n", "Out – It was 62.")),
+    ],
+)
+def test_a_writer_that_hesitates_between_two_columns_says_what_both_give(
+    database, file, question, sure, sentences
+):
+    store = Store(database)
+    store.add_document(DOCUMENT)
+    reading = read_delimited(file(CASH), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    model = Hesitant(query_said_as("SELECT sum(c_in) FROM t1", "It was {0}."), {"c_in": sure})
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.45, taught=True)
+    asked = (question, (passage(store),), (DOCUMENT,), "English", lambda: False)
+    assert answers.answer(*asked).sentences == sentences
+    store.close()
 
 
 def test_a_name_that_is_nearly_right_is_put_right(store):

@@ -25,6 +25,7 @@ from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, val
 from rag_app.answering.query_reading import Interpretation
 from rag_app.answering.table_choice import TableChoice
 from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
+from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.tables.computing import (
@@ -40,13 +41,13 @@ from rag_app.tables.computing import (
 )
 from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
-from rag_app.tables.explaining import of_column, of_texts, tables_read
-from rag_app.tables.mending import belongs_to, left_out, mended
+from rag_app.tables.explaining import columns, of_column, of_texts, tables_read
+from rag_app.tables.mending import belongs_to, left_out, mended, with_column
 from rag_app.tables.opening import OpenTables, TableOpener
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
-from rag_app.types import Basis, Document, Draft, Note, NoteKind, Passage, Table
+from rag_app.types import Basis, Column, ColumnKind, Document, Draft, Note, NoteKind, Passage, Table
 
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
@@ -54,6 +55,7 @@ TRIES = 2  # what a query gives for an error is told to who wrote it, so often l
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _HARDLY = 0.03  # of 53 questions that a sheet was found for 15 had less, none of them about a table
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
+_HESITATES = 0.8  # over a column
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
@@ -217,7 +219,7 @@ class TableAnswers:
             if tried and self._taught:
                 meant = meant or self._meant(question, searched, opened)
                 agrees = agreement(values_of(tried.result), meant) if meant else None
-                return replace(tried, agrees=agrees)
+                return _of_both_columns(replace(tried, agrees=agrees), question, opened, meant)
             if tried or self._taught:
                 return tried
         meant = [] if decides else meant or self._meant(question, searched, opened)
@@ -447,6 +449,50 @@ def _otherwise(
                 own_name, name = (f"{each.name}: {condition.text}" for each in (own[0], rival))
                 return OtherReading(own_name, name, found)
     return None
+
+
+def _of_both_columns(
+    tried: TriedQuery, question: str, opened: OpenTables, meant: Sequence[Interpretation]
+) -> TriedQuery:
+    """A query whose writer hesitated over its column of figures, with what the other column gives,
+    if the question names neither: in a cash book "spent" is not written above a column. Of several
+    it is the one that the ranker gives a chance."""
+    if tried.sure_of_columns >= _HESITATES or tried.other or tried.apart:
+        return tried
+    asked = [word for word in compared(question) if word not in STOPWORDS]
+    found: list[tuple[float, OtherReading]] = []
+    for own, rival in _rivals(tried.sql, opened.database):
+        if any(alike(compared(column.name), asked) for column in (own, rival)):
+            return tried
+        with suppress(QueryError):
+            result = opened.database.run(with_column(tried.sql, own, rival, opened.database))
+            if result.rows != tried.result.rows and result.says_something:
+                agrees = agreement(values_of(result), meant)
+                found.append((agrees, OtherReading(own.name, rival.name, result)))
+    agrees, other = max(found, key=lambda one: one[0], default=(0.0, None))
+    if other is None or (len(found) > 1 and not agrees):
+        return tried
+    known = None if tried.agrees is None else tried.agrees + agrees
+    return replace(tried, other=other, sure_of_columns=1.0, agrees=known)
+
+
+def _rivals(sql: str, database: TableDatabase) -> list[tuple[Column, Column]]:
+    """The only column of figures that a query of one table computes with, beside each other of the
+    table in the same unit. Raises QueryError."""
+    node = database.tree(sql)
+    tables = [one.table for one in database.tables if one.sql_name in tables_read(node)]
+    shown = [c for t in tables for at, c in enumerate(t.columns) if at not in t.hidden_columns]
+    measures = [c for c in shown if c.kind.is_measure and not c.units]
+    own = [column for column in measures if column.sql_name in columns(node)]
+    if len(tables) != 1 or len(own) != 1:
+        return []
+    rivals = [c for c in measures if _is_of_unit(own[0], c)]
+    return [(own[0], rival) for rival in rivals if rival is not own[0]]
+
+
+def _is_of_unit(one: Column, other: Column) -> bool:
+    lasts = ColumnKind.DURATION in (one.kind, other.kind)
+    return one.unit == other.unit and (one.kind is other.kind or not lasts)
 
 
 def _whole(sql: str, question: str, opened: OpenTables) -> str:

@@ -96,6 +96,16 @@ def _of_known_table(sql: str, database: TableDatabase) -> str:
     return database.written(node)
 
 
+def with_column(sql: str, own: Column, other: Column, database: TableDatabase) -> str:
+    """A query with another column in the place of its own. Raises QueryError."""
+    node = database.tree(sql)
+    for each in nodes(node):
+        names = each.get("column_names")
+        if names and names[-1].lower() == own.sql_name:
+            names[-1] = other.sql_name
+    return database.written(node)
+
+
 def _names(node: Node) -> frozenset[str]:
     """The columns of a query that it does not name itself."""
     own = {str(each["alias"]).lower() for each in nodes(node) if each.get("alias")}
