@@ -13,7 +13,7 @@ from rag_app.reading.sheets import read_delimited
 from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
-from rag_app.tables.mending import belongs_to, left_out, mended
+from rag_app.tables.mending import belongs_to, left_out, mended, with_column_beside
 from rag_app.tables.querying import TableDatabase
 from rag_app.types import Document, Status
 
@@ -271,3 +271,46 @@ def test_a_query_reads_the_table_that_has_its_columns(two_tables, sql, rows):
 )
 def test_the_table_is_known_that_has_what_a_query_lacks(two_tables, sql, table):
     assert belongs_to(sql, two_tables) == table
+
+
+TITLED = b"""Spring concert, Saturday 18 April 2026;;
+Kind;Sold;Price
+Adult;74;13
+Child at the concert;20;6
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "sold"),
+    [
+        ("lower(who) = 'spring concert'", 94),
+        ("lower(t1.kind) = 'spring concert' AND t1.sold > 20", 74),
+        ("kind LIKE '%spring concert%'", 94),
+        ("lower(kind) LIKE '%concert%'", 20),  # a row says so
+        ("lower(kind) = 'winter concert'", None),
+    ],
+)
+def test_no_row_is_held_against_what_its_table_is_called(database_of, condition, sold):
+    with database_of(TITLED) as database:
+        sql = mended(f"SELECT sum(sold) FROM t1 WHERE {condition}", "", database)
+        assert database.run(sql).rows == ((sold,),)
+
+
+@pytest.mark.parametrize(
+    ("sql", "beside"),
+    [
+        ("SELECT month(day), sum(c_in) FROM t1 GROUP BY 1", True),
+        ("SELECT month(day), sum(c_in) FROM t1 WHERE c_in > 0 GROUP BY 1", False),
+        ("SELECT c_in, count(*) FROM t1 GROUP BY c_in", False),
+    ],
+)
+def test_two_columns_stand_beside_each_other_unless_rows_are_chosen_by_one(
+    database_of, sql, beside
+):
+    with database_of(BOOK) as database:
+        own, other = (c for c in database.tables[0].table.columns if c.name in ("in", "out"))
+        made = with_column_beside(sql, own, other, database)
+        assert bool(made) is beside
+        if made:
+            rows = database.run(made).rows
+            assert sorted(rows) == [(1, 1, 2), (11, 7, 5), (12, 7, 9)]

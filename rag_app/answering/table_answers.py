@@ -42,12 +42,12 @@ from rag_app.tables.computing import (
 from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import columns, of_column, of_texts, tables_read
-from rag_app.tables.mending import belongs_to, left_out, mended, with_column
+from rag_app.tables.mending import belongs_to, left_out, mended, with_column, with_column_beside
 from rag_app.tables.opening import OpenTables, TableOpener
-from rag_app.tables.querying import Result, TableDatabase
+from rag_app.tables.querying import OpenTable, Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
-from rag_app.types import Basis, Column, ColumnKind, Document, Draft, Note, NoteKind, Passage, Table
+from rag_app.types import Basis, Column, Document, Draft, Note, NoteKind, Passage, Table
 
 _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
@@ -455,44 +455,65 @@ def _of_both_columns(
     tried: TriedQuery, question: str, opened: OpenTables, meant: Sequence[Interpretation]
 ) -> TriedQuery:
     """A query whose writer hesitated over its column of figures, with what the other column gives,
-    if the question names neither: in a cash book "spent" is not written above a column. Of several
-    it is the one that the ranker gives a chance."""
+    if a row has a figure in one of the two only and the question names neither: nothing in a cash
+    book is called "spent"."""
     if tried.sure_of_columns >= _HESITATES or tried.other or tried.apart:
         return tried
     asked = [word for word in compared(question) if word not in STOPWORDS]
-    found: list[tuple[float, OtherReading]] = []
-    for own, rival in _rivals(tried.sql, opened.database):
-        if any(alike(compared(column.name), asked) for column in (own, rival)):
-            return tried
-        with suppress(QueryError):
-            result = opened.database.run(with_column(tried.sql, own, rival, opened.database))
-            if result.rows != tried.result.rows and result.says_something:
-                agrees = agreement(values_of(result), meant)
-                found.append((agrees, OtherReading(own.name, rival.name, result)))
-    agrees, other = max(found, key=lambda one: one[0], default=(0.0, None))
-    if other is None or (len(found) > 1 and not agrees):
+    database, pair = opened.database, _either_or(tried.sql, opened.database)
+    if pair is None or any(alike(compared(column.name), asked) for column in pair):
         return tried
-    known = None if tried.agrees is None else tried.agrees + agrees
-    return replace(tried, other=other, sure_of_columns=1.0, agrees=known)
+    own, other = pair
+    with suppress(QueryError):
+        result = database.run(with_column(tried.sql, own, other, database))
+        if result.rows != tried.result.rows and result.says_something:
+            known = tried.agrees
+            if known is not None:
+                known += agreement(values_of(result), meant)
+            reading = OtherReading(own.name, other.name, result)
+            both = replace(tried, other=reading, sure_of_columns=1.0, agrees=known)
+            return _beside_each_other(both, own, other, database)
+    return tried
 
 
-def _rivals(sql: str, database: TableDatabase) -> list[tuple[Column, Column]]:
-    """The only column of figures that a query of one table computes with, beside each other of the
-    table in the same unit. Raises QueryError."""
+def _beside_each_other(
+    tried: TriedQuery, own: Column, other: Column, database: TableDatabase
+) -> TriedQuery:
+    """Two readings of one query as one, where it gives several rows: a column of each."""
+    sql = with_column_beside(tried.sql, own, other, database)
+    if len(tried.result.rows) < 2 or not sql:
+        return tried
+    say = re.sub(r"[{}]", "", f"{own.name}, {other.name}: ") + "{rows}"
+    return replace(tried, sql=sql, result=database.run(sql), say=say, other=None)
+
+
+def _either_or(sql: str, database: TableDatabase) -> tuple[Column, Column] | None:
+    """The only column of figures that a query of one table computes with, and the only other one of
+    which a row has none then. Raises QueryError."""
     node = database.tree(sql)
-    tables = [one.table for one in database.tables if one.sql_name in tables_read(node)]
-    shown = [c for t in tables for at, c in enumerate(t.columns) if at not in t.hidden_columns]
-    measures = [c for c in shown if c.kind.is_measure and not c.units]
+    read = [one for one in database.tables if one.sql_name in tables_read(node)]
+    shown = [
+        column
+        for one in read
+        for at, column in enumerate(one.table.columns)
+        if at not in one.table.hidden_columns
+    ]
+    measures = [column for column in shown if column.kind.is_measure and not column.units]
     own = [column for column in measures if column.sql_name in columns(node)]
-    if len(tables) != 1 or len(own) != 1:
-        return []
-    rivals = [c for c in measures if _is_of_unit(own[0], c)]
-    return [(own[0], rival) for rival in rivals if rival is not own[0]]
+    if len(read) != 1 or len(own) != 1:
+        return None
+    others = [c for c in measures if c is not own[0] and _never_both(own[0], c, read[0], database)]
+    return (own[0], others[0]) if len(others) == 1 else None
 
 
-def _is_of_unit(one: Column, other: Column) -> bool:
-    lasts = ColumnKind.DURATION in (one.kind, other.kind)
-    return one.unit == other.unit and (one.kind is other.kind or not lasts)
+def _never_both(one: Column, other: Column, opened: OpenTable, database: TableDatabase) -> bool:
+    a, b = (f"coalesce({column.sql_name}, 0) <> 0" for column in (one, other))
+    asked = (
+        f"SELECT count(*) FILTER ({a} AND {b}), count(*) FILTER ({a}), count(*) FILTER ({b}) "
+        f"FROM {opened.sql_name}"
+    )
+    together, first, second = database.fetch(asked).rows[0]
+    return not together and bool(first and second)
 
 
 def _whole(sql: str, question: str, opened: OpenTables) -> str:

@@ -10,11 +10,15 @@ import calendar
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from copy import deepcopy
 
+from rag_app.errors import QueryError
 from rag_app.tables.describing import alike
 from rag_app.tables.explaining import Node, at_word, columns, nodes, tables_read
 from rag_app.tables.querying import TableDatabase, selects
 from rag_app.tables.values import month
+from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
 
 _DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
@@ -38,7 +42,8 @@ _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
-    known = _of_known_columns(_of_known_table(sql, database), database)
+    titled = _without_titles(_of_known_table(sql, database), database)
+    known = _of_known_columns(titled, database)
     named = _of_named_periods(known, question)
     known = _of_known_years(_within_periods(named, database), question, database)
     return _by_months(_of_words(known, database), database)
@@ -98,12 +103,62 @@ def _of_known_table(sql: str, database: TableDatabase) -> str:
 
 def with_column(sql: str, own: Column, other: Column, database: TableDatabase) -> str:
     """A query with another column in the place of its own. Raises QueryError."""
+    return database.written(_replaced(database.tree(sql), own, other))
+
+
+def with_column_beside(sql: str, own: Column, other: Column, database: TableDatabase) -> str:
+    """A query that gives what it gives of its own column of another, too; empty if it chooses rows
+    by its own. Raises QueryError."""
     node = database.tree(sql)
+    chosen = {part: node.get(part) for part in ("where_clause", "group_expressions", "having")}
+    if own.sql_name in columns(chosen) or "select_list" not in node:
+        return ""
+    given = [one for one in node["select_list"] if own.sql_name in columns(one)]
+    beside = [_replaced({**deepcopy(one), "alias": ""}, own, other) for one in given]
+    return database.written({**node, "select_list": [*node["select_list"], *beside]})
+
+
+def _replaced(node: Node, own: Column, other: Column) -> Node:
     for each in nodes(node):
         names = each.get("column_names")
         if names and names[-1].lower() == own.sql_name:
             names[-1] = other.sql_name
-    return database.written(node)
+    return node
+
+
+def _without_titles(sql: str, database: TableDatabase) -> str:
+    """A query of one table that holds none of its rows against what the table itself is called:
+    no ticket of the sheet "Spring concert" says that it is of the spring concert."""
+    node = database.tree(sql)
+    read = [one for one in database.tables if one.sql_name in tables_read(node)]
+    if len(read) != 1:
+        return sql
+    title = {*compared(f"{read[0].table.name} {read[0].table.title}")}
+    known, changed = _read(node, database), False
+    for each in list(nodes(node)):
+        is_like = each.get("function_name") in ("~~", "~~*")
+        if each.get("type") != "COMPARE_EQUAL" and not is_like:
+            continue
+        texts = [
+            t for one in nodes(each) for t in [(one.get("literal") or {}).get("text", "")] if t
+        ]
+        words = compared(" ".join(map(str, texts)))
+        if not words or not title.issuperset(words) or any(map(str.isdigit, words)):
+            continue
+        if columns(each) <= known.keys() and _is_met(each, node["from_table"], database):
+            continue
+        each.clear()
+        each.update(database.tree("SELECT true")["select_list"][0])
+        changed = True
+    return database.written(node) if changed else sql
+
+
+def _is_met(condition: Node, source: Node, database: TableDatabase) -> bool:
+    """Whether any row meets a condition; also where that cannot be asked by itself."""
+    with suppress(QueryError):
+        asked = {**database.tree("SELECT 1 LIMIT 1"), "from_table": source}
+        return bool(database.fetch(database.written({**asked, "where_clause": condition})).rows)
+    return True
 
 
 def _names(node: Node) -> frozenset[str]:
