@@ -56,6 +56,7 @@ _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 _HARDLY = 0.03  # of 53 questions that a sheet was found for 15 had less, none of them about a table
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _HESITATES = 0.8  # over a column
+_EITHER = 0.7  # how sure one may be of what has two readings
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
@@ -100,7 +101,8 @@ class TriedQuery:
         """Of being what was asked for."""
         if self.ranked is not None:
             return self.ranked
-        return abstention.of_query(self.says_yes, self.sure_of_columns, self.agrees)
+        told = abstention.of_query(self.says_yes, self.sure_of_columns, self.agrees)
+        return min(told, _EITHER) if self.other else told
 
 
 @dataclass(frozen=True, slots=True)

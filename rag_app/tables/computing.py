@@ -217,7 +217,7 @@ def computation(
     called = {column.sql_name: column.name for table in tables for column in table.columns}
     return Computation(
         sql,
-        tuple(called.get(n.lower(), n if n.isidentifier() else "") for n in result.columns),
+        tuple(called.get(n.lower()) or _as_named(n) for n in result.columns),
         tuple(tuple(said(v, language) for v in r) for r in _with_clocks(result).rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),
@@ -226,6 +226,14 @@ def computation(
         cut=result.cut or len(result.rows) > SHOWN_ROWS,
         chosen_by=tuple(_as_said(each, called, language) for each in result.filters),
     )
+
+
+def _as_named(column: str) -> str:
+    """What a query calls a column that it works out, as people write it; empty: it does not."""
+    if not column.isidentifier():
+        return ""
+    name = column.strip("_").replace("_", " ")
+    return name[:1].upper() + name[1:]
 
 
 def _as_said(one: RowFilter, called: Mapping[str, str], language: str) -> RowFilter:

@@ -281,9 +281,9 @@ def _by_months(sql: str, database: TableDatabase) -> str:
             if not orders:
                 select["modifiers"] = [*order, *select["modifiers"]]
             for place, group in enumerate(groups):
-                if _month_of(group, times):
+                if _is_for(group, at, chosen[at], times):
                     groups[place] = named[0]
-            chosen[at] = {**named[0], "alias": chosen[at]["alias"]}
+            chosen[at] = {**named[0], "alias": "month"}
             changed = True
     return database.written(node) if changed else sql
 

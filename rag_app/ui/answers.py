@@ -169,7 +169,7 @@ def _result_file(library: Library, exchange_id: str, computed: Computation) -> b
 def _chart(computed: Computation) -> None:
     """Bars, or a line over days and months, where names stand beside figures."""
     width = len(computed.columns)
-    figures = [at for at in range(width) if all(row[at] is not None for row in computed.numbers)]
+    figures = [at for at in range(width) if _has_figures(computed, at)]
     if width < 2 or 0 in figures or figures != list(range(1, width)):
         return
     columns = messages.headings(computed)[1:]
@@ -178,6 +178,7 @@ def _chart(computed: Computation) -> None:
         {"name": name, "figure": column, "value": numbers[at]}
         for name, numbers in zip(names, computed.numbers, strict=True)
         for at, column in enumerate(columns, start=1)
+        if numbers[at] is not None
     ]
     chart = alt.Chart(alt.InlineData(values=rows))
     value, name = alt.value("#4f74dd"), alt.X("name:N", title=None, sort=None)
@@ -194,6 +195,17 @@ def _chart(computed: Computation) -> None:
         )
     tall = _LINE_HEIGHT if computed.over_time else _BAR_HEIGHT * (len(computed.rows) + 1)
     st.altair_chart(drawn.properties(height=tall))
+
+
+def _has_figures(computed: Computation, at: int) -> bool:
+    """Whether a column of a result has figures, and beside them nothing but gaps."""
+    texts_beside = (
+        row[at]
+        for row, numbers in zip(computed.rows, computed.numbers, strict=True)
+        if numbers[at] is None
+    )
+    filled = any(numbers[at] is not None for numbers in computed.numbers)
+    return filled and not any(any(map(str.isalnum, text)) for text in texts_beside)
 
 
 def _names(texts: Sequence[str]) -> list[str]:
