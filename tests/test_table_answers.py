@@ -738,6 +738,41 @@ def test_a_writer_that_hesitates_between_two_columns_says_what_both_give(
     store.close()
 
 
+WIDE = b"""Programme;Year;Jan;Feb;Mar;Dec
+Warm Homes;2024;614;;300;222
+Young Carers;2024;40;50;60;70
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "say", "text"),
+    [
+        (
+            "SELECT programme, jan, feb, mar, c_dec FROM t1 WHERE lower(programme) = 'warm homes'",
+            "Busiest in {0} with {1}.",
+            "Jan, 614; Feb, –; Mar, 300; Dec, 222",
+        ),
+        (
+            "SELECT jan, feb, mar FROM t1 WHERE programme = 'Young Carers'",
+            "By month: {rows}.",
+            "Jan, 40; Feb, 50; Mar, 60",
+        ),
+        ("SELECT jan, c_dec FROM t1 LIMIT 1", "{0} and {1}.", "614 and 222."),
+    ],
+)
+def test_months_that_are_columns_are_said_one_below_the_other(database, file, sql, say, text):
+    store = Store(database)
+    store.add_document(DOCUMENT)
+    reading = read_delimited(file(WIDE), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    draft = answered(store, query_said_as(sql, say))
+    assert draft.sentences == (text,)
+    if len(draft.computation.rows) > 1:
+        assert draft.computation.columns == ("Month", "Value") and draft.computation.over_time
+        assert draft.computation.used[0].count == 1
+    store.close()
+
+
 def test_a_name_that_is_nearly_right_is_put_right(store):
     nearly = query_said_as(
         "SELECT amount_eur FROM t1 WHERE lower(person) = 'ben okorro'", "Ben paid {0} EUR."

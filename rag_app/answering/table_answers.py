@@ -36,6 +36,7 @@ from rag_app.tables.computing import (
     naming_columns,
     rows_used,
     sentence,
+    upright,
     with_names,
     without_unknown_money,
 )
@@ -322,7 +323,9 @@ class TableAnswers:
         naming: Mapping[Table, int],
         language: str,
     ) -> Draft:
-        result = tried.result
+        result = upright(tried.result, tried.tables)
+        if result is not tried.result:  # the sentence around one row knows some of its columns
+            tried = replace(tried, result=result, say="{rows}")
 
         def text_of(document: str, page: int) -> str:
             return self._store.page(document, page, self._scope).text
@@ -586,6 +589,7 @@ def _ran(
                     raise _OfOtherTable(f"{said}; {holding} has it.", holding)
                 raise QueryError(f"{said}; rows have it in {', '.join(others)}.")
             raise _Unknown(f"{said}.")
-    if not (result.decides if yes_or_no else result.says_something):
+    seen = upright(result, [one.table for one in database.tables])
+    if not (seen.decides if yes_or_no else seen.says_something):
         raise QueryError("No row is found by this query.")
     return sql, result

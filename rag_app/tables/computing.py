@@ -23,7 +23,7 @@ from rag_app.tables.querying import (
     UsedRows,
     cells,
 )
-from rag_app.tables.values import money_word
+from rag_app.tables.values import money_word, month, year
 from rag_app.text.sentences import one_line
 from rag_app.types import (
     Cell,
@@ -45,6 +45,9 @@ NOTHING = "–"  # as it is written where a value or a unit would stand
 _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
 _ROWS = "rows"
+_PERIODS = 3  # columns that are months or years, at least
+_UPRIGHT = (("month", "value"), ("year", "value"))  # the columns of what `upright` gives
+_PERIODS_OF_TIME = ("year", "month", "week", "quarter")
 _MONTH_OF_YEAR = re.compile(rf"(?:{'|'.join(calendar.month_name[1:])}) \d{{4}}")
 _COMMA = frozenset(
     {"German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish", "Danish"}
@@ -244,10 +247,32 @@ def _as_said(one: RowFilter, called: Mapping[str, str], language: str) -> RowFil
     return RowFilter(called.get(one.column, one.column), one.comparison, text)
 
 
+def upright(result: Result, tables: Sequence[Table]) -> Result:
+    """A single row with months or years for columns as a row for each; any other as it is."""
+    called = {column.sql_name: column.name for table in tables for column in table.columns}
+    names = [called.get(name.lower(), "") for name in result.columns]
+    readings: Sequence[Callable[[str], int | None]] = (month, year)
+    for of_period, headed in zip(readings, _UPRIGHT, strict=True):
+        numbers = {at: of_period(name.strip()) for at, name in enumerate(names)}
+        places = [at for at, number in numbers.items() if number]
+        order = [numbers[at] or 0 for at in places]
+        if len(result.rows) != 1 or len(places) < _PERIODS or order != sorted({*order}):
+            continue
+        return replace(
+            result,
+            columns=headed,
+            types=("VARCHAR", result.types[places[0]]),
+            rows=tuple((names[at], result.rows[0][at]) for at in places),
+            used=result.used * len(places),
+            durations=frozenset({1} if result.durations.issuperset(places) else ()),
+        )
+    return result
+
+
 def _over_time(result: Result) -> bool:
     kind = result.types[0].upper()
     named = result.columns[0].lower()
-    of_time = kind.startswith(("DATE", "TIMESTAMP")) or named in ("year", "week", "quarter")
+    of_time = kind.startswith(("DATE", "TIMESTAMP")) or named in _PERIODS_OF_TIME
     return of_time or all(_MONTH_OF_YEAR.fullmatch(str(row[0])) for row in result.rows)
 
 
