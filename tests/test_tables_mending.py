@@ -196,6 +196,11 @@ BOOK = b"""day;in;out
 MONTHS = (("November 2025", 1), ("December 2025", 9), ("January 2026", 2), ("November 2026", 4))
 
 
+def test_what_is_no_month_at_all_is_left(database_of):
+    with database_of(BOOK) as database, pytest.raises(QueryError):
+        database.run(mended("SELECT strftime(day), sum(out) FROM t1 GROUP BY 1", "", database))
+
+
 @pytest.mark.parametrize(
     ("sql", "rows"),
     [
@@ -210,6 +215,10 @@ MONTHS = (("November 2025", 1), ("December 2025", 9), ("January 2026", 2), ("Nov
         ),
         ("SELECT year(day), sum(out) FROM t1 GROUP BY 1 ORDER BY 1", ((2025, 10), (2026, 6))),
         ("SELECT month(day) FROM t1 ORDER BY day LIMIT 1", ((11,),)),
+        (
+            "SELECT sum(out) FROM t1 WHERE day > '2026-02-01' UNION ALL SELECT 1 WHERE 'a' = 'a'",
+            ((4,), (1,)),
+        ),
     ],
 )
 def test_months_are_those_of_a_year_and_follow_each_other(database_of, sql, rows):

@@ -465,11 +465,12 @@ def _of_both_columns(
     if tried.sure_of_columns >= _HESITATES or tried.other or tried.apart:
         return tried
     asked = [word for word in compared(question) if word not in STOPWORDS]
-    database, pair = opened.database, _either_or(tried.sql, opened.database)
-    if pair is None or any(alike(compared(column.name), asked) for column in pair):
-        return tried
-    own, other = pair
+    database = opened.database
     with suppress(QueryError):
+        pair = _either_or(tried.sql, database)
+        if pair is None or any(alike(compared(column.name), asked) for column in pair):
+            return tried
+        own, other = pair
         result = database.run(with_column(tried.sql, own, other, database))
         if result.rows != tried.result.rows and result.says_something:
             known = tried.agrees

@@ -145,7 +145,7 @@ def _without_titles(sql: str, database: TableDatabase) -> str:
         words = compared(" ".join(map(str, texts)))
         if not words or not title.issuperset(words) or any(map(str.isdigit, words)):
             continue
-        if columns(each) <= known.keys() and _is_met(each, node["from_table"], database):
+        if columns(each) <= known.keys() and _is_met(each, node.get("from_table"), database):
             continue
         each.clear()
         each.update(database.tree("SELECT true")["select_list"][0])
@@ -153,7 +153,7 @@ def _without_titles(sql: str, database: TableDatabase) -> str:
     return database.written(node) if changed else sql
 
 
-def _is_met(condition: Node, source: Node, database: TableDatabase) -> bool:
+def _is_met(condition: Node, source: Node | None, database: TableDatabase) -> bool:
     """Whether any row meets a condition; also where that cannot be asked by itself."""
     with suppress(QueryError):
         asked = {**database.tree("SELECT 1 LIMIT 1"), "from_table": source}
@@ -292,12 +292,12 @@ def _month_of(expression: Node, times: Set[str]) -> Node | None:
     """The column of days whose month an expression is; None: it is something else."""
     name = str(expression.get("function_name", "")).lower()
     given = [one["expression"] for one in expression.get("arguments") or ()]
-    texts = [str((one.get("literal") or {}).get("text", "")) for one in given]
+    text = " ".join(str((one.get("literal") or {}).get("text", "")) for one in given)
     held = [one for one in given if one.get("column_names")]
     if len(held) != 1 or held[0]["column_names"][-1].lower() not in times:
         return None
-    of_part = name in ("date_part", "date_trunc") and texts[0].lower() == "month"
-    of_format = name == "strftime" and not _DAYS.search(texts[1]) and bool(_MONTHS.search(texts[1]))
+    of_part = name in ("date_part", "date_trunc") and text.strip().lower() == "month"
+    of_format = name == "strftime" and not _DAYS.search(text) and bool(_MONTHS.search(text))
     return held[0] if name in ("month", "monthname") or of_part or of_format else None
 
 
