@@ -75,5 +75,5 @@ def test_several_figures_are_a_table_and_a_chart_and_can_be_taken_along(page):
     with page.expect_download() as taken:
         answer.get_by_role("button", name="Download as a table").click()
     text = taken.value.path().read_text("utf-8-sig")
-    assert text.splitlines() == ["Project,total", "Design,1289.75", "Build,117"]
+    assert text.splitlines() == ["Project,Total", "Design,1289.75", "Build,117"]
     picture(page, "computed-chart")
