@@ -323,3 +323,34 @@ def test_two_columns_stand_beside_each_other_unless_rows_are_chosen_by_one(
         if made:
             rows = database.run(made).rows
             assert sorted(rows) == [(1, 1, 2), (11, 7, 5), (12, 7, 9)]
+
+
+@pytest.fixture
+def sites(database, file):
+    store = Store(database)
+    for name, count in (("North", 3), ("South", 2)):
+        lines = "".join(f"{name[0]}{n};{n}\n" for n in range(count))
+        sheet = f"{name} site plots 2025;\nPlot;Size\n{lines}".encode()
+        store.add_document(Document(name, f"{name}.csv", ".csv", 1, "2021", Status.READY))
+        reading = read_delimited(file(sheet), limits=Limits())
+        store.save_reading(name, reading, typed_tables(name, reading))
+    with TableDatabase(store.tables.of(WORKER), store.tables) as opened:
+        yield opened
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("How many plots on the North site?", 3),
+        ("how many plots has the south site", 2),
+        ("how many plots in 2025", None),  # whichever the writer took
+        ("are there more plots north than south?", None),
+    ],
+)
+def test_of_sheets_that_are_alike_the_one_that_is_named_is_read(sites, question, count):
+    for table in ("t1", "t2"):
+        sql = f"SELECT count({table}.plot) FROM {table}"
+        made = mended(sql, question, sites)
+        rows = sites.run(made).rows
+        assert rows == (((count,),) if count else sites.run(sql).rows)

@@ -14,9 +14,10 @@ from contextlib import suppress
 from copy import deepcopy
 
 from rag_app.errors import QueryError
+from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.describing import alike
 from rag_app.tables.explaining import Node, at_word, columns, nodes, tables_read
-from rag_app.tables.querying import TableDatabase, selects
+from rag_app.tables.querying import OpenTable, TableDatabase, selects
 from rag_app.tables.values import month
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
@@ -42,7 +43,8 @@ _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
-    titled = _without_titles(_of_known_table(sql, database), database)
+    read = _of_named_table(_of_known_table(sql, database), question, database)
+    titled = _without_titles(read, database)
     known = _of_known_columns(titled, database)
     named = _of_named_periods(known, question)
     known = _of_known_years(_within_periods(named, database), question, database)
@@ -92,12 +94,42 @@ def _of_known_table(sql: str, database: TableDatabase) -> str:
     sources = [one for one in sources if one.get("type") == "BASE_TABLE"]
     if len(sources) != 1 or not has or not _names(node) <= has[0]:
         return sql
+    return _reading(node, sources[0], other, database)
+
+
+def _of_named_table(sql: str, question: str, database: TableDatabase) -> str:
+    """A query of one of several tables with the same columns, as the sheets "North" and "South" of
+    a file are, reads the one that the question names, if it names no word that is its own's."""
+    node = database.tree(sql)
+    sources = [one for one in nodes(node) if one.get("type") == "BASE_TABLE"]
+    own = [o for o in database.tables if len(sources) == 1 and o.sql_name in tables_read(node)]
+    if len(own) != 1:
+        return sql
+    alike_ = [o for o in database.tables if _columns_of(o) == _columns_of(own[0])]
+    words = {o: {*compared(f"{o.table.name} {o.table.title}")} for o in alike_}
+    asked = {*compared(question)} - STOPWORDS
+    named = [
+        one
+        for one, held in words.items()
+        if asked & held.difference(*(w for other, w in words.items() if other is not one))
+    ]
+    if len(named) != 1 or named[0] is own[0]:
+        return sql
+    return _reading(node, sources[0], named[0].sql_name, database)
+
+
+def _columns_of(opened: OpenTable) -> frozenset[str]:
+    return frozenset(column.sql_name for column in opened.table.columns)
+
+
+def _reading(node: Node, source: Node, other: str, database: TableDatabase) -> str:
+    """A query that reads another table in the place of its only one."""
     for each in nodes(node):
         qualified = each.get("column_names") or []
-        if len(qualified) > 1 and qualified[0].lower() == sources[0]["table_name"].lower():
+        if len(qualified) > 1 and qualified[0].lower() == source["table_name"].lower():
             qualified[0] = other
-    alias = f" AS {sources[0]['alias']}" if sources[0].get("alias") else ""
-    sources[0] |= database.tree(f"SELECT 1 FROM {other}{alias}")["from_table"]
+    alias = f" AS {source['alias']}" if source.get("alias") else ""
+    source |= database.tree(f"SELECT 1 FROM {other}{alias}")["from_table"]
     return database.written(node)
 
 
