@@ -167,6 +167,7 @@ def test_what_is_looked_for_inside_of_texts_is_found_where_words_begin(
             "day BETWEEN '2026-01-01' AND DATE '2026-01-31'",
             [("day", ">=", "2026-01-01"), ("day", "<=", "2026-01-31")],
         ),
+        ("day NOT BETWEEN '2026-01-01' AND '2026-01-31'", []),
         ("euros < -3.5", [("euros", "<", "-3.5")]),
         ("coalesce(euros, 0) = 0", [("euros", "=", "0")]),
         ("euros IS NULL AND day IS NOT NULL", [("euros", "empty", "")]),
@@ -245,14 +246,18 @@ def test_a_year_that_is_named_is_not_its_first_day(database_of, question, condit
 
 
 @pytest.fixture
-def two_tables(database, file):
+def together(database, file):
+    """Several sheets, by their names, in one database."""
     store = Store(database)
-    for name, data in (("one", SHEET), ("two", CAFE)):
-        store.add_document(Document(name, f"{name}.csv", ".csv", 1, "2021", Status.READY))
-        reading = read_delimited(file(data), limits=Limits())
-        store.save_reading(name, reading, typed_tables(name, reading))
-    with TableDatabase(store.tables.of(WORKER), store.tables) as opened:
-        yield opened
+
+    def opened(**sheets: bytes) -> TableDatabase:
+        for name, data in sheets.items():
+            store.add_document(Document(name, f"{name}.csv", ".csv", 1, "2021", Status.READY))
+            reading = read_delimited(file(data), limits=Limits())
+            store.save_reading(name, reading, typed_tables(name, reading))
+        return TableDatabase(store.tables.of(WORKER), store.tables)
+
+    yield opened
     store.close()
 
 
@@ -264,8 +269,9 @@ def two_tables(database, file):
         ("SELECT who AS a FROM t2 GROUP BY who HAVING sum(hours) > 4 ORDER BY a", (("Ann",),)),
     ],
 )
-def test_a_query_reads_the_table_that_has_its_columns(two_tables, sql, rows):
-    assert two_tables.run(mended(sql, "", two_tables)).rows == rows
+def test_a_query_reads_the_table_that_has_its_columns(together, sql, rows):
+    with together(one=SHEET, two=CAFE) as database:
+        assert database.run(mended(sql, "", database)).rows == rows
 
 
 @pytest.mark.parametrize(
@@ -278,8 +284,9 @@ def test_a_query_reads_the_table_that_has_its_columns(two_tables, sql, rows):
         ("SELECT who, what FROM t1, t2", ""),
     ],
 )
-def test_the_table_is_known_that_has_what_a_query_lacks(two_tables, sql, table):
-    assert belongs_to(sql, two_tables) == table
+def test_the_table_is_known_that_has_what_a_query_lacks(together, sql, table):
+    with together(one=SHEET, two=CAFE) as database:
+        assert belongs_to(sql, database) == table
 
 
 TITLED = b"""Spring concert, Saturday 18 April 2026;;
@@ -325,18 +332,8 @@ def test_two_columns_stand_beside_each_other_unless_rows_are_chosen_by_one(
             assert sorted(rows) == [(1, 1, 2), (11, 7, 5), (12, 7, 9)]
 
 
-@pytest.fixture
-def sites(database, file):
-    store = Store(database)
-    for name, count in (("North", 3), ("South", 2)):
-        lines = "".join(f"{name[0]}{n};{n}\n" for n in range(count))
-        sheet = f"{name} site plots 2025;\nPlot;Size\n{lines}".encode()
-        store.add_document(Document(name, f"{name}.csv", ".csv", 1, "2021", Status.READY))
-        reading = read_delimited(file(sheet), limits=Limits())
-        store.save_reading(name, reading, typed_tables(name, reading))
-    with TableDatabase(store.tables.of(WORKER), store.tables) as opened:
-        yield opened
-    store.close()
+NORTH = b"North site plots 2025;\nPlot;Size\nN0;0\nN1;1\nN2;2\n"
+SOUTH = b"South site plots 2025;\nPlot;Size\nS0;0\nS1;1\n"
 
 
 @pytest.mark.parametrize(
@@ -348,9 +345,9 @@ def sites(database, file):
         ("are there more plots north than south?", None),
     ],
 )
-def test_of_sheets_that_are_alike_the_one_that_is_named_is_read(sites, question, count):
-    for table in ("t1", "t2"):
-        sql = f"SELECT count({table}.plot) FROM {table}"
-        made = mended(sql, question, sites)
-        rows = sites.run(made).rows
-        assert rows == (((count,),) if count else sites.run(sql).rows)
+def test_of_sheets_that_are_alike_the_one_that_is_named_is_read(together, question, count):
+    with together(north=NORTH, south=SOUTH) as database:
+        for table in ("t1", "t2"):
+            sql = f"SELECT count({table}.plot) FROM {table}"
+            rows = database.run(mended(sql, question, database)).rows
+            assert rows == (((count,),) if count else database.run(sql).rows)

@@ -42,10 +42,17 @@ from rag_app.tables.computing import (
 )
 from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
-from rag_app.tables.explaining import columns, of_column, of_texts, tables_read
-from rag_app.tables.mending import belongs_to, left_out, mended, with_column, with_column_beside
+from rag_app.tables.explaining import of_column, of_texts, tables_read
+from rag_app.tables.mending import (
+    belongs_to,
+    either_or,
+    left_out,
+    mended,
+    with_column,
+    with_column_beside,
+)
 from rag_app.tables.opening import OpenTables, TableOpener
-from rag_app.tables.querying import OpenTable, Result, TableDatabase
+from rag_app.tables.querying import Result, TableDatabase
 from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
 from rag_app.types import Basis, Column, Document, Draft, Note, NoteKind, Passage, Table
@@ -467,7 +474,7 @@ def _of_both_columns(
     asked = [word for word in compared(question) if word not in STOPWORDS]
     database = opened.database
     with suppress(QueryError):
-        pair = _either_or(tried.sql, database)
+        pair = either_or(tried.sql, database)
         if pair is None or any(alike(compared(column.name), asked) for column in pair):
             return tried
         own, other = pair
@@ -491,35 +498,6 @@ def _beside_each_other(
         return tried
     say = re.sub(r"[{}]", "", f"{own.name}, {other.name}: ") + "{rows}"
     return replace(tried, sql=sql, result=database.run(sql), say=say, other=None)
-
-
-def _either_or(sql: str, database: TableDatabase) -> tuple[Column, Column] | None:
-    """The only column of figures that a query of one table computes with, and the only other one of
-    which a row has none then. Raises QueryError."""
-    node = database.tree(sql)
-    read = [one for one in database.tables if one.sql_name in tables_read(node)]
-    shown = [
-        column
-        for one in read
-        for at, column in enumerate(one.table.columns)
-        if at not in one.table.hidden_columns
-    ]
-    measures = [column for column in shown if column.kind.is_measure and not column.units]
-    own = [column for column in measures if column.sql_name in columns(node)]
-    if len(read) != 1 or len(own) != 1:
-        return None
-    others = [c for c in measures if c is not own[0] and _never_both(own[0], c, read[0], database)]
-    return (own[0], others[0]) if len(others) == 1 else None
-
-
-def _never_both(one: Column, other: Column, opened: OpenTable, database: TableDatabase) -> bool:
-    a, b = (f"coalesce({column.sql_name}, 0) <> 0" for column in (one, other))
-    asked = (
-        f"SELECT count(*) FILTER ({a} AND {b}), count(*) FILTER ({a}), count(*) FILTER ({b}) "
-        f"FROM {opened.sql_name}"
-    )
-    together, first, second = database.fetch(asked).rows[0]
-    return not together and bool(first and second)
 
 
 def _whole(sql: str, question: str, opened: OpenTables) -> str:

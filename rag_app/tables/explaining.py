@@ -121,8 +121,7 @@ def _conditions(node: Node) -> Iterator[TextCondition]:
             held = {name for side in sides for name in columns({"of": side})}
             if len(held) == 1:
                 for text in texts:
-                    pattern = name not in ("", None)
-                    yield TextCondition(next(iter(held)), _as_like(text), pattern)
+                    yield TextCondition(next(iter(held)), _as_like(text), pattern=bool(name))
 
 
 def _sides(one: Node) -> list[Node]:
@@ -161,7 +160,7 @@ def _row_filters(node: Any, negated: bool) -> Iterator[RowFilter]:
     if isinstance(node, dict):
         kind = node.get("type")
         negated ^= kind == "OPERATOR_NOT"
-        if kind == "COMPARE_BETWEEN":
+        if kind == "COMPARE_BETWEEN" and not negated:
             for comparison, end in ((">=", "lower"), ("<=", "upper")):
                 yield from _row_filter([node["input"], node[end]], comparison)
         said = _COMPARISONS.get(kind) or _COMPARISONS.get(node.get("function_name")) or ""

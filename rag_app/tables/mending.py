@@ -16,7 +16,14 @@ from copy import deepcopy
 from rag_app.errors import QueryError
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.describing import alike
-from rag_app.tables.explaining import Node, at_word, columns, nodes, tables_read
+from rag_app.tables.explaining import (
+    Node,
+    at_word,
+    columns,
+    nodes,
+    tables_read,
+    text_conditions,
+)
 from rag_app.tables.querying import OpenTable, TableDatabase, selects
 from rag_app.tables.values import month
 from rag_app.text.languages import compared
@@ -101,21 +108,32 @@ def _of_named_table(sql: str, question: str, database: TableDatabase) -> str:
     """A query of one of several tables with the same columns, as the sheets "North" and "South" of
     a file are, reads the one that the question names, if it names no word that is its own's."""
     node = database.tree(sql)
+    own = _only_read(node, database)
     sources = [one for one in nodes(node) if one.get("type") == "BASE_TABLE"]
-    own = [o for o in database.tables if len(sources) == 1 and o.sql_name in tables_read(node)]
-    if len(own) != 1:
+    if own is None or len(sources) != 1:
         return sql
-    alike_ = [o for o in database.tables if _columns_of(o) == _columns_of(own[0])]
-    words = {o: {*compared(f"{o.table.name} {o.table.title}")} for o in alike_}
+    siblings = [o for o in database.tables if _columns_of(o) == _columns_of(own)]
+    words = {one: _called(one) for one in siblings}
     asked = {*compared(question)} - STOPWORDS
     named = [
         one
         for one, held in words.items()
         if asked & held.difference(*(w for other, w in words.items() if other is not one))
     ]
-    if len(named) != 1 or named[0] is own[0]:
+    if len(named) != 1 or named[0] is own:
         return sql
     return _reading(node, sources[0], named[0].sql_name, database)
+
+
+def _only_read(node: Node, database: TableDatabase) -> OpenTable | None:
+    """The table that a query reads, if that is one."""
+    read = [one for one in database.tables if one.sql_name in tables_read(node)]
+    return read[0] if len(read) == 1 else None
+
+
+def _called(opened: OpenTable) -> frozenset[str]:
+    """The words of what a table is called."""
+    return frozenset(compared(f"{opened.table.name} {opened.table.title}"))
 
 
 def _columns_of(opened: OpenTable) -> frozenset[str]:
@@ -131,6 +149,34 @@ def _reading(node: Node, source: Node, other: str, database: TableDatabase) -> s
     alias = f" AS {source['alias']}" if source.get("alias") else ""
     source |= database.tree(f"SELECT 1 FROM {other}{alias}")["from_table"]
     return database.written(node)
+
+
+def either_or(sql: str, database: TableDatabase) -> tuple[Column, Column] | None:
+    """The only column of figures that a query of one table computes with, and the only other one of
+    which a row has none then. Raises QueryError."""
+    node = database.tree(sql)
+    opened = _only_read(node, database)
+    if opened is None:
+        return None
+    shown = [
+        c for at, c in enumerate(opened.table.columns) if at not in opened.table.hidden_columns
+    ]
+    measures = [column for column in shown if column.kind.is_measure and not column.units]
+    own = [column for column in measures if column.sql_name in columns(node)]
+    if len(own) != 1:
+        return None
+    others = [c for c in measures if c is not own[0] and _never_both(own[0], c, opened, database)]
+    return (own[0], others[0]) if len(others) == 1 else None
+
+
+def _never_both(one: Column, other: Column, opened: OpenTable, database: TableDatabase) -> bool:
+    a, b = (f"coalesce({column.sql_name}, 0) <> 0" for column in (one, other))
+    asked = (
+        f"SELECT count(*) FILTER ({a} AND {b}), count(*) FILTER ({a}), count(*) FILTER ({b}) "
+        f"FROM {opened.sql_name}"
+    )
+    together, first, second = database.fetch(asked).rows[0]
+    return not together and bool(first and second)
 
 
 def with_column(sql: str, own: Column, other: Column, database: TableDatabase) -> str:
@@ -162,20 +208,15 @@ def _without_titles(sql: str, database: TableDatabase) -> str:
     """A query of one table that holds none of its rows against what the table itself is called:
     no ticket of the sheet "Spring concert" says that it is of the spring concert."""
     node = database.tree(sql)
-    read = [one for one in database.tables if one.sql_name in tables_read(node)]
-    if len(read) != 1:
+    read = _only_read(node, database)
+    if read is None:
         return sql
-    title = {*compared(f"{read[0].table.name} {read[0].table.title}")}
     known, changed = _read(node, database), False
     for each in list(nodes(node)):
-        is_like = each.get("function_name") in ("~~", "~~*")
-        if each.get("type") != "COMPARE_EQUAL" and not is_like:
+        if each.get("type") != "COMPARE_EQUAL" and each.get("function_name") not in ("~~", "~~*"):
             continue
-        texts = [
-            t for one in nodes(each) for t in [(one.get("literal") or {}).get("text", "")] if t
-        ]
-        words = compared(" ".join(map(str, texts)))
-        if not words or not title.issuperset(words) or any(map(str.isdigit, words)):
+        words = compared(" ".join(one.text for one in text_conditions(each)))
+        if not words or not _called(read).issuperset(words) or any(map(str.isdigit, words)):
             continue
         if columns(each) <= known.keys() and _is_met(each, node.get("from_table"), database):
             continue
