@@ -181,6 +181,13 @@ def test_passages_are_put_in_order_by_the_wordings_that_count_in_full(retriever)
     assert passage.chunk.text == "Dogs bark." and passage.score == pytest.approx(1.0)
 
 
+def test_a_misspelt_question_counts_less_than_the_same_spelt_right():
+    context = AskContext("catts?", respelled_query="cats?", generator="x")
+    assert context.query == "catts?"
+    weights = context.wordings
+    assert weights["catts?"] < weights["cats?"] == 1.0
+
+
 def test_a_reranker_that_makes_no_sense_puts_nothing_first(retriever):
     def broken(question: str, found: Sequence[Passage]) -> list[float]:
         return [float("nan") if "Dogs" in p.chunk.text else 0.0 for p in found]

@@ -26,6 +26,7 @@ LEASE = Turn("what is the notice period in the lease agreement", "Three months."
 WARRANTY = Turn("What is the warranty?", "Two years.")
 SWEDEN = Turn("What was the unemployment rate in Sweden in 2020?", "8.3 % in Sweden.")
 ALBUMS = Turn("What albums did Blue Harbour release in 1965?", "Two, in spring and in autumn.")
+PLOTS = Turn("how many plots on the south site have no shed?", "Five of them.")
 PRONOUNS = words(
     "he him his himself she her hers herself they them their theirs themselves it its itself those "
     "these there"
@@ -366,3 +367,18 @@ def test_rows_of_a_table_are_no_topic_of_what_is_asked_next(computed_from):
     made = standalone(asked, [total])
     assert (made == asked) == bool(computed_from)
     assert "Garden" in standalone("and how much did it bring in?", [total])
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("and on the north site?", "how many plots on the north site have no shed?"),
+        ("and the north-west site", "how many plots on the north-west site have no shed?"),
+        (
+            "and on the other hand?",
+            "how many plots on the south site have no shed on the other hand?",
+        ),
+    ],
+)
+def test_a_phrase_takes_the_place_of_the_one_that_begins_and_ends_as_it_does(question, expected):
+    assert standalone(question, [PLOTS]) == expected

@@ -7,7 +7,7 @@ import pytest
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.retriever import HybridRetriever, query_words
-from rag_app.scope import HOME, OWN, WORKER
+from rag_app.scope import HOME, OWN, WORKER, Scope
 from rag_app.storage import Store
 from rag_app.types import Passage, RetrieverKind
 from tests.fakes import ListVectors, WordEmbedder
@@ -126,6 +126,27 @@ def test_a_reranker_is_not_asked_in_a_language_that_it_does_not_know(tmp_path):
     ranking.read(["Was kostet die Fähre?", "What does the ferry cost?"], plain.passages("ferry"))
     assert asked == ["What does the ferry cost?"]
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "spelt"),
+    [
+        ("When does the harbuor open?", "When does the harbour open?"),
+        ("what do TIKETS for the ferrry cost", "what do tickets for the ferry cost"),
+        ("when does the marina open?", ""),  # nothing is near
+        ("what do tickets cost", ""),
+        ("what do the buses cost", ""),
+    ],
+)
+def test_a_word_that_no_document_holds_is_spelt_as_the_nearest_that_one_does(
+    retriever, question, spelt
+):
+    assert retriever.respelled(question) == spelt
+
+
+def test_spelling_keeps_to_what_may_be_seen(retriever):
+    stranger = retriever.model_copy(update={"scope": Scope.of("somebody", {})})
+    assert stranger.respelled("When does the harbuor open?") == ""
 
 
 def test_words_that_say_nothing_are_not_searched_unless_there_are_no_others():

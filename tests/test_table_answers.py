@@ -738,6 +738,28 @@ def test_a_writer_that_hesitates_between_two_columns_says_what_both_give(
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("question", "sentences"),
+    [("what about money for the hall?", ("It was 50.",)), ("what income had the hall?", None)],
+)
+def test_a_row_without_a_figure_in_one_of_two_columns_has_it_in_the_other(
+    database, file, question, sentences
+):
+    store = Store(database)
+    store.add_document(DOCUMENT)
+    named = CASH.replace(b"In;Out", b"Money income;Money out")
+    reading = read_delimited(file(named), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    sql = "SELECT sum(money_income) FROM t1 WHERE lower(what) = 'hall'"
+    model = Scripted(query_said_as(sql, "It was {0}."))
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    answers = TableAnswers(store, OWN, writer, 0.0, taught=True)
+    asked = ((passage(store),), (DOCUMENT,), "English", lambda: False)
+    draft = answers.answer(question, *asked)
+    assert (draft and draft.sentences) == sentences
+    store.close()
+
+
 WIDE = b"""Programme;Year;Jan;Feb;Mar;Dec
 Warm Homes;2024;614;;300;222
 Young Carers;2024;40;50;60;70

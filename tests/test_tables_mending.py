@@ -13,7 +13,13 @@ from rag_app.reading.sheets import read_delimited
 from rag_app.scope import WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
-from rag_app.tables.mending import belongs_to, left_out, mended, with_column_beside
+from rag_app.tables.mending import (
+    belongs_to,
+    left_out,
+    mended,
+    said_of_own,
+    with_column_beside,
+)
 from rag_app.tables.querying import TableDatabase
 from rag_app.types import Document, Status
 
@@ -154,7 +160,7 @@ def test_what_is_looked_for_inside_of_texts_is_found_where_words_begin(
     [
         ("lower(what) LIKE '%fee%'", [("what", "like", "%fee%")]),
         ("NOT (what = 'x')", [("what", "<>", "x")]),
-        ("what NOT LIKE '%x%'", [("what", "not like", "%x%")]),
+        ("what NOT LIKE '%xyz%'", [("what", "not like", "%xyz%")]),
         ("what IN ('x', 'y')", [("what", "=", "x"), ("what", "=", "y")]),
         ("what NOT IN ('x')", [("what", "<>", "x")]),
         ("year(day) = 2025", [("day", "=", "2025")]),
@@ -351,3 +357,36 @@ def test_of_sheets_that_are_alike_the_one_that_is_named_is_read(together, questi
             sql = f"SELECT count({table}.plot) FROM {table}"
             rows = database.run(mended(sql, question, database)).rows
             assert rows == (((count,),) if count else database.run(sql).rows)
+
+
+@pytest.mark.parametrize(
+    ("say", "said"),
+    [
+        ("{0} plots on the South site.", "{0} plots on the north site."),
+        ("{0} plots, of north and south.", "{0} plots, of north and south."),
+        ("{0} plots.", "{0} plots."),
+    ],
+)
+def test_a_sentence_names_the_sheet_that_is_read_and_not_the_one_that_is_like_it(
+    together, say, said
+):
+    with together(north=NORTH, south=SOUTH) as database:
+        assert said_of_own(say, "SELECT count(*) FROM t1", database) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "condition", "count"),
+    [
+        ("how many plots are there", "plot LIKE '%n%'", 3),
+        ("how many plots of n", "lower(plot) LIKE '%n%'", 3),
+        ("how many plots are there", "lower(plot) LIKE '%n1%'", 1),  # a word
+        ("how many of x", "plot LIKE '%x%'", 0),
+        ("how many plots are there", "plot NOT LIKE '%x%'", 3),
+        ("how many plots are there", "lower(plot) LIKE '%plot%'", 0),
+        ("how many are there", "lower(plot) = 'n1'", 1),
+    ],
+)
+def test_letters_that_nobody_typed_choose_no_rows(together, question, condition, count):
+    with together(north=NORTH) as database:
+        sql = mended(f"SELECT count(*) FROM t1 WHERE {condition}", question, database)
+        assert database.run(sql).rows == ((count,),)

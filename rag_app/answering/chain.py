@@ -111,7 +111,7 @@ NOT_FOUND = "I could not find an answer to this in your documents."
 APP = "app"
 """The generator of what the app says of itself, about no document."""
 
-_AS_TYPED = 0.3  # what a follow-up finds as it was typed, of what it finds written out
+_AS_TYPED = 0.3  # what is found as it was typed, of what is found written out, or spelt right
 Locate = Callable[[Citation], Citation]
 """Gives a citation the boxes where its quote stands on the picture of its page."""
 
@@ -130,6 +130,7 @@ class AskContext:
     task: Task = Task.QUESTION
     rewritten_query: str = ""  # empty: it was searched for as it was typed
     translated_query: str = ""  # in the documents' language, if the question is in another
+    respelled_query: str = ""  # in the documents' spelling, if the question has words of none
     follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
     generator: str = ""  # the name of what was asked to answer
     remarks: Callable[[Draft], tuple[Note, ...]] = lambda draft: draft.notes
@@ -151,6 +152,8 @@ class AskContext:
     def wordings(self) -> dict[str, float]:
         """What is searched for, and what each finding counts: what was typed is always searched."""
         found = {self.query: 1.0}
+        if self.respelled_query:
+            found = {self.query: _AS_TYPED, self.respelled_query: 1.0}
         if self.translated_query:
             found[self.translated_query] = 1.0
         if self.follow_up:

@@ -500,6 +500,8 @@ def _varied(start: str, new: str, focus: Focus) -> str:
     bare = new[relation.end() :] if relation else new
     if years(bare):
         varied = _in_year(before, years(bare)[-1])
+    elif parallel := _in_its_place(before, new):
+        varied = parallel
     elif _DETERMINED.match(bare) and (kept := _kept(start, before)):
         return f"{start} {kept}?"
     elif _DETERMINED.match(bare) and (asks := _ASKS_OF_ONE.fullmatch(before)):
@@ -523,6 +525,22 @@ def _in_year(before: str, year: str) -> str:
     if len(set(years(before))) == 1:
         return YEAR.sub(year, before)
     return before if year in before else f"{before} in {year}"
+
+
+def _in_its_place(before: str, new: str) -> str:
+    """The question with a phrase in the place of the one that begins and ends with the same words:
+    "on the north site" in that of "on the south site"; empty if there is no such, or several."""
+    first, *inside = new.split()
+    if len(inside) < 2:
+        return ""
+    between = rf"(?:[\w'’-]+\s+){{1,{len(inside)}}}?"
+    phrases = re.compile(
+        rf"\b{re.escape(first)}\s+{between}{re.escape(inside[-1])}\b", re.IGNORECASE
+    )
+    found = [one for one in phrases.finditer(before) if one[0].lower() != new.lower()]
+    if len(found) != 1:
+        return ""
+    return f"{before[: found[0].start()]}{new}{before[found[0].end() :]}"
 
 
 def _kept(start: str, before: str) -> str:

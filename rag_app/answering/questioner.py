@@ -310,7 +310,9 @@ class Questioner:
 
     def _question(self, asked: _Request, computes: bool) -> Iterator[Event]:
         whole = self._standalone(asked.plain, asked.turns, asked.by, asked.stop)
-        searched = self._in_documents_language(whole, asked)
+        translated = self._in_documents_language(whole, asked)
+        spelt = "" if translated else self._respelled(whole, asked)
+        searched = translated or spelt
         leaning = query_rewriting.follow_up(asked.plain, asked.turns)
         by: Generator = InLanguage(
             in_any_language(asked.by, asked.caution), asked.language, searched, leaning
@@ -332,7 +334,8 @@ class Questioner:
         context = AskContext(
             asked.said,
             rewritten_query=whole if whole != asked.said else "",
-            translated_query=searched,
+            translated_query=translated,
+            respelled_query=spelt,
             follow_up=leaning,
             generator=by.name,
             remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
@@ -394,6 +397,14 @@ class Questioner:
         except ChatModelError:
             return ""
         return query_rewriting.cleaned_translation(said, question)
+
+    @staticmethod
+    def _respelled(question: str, asked: _Request) -> str:
+        """The question in the documents' spelling, if it has words of none; else empty."""
+        try:
+            return asked.retriever.respelled(question)
+        except ModelUnavailable:  # the search itself will say so
+            return ""
 
     def _task(self, task: TaskRequest, asked: _Request, of_answer: bool) -> Iterator[Event]:
         """Work on documents, or with the last answer; what is to be translated if nothing was

@@ -48,6 +48,7 @@ from rag_app.tables.mending import (
     either_or,
     left_out,
     mended,
+    said_of_own,
     with_column,
     with_column_beside,
 )
@@ -279,7 +280,8 @@ class TableAnswers:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            say = without_unknown_money(understood[1], f"{question} {described.text}")
+            say = said_of_own(understood[1], sql, database)
+            say = without_unknown_money(say, f"{question} {described.text}")
             asked, of_columns = [one.table for one in database.tables], sure_of_columns(each, names)
             tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
@@ -569,6 +571,20 @@ def _ran(
                 raise QueryError(f"{said}; rows have it in {', '.join(others)}.")
             raise _Unknown(f"{said}.")
     seen = upright(result, [one.table for one in database.tables])
-    if not (seen.decides if yes_or_no else seen.says_something):
-        raise QueryError("No row is found by this query.")
-    return sql, result
+    if seen.decides if yes_or_no else seen.says_something:
+        return sql, result
+    return _in_the_filled_column(sql, question, database)
+
+
+def _in_the_filled_column(sql: str, question: str, database: TableDatabase) -> tuple[str, Result]:
+    """A query with the column of figures of which its rows have any, where a row has them in one of
+    two and the question does not name the empty one: bills are money out. Raises QueryError."""
+    asked = [word for word in compared(question) if word not in STOPWORDS]
+    pair = either_or(sql, database)
+    own, other = (compared(column.name) for column in pair) if pair else ([], [])
+    if pair and not alike([word for word in own if word not in other], asked):
+        filled = with_column(sql, *pair, database)
+        result = database.run(filled)
+        if result.says_something and result.operations:
+            return filled, result
+    raise QueryError("No row is found by this query.")

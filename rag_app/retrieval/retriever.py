@@ -35,6 +35,7 @@ from rag_app.retrieval.ranking import (
     shares,
     together,
 )
+from rag_app.retrieval.spelling import respelled, telling_words
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
@@ -111,6 +112,19 @@ class HybridRetriever(BaseRetriever):
             for (chunk, _), chance in zip(best, shared, strict=True)
         ]
         return self.read([question], passages)
+
+    def respelled(self, question: str) -> str:
+        """The question with its words that no document holds as what is found with the others
+        spells them; empty: it has none, or nothing is near. Words that the embedding model knows
+        as one piece are spelt rightly. Raises ModelUnavailable as `passages` does."""
+        words = telling_words(question)
+        pieces = zip(words, self.embedder.count_tokens(words), strict=True)
+        rare = [word for word, count in pieces if count > 1]
+        strange = [w for w in rare if not self.store.words.documents_with(w, self.scope)]
+        if not strange:
+            return ""
+        wide = self.model_copy(update={"k": self.candidates, "reranker": None})
+        return respelled(question, strange, [p.chunk.text for p in wide.passages(question)])
 
     @property
     def unread(self) -> HybridRetriever:

@@ -44,7 +44,7 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _NO_TABLE = "dual"  # as Oracle calls it
 _LIKES = frozenset(["~~", "~~*", "!~~", "!~~*"])  # as DuckDB calls LIKE and ILIKE
 _INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
-_WORD = 4  # letters of what may be a word inside of a word
+_WORD, _FEW = 4, 3  # letters of what may be a word inside of a word, and of any word
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 
@@ -55,7 +55,7 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
     known = _of_known_columns(titled, database)
     named = _of_named_periods(known, question)
     known = _of_known_years(_within_periods(named, database), question, database)
-    return _by_months(_of_words(known, database), database)
+    return _by_months(_of_words(known, question, database), database)
 
 
 def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
@@ -112,17 +112,39 @@ def _of_named_table(sql: str, question: str, database: TableDatabase) -> str:
     sources = [one for one in nodes(node) if one.get("type") == "BASE_TABLE"]
     if own is None or len(sources) != 1:
         return sql
-    siblings = [o for o in database.tables if _columns_of(o) == _columns_of(own)]
-    words = {one: _called(one) for one in siblings}
     asked = {*compared(question)} - STOPWORDS
-    named = [
-        one
-        for one, held in words.items()
-        if asked & held.difference(*(w for other, w in words.items() if other is not one))
-    ]
+    named = [one for one, words in _told_apart(own, database).items() if asked & words]
     if len(named) != 1 or named[0] is own:
         return sql
     return _reading(node, sources[0], named[0].sql_name, database)
+
+
+def _told_apart(own: OpenTable, database: TableDatabase) -> dict[OpenTable, frozenset[str]]:
+    """The tables with the columns of one, itself among them, and the words that each alone is
+    called by."""
+    siblings = [o for o in database.tables if _columns_of(o) == _columns_of(own)]
+    words = {one: _called(one) for one in siblings}
+    return {
+        one: held.difference(*(w for other, w in words.items() if other is not one))
+        for one, held in words.items()
+    }
+
+
+def said_of_own(say: str, sql: str, database: TableDatabase) -> str:
+    """A sentence around a query, with the name of the table that it reads in the place of that of
+    one with the same columns; `{rows}` alone where these differ by more than a word. Raises
+    QueryError."""
+    own = _only_read(database.tree(sql), database)
+    apart = _told_apart(own, database) if own else {}
+    said = {*compared(say)}
+    others = [words for one, words in apart.items() if one is not own and said & words]
+    if own is None or not others or said & apart[own]:
+        return say
+    names = [*others, apart[own]]
+    if len(names) != 2 or any(len(words) != 1 for words in names):
+        return "{rows}"
+    (wrong,), (right,) = names
+    return re.sub(rf"(?i)\b{re.escape(wrong)}\b", right, say)
 
 
 def _only_read(node: Node, database: TableDatabase) -> OpenTable | None:
@@ -382,10 +404,11 @@ def _is_for(order: Node, at: int, chosen: Node, times: Set[str]) -> bool:
     return by_name or by_place or order.get("type") == "STAR" or bool(_month_of(order, times))
 
 
-def _of_words(sql: str, database: TableDatabase) -> str:
+def _of_words(sql: str, question: str, database: TableDatabase) -> str:
     """A query that looks for a text inside of others finds it where a word begins with it, if any
     does: "fee" is in no "coffee". What no word begins with is looked for inside of words, as some
-    languages join them, if it has letters enough to be one."""
+    languages join them, if it has letters enough to be one. A letter or two that nobody typed and
+    that are no word choose nothing: "s0" of "S02"."""
     node = database.tree(sql)
     known = _read(node, database)
     changed = False
@@ -397,7 +420,11 @@ def _of_words(sql: str, database: TableDatabase) -> str:
         inside = _INSIDE.fullmatch(str((text.get("literal") or {}).get("text", "")))
         names = [one["column_names"][-1].lower() for one in nodes(held) if "column_names" in one]
         column = known.get(names[0]) if len(names) == 1 else None
-        if inside and column and _begins_words(inside[1], column, database):
+        if inside and column and _is_part_of_word(inside[1], question, column, database):
+            each.clear()
+            each.update(database.tree("SELECT true")["select_list"][0])
+            changed = True
+        elif inside and column and _begins_words(inside[1], column, database):
             pattern = at_word(inside[1], any_case=sign.endswith("*")).replace("'", "''")
             not_ = "NOT " if sign.startswith("!") else ""
             made = database.tree(f"SELECT {not_}regexp_matches('', '{pattern}')")["select_list"][0]
@@ -407,6 +434,20 @@ def _of_words(sql: str, database: TableDatabase) -> str:
             each.update(made)
             changed = True
     return database.written(node) if changed else sql
+
+
+def _is_part_of_word(text: str, question: str, column: Column, database: TableDatabase) -> bool:
+    """Whether a letter or two are no word, neither of a question nor of a column of texts."""
+    if (
+        len(text) >= _FEW
+        or column.kind is not ColumnKind.TEXT
+        or text.lower() in compared(question)
+    ):
+        return False
+    word = rf"(^|\W){re.escape(text.lower())}(\W|$)".replace("'", "''")
+    tables = [one.sql_name for one in database.tables if column in one.table.columns]
+    asked = f"SELECT 1 FROM {tables[0]} WHERE regexp_matches(lower({column.sql_name}), '{word}')"
+    return not database.fetch(f"{asked} LIMIT 1").rows
 
 
 def _begins_words(text: str, column: Column, database: TableDatabase) -> bool:

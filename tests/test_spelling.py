@@ -1,0 +1,38 @@
+"""Misspelt words of a question are spelt as the documents spell what is near."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.retrieval.spelling import respelled, telling_words
+
+TEXTS = ("The committee met in Brookhollow.", "The committee and its committees; a comity.")
+
+
+@pytest.mark.parametrize(
+    ("question", "strange", "spelt"),
+    [
+        ("Which Commitee?", ["commitee"], "Which committee?"),  # the commonest of what is as near
+        ("in brokhollow, commitee", ["brokhollow"], "in brookhollow, commitee"),
+        ("the comitty", ["comitty"], "the comity"),
+        ("the comute", ["comute"], ""),  # of seven letters one may differ
+        ("the brohollw", ["brohollw"], ""),
+    ],
+)
+def test_the_nearest_word_of_the_texts_is_meant(question, strange, spelt):
+    assert respelled(question, strange, TEXTS) == spelt
+
+
+def test_short_words_and_those_that_say_nothing_are_left_alone():
+    assert telling_words("Which buns should we bring to Brookhollow's fayre?") == [
+        "bring",
+        "brookhollow",
+        "fayre",
+    ]
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=30), max_size=3))
+def test_what_is_not_strange_stays_as_it_was_typed(question, texts):
+    assert respelled(question, [], texts) == ""
