@@ -382,3 +382,12 @@ def test_rows_of_a_table_are_no_topic_of_what_is_asked_next(computed_from):
 )
 def test_a_phrase_takes_the_place_of_the_one_that_begins_and_ends_as_it_does(question, expected):
     assert standalone(question, [PLOTS]) == expected
+
+
+@pytest.mark.parametrize(
+    "question", ["who are they?", "Which ones?", "and which are those", "Who?"]
+)
+def test_what_was_counted_can_be_asked_for(question):
+    expected = "which of the plots on the south site have no shed?"
+    assert standalone(question, [PLOTS]) == expected
+    assert standalone(question, [SWEDEN]) != expected

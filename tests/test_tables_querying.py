@@ -21,7 +21,8 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.tables.columnar import pack_places, unpack_places
-from rag_app.tables.querying import QueryLimits, TableDatabase, cells, run
+from rag_app.tables.computing import cells
+from rag_app.tables.querying import QueryLimits, TableDatabase, run
 from rag_app.types import Document, Status
 
 ID = "e" * 64

@@ -442,6 +442,12 @@ _BARE = re.compile(
     rf"{_NOUN}{{0,1}})\s*(?P<end>[?.!…]*)",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"\W*how many\s+(?=\w)", re.IGNORECASE)
+_WHICH_ONES = re.compile(  # of what was counted
+    r"\W*(?:(?:and|but|so|ok|okay)\b\W*)*(?:who|which|what)(?: ones)?"
+    r"(?: (?:are|were|is|was)(?: they| those| these| it)?)?\W*",
+    re.IGNORECASE,
+)
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|am|be|been|do|does|did|has|have|had|can|could|will|would|shall|should"
     r"|may|might|must|happened|happens|happen)\b",
@@ -469,6 +475,8 @@ def completed(question: str, focus: Focus) -> str:
         return ""
     if len(said.split()) > _MOST_WORDS:
         return ""
+    if (counted := _COUNTED.match(focus.question)) and _WHICH_ONES.fullmatch(said):
+        return f"which of the {focus.question[counted.end() :]}"
     bare = _BARE.fullmatch(said)
     if bare and (_ASKS_WHY.match(said) or not _FINITE.search(said)):
         return _asked_of_all(said[: bare.start("end")].rstrip(), focus)

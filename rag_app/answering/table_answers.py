@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
@@ -35,6 +36,7 @@ from rag_app.tables.computing import (
     names_of_rows,
     naming_columns,
     rows_used,
+    said,
     sentence,
     upright,
     with_names,
@@ -45,10 +47,10 @@ from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import of_column, of_texts, tables_read
 from rag_app.tables.mending import (
     belongs_to,
+    by_sheets,
     either_or,
     left_out,
     mended,
-    said_of_own,
     with_column,
     with_column_beside,
 )
@@ -66,6 +68,7 @@ _HARDLY = 0.03  # of 53 questions that a sheet was found for 15 had less, none o
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _HESITATES = 0.8  # over a column
 _EITHER = 0.7  # how sure one may be of what has two readings
+_SHEETS = 12  # of which each has its figure beside that of all
 _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 0.49
 
 
@@ -104,6 +107,7 @@ class TriedQuery:
     notes: tuple[Note, ...] = ()
     agrees: float | None = None  # the chance that the ranker gives to its result
     ranked: float | None = None  # the same of a query that the ranker chose, and no writer wrote
+    by_sheet: Mapping[str, Any] = field(default_factory=dict)  # its figure for each of several
 
     @property
     def chance(self) -> float:
@@ -273,15 +277,14 @@ class TableAnswers:
             except _Unknown:
                 return None
             except _OfOtherTable as error:  # it mixed them up: it sees that one alone
-                before = understood[0]
+                before = ""  # what it looked for in the other is not to be found in this one
                 messages = self._asking(question, described.of(error.table), language)
                 continue
             except QueryError as error:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            say = said_of_own(understood[1], sql, database)
-            say = without_unknown_money(say, f"{question} {described.text}")
+            say = without_unknown_money(understood[1], f"{question} {described.text}")
             asked, of_columns = [one.table for one in database.tables], sure_of_columns(each, names)
             tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
@@ -352,16 +355,6 @@ class TableAnswers:
         )
 
 
-def _with_known_texts(sql: str, result: Result, described: Described) -> str:
-    """A query whose texts, where no row has them, are the nearest that a row has."""
-    for condition in result.conditions:
-        near = described.nearest(condition)
-        if near is not None and near != condition.text:
-            old, new = (text.replace("'", "''") for text in (condition.text, near))
-            sql = sql.replace(f"'{old}'", f"'{new}'")
-    return sql
-
-
 def _in_all_spellings(tried: TriedQuery, opened: OpenTables) -> TriedQuery:
     """A query that finds what it looks for in whatever way it is written. What speaks for it was
     weighed before: who wrote another query did not know of this either."""
@@ -429,11 +422,14 @@ def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
         ]
         return (*(f"{one}\n\n" for one in each[:-1]), each[-1])
     shown = as_headed(with_names(tried.result, tried.called), tried.tables)
-    said = sentence(tried.say, shown, language)
+    own = sentence(tried.say, shown, language)
+    if tried.by_sheet:
+        figures = [f"{name}: {said(one, language)}" for name, one in tried.by_sheet.items()]
+        own = f"{own} ({'; '.join(figures)})"
     if tried.other is None:
-        return (said,)
+        return (own,)
     other = sentence(tried.say, tried.other.result, language)
-    return (f"{tried.other.own_name} – {said}\n\n", f"{tried.other.name} – {other}")
+    return (f"{tried.other.own_name} – {own}\n\n", f"{tried.other.name} – {other}")
 
 
 def _otherwise(
@@ -531,19 +527,28 @@ def _read_otherwise(
     if apart is not None:
         return _of_units(tried, apart, database)
     other = _otherwise(question, tried.sql, tried.result, database, opened.described)
-    return replace(tried, other=other, called=names_of_rows(tried.result, database))
+    called = names_of_rows(tried.result, database)
+    by_sheet = {} if other else _by_sheet(tried, database)
+    return replace(tried, other=other, called=called, by_sheet=by_sheet)
+
+
+def _by_sheet(tried: TriedQuery, database: TableDatabase) -> dict[str, Any]:
+    """The only figure of a query over several sheets for each of them: whoever asked for one of
+    them sees it, too."""
+    result = tried.result
+    if len(result.rows) != 1 or len(result.columns) != 1 or not result.operations:
+        return {}
+    with suppress(QueryError):
+        each = {
+            name: database.run(sql).rows for name, sql in by_sheets(tried.sql, database).items()
+        }
+        found = {name: rows[0][0] for name, rows in each.items() if rows}
+        return found if len(found) <= _SHEETS else {}
+    return {}
 
 
 def _counts_something(result: Result) -> bool:
     return result.says_something and any(value for row in result.rows for value in row)
-
-
-def _passes_over(totals: Sequence[str], question: str, result: Result) -> bool:
-    """Whether a question names a total, which is in no row that a query sees, and a query takes a
-    row instead that it does not name: "investment income" for "total income"."""
-    asked = set(compared(question))
-    named = any(len(words := compared(one)) > 1 and asked.issuperset(words) for one in totals)
-    return named and any(not asked.issuperset(compared(c.text)) for c in result.conditions)
 
 
 def _ran(
@@ -554,12 +559,12 @@ def _ran(
 
     That no row is found answers a question of `yes_or_no`."""
     result = database.run(sql)
-    better = _with_known_texts(sql, result, described)
+    better = described.with_known_texts(sql, result.conditions)
     if any(None in row for row in result.rows):
         better = database.of_named_groups(better)
     if better != sql:
         sql, result = better, database.run(better)
-    if _passes_over(described.totals, question, result):
+    if described.passes_over(question, result.conditions):
         raise _Unknown("The question names a total, and the query another row.")
     for condition in result.conditions:
         if described.nearest(condition) is None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.tables.describing import alike
+from rag_app.tables.joining import with_likes
 from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
 from rag_app.types import Document, Draft, Note, NoteKind, Passage, Table
@@ -35,11 +36,12 @@ class TableChoice:
         self._sheets = sheets(documents)
 
     def chosen(self, question: str, passages: Sequence[Passage]) -> list[Table]:
-        """Those that a question is likely about, the likeliest first."""
+        """Those that a question is likely about, the likeliest first, and the sheets like them."""
         scored = self._scored(question, passages)
-        return [
+        best = [
             table for score, table in scored[:_MOST_TABLES] if score >= _NEAR_BEST * scored[0][0]
         ]
+        return with_likes(best, [table for _, table in scored])
 
     def which(self, question: str, passages: Sequence[Passage]) -> Draft | None:
         """An abstention with the names of the sheets that may be meant, where these are several."""

@@ -20,7 +20,7 @@ from rag_app.tables.conditions import (
     ParsedQuestion,
     as_compared,
 )
-from rag_app.tables.querying import OpenTable
+from rag_app.tables.joining import OpenTable
 from rag_app.types import ColumnKind
 
 _COLUMNS, _MEASURES, _ORDERS, _TEXTS, _YEARS = 8, 5, 5, 4, 12  # that are tried

@@ -14,14 +14,13 @@ from typing import Any
 
 from rag_app.errors import QueryError
 from rag_app.storage.contents import Tables
+from rag_app.tables.columnar import block_values, unpack_places
+from rag_app.tables.joining import OpenTable
 from rag_app.tables.querying import (
-    OpenTable,
-    PageText,
     QueryLimits,
     Result,
     TableDatabase,
     UsedRows,
-    cells,
 )
 from rag_app.tables.values import money_word, month, year
 from rag_app.text.sentences import one_line
@@ -58,6 +57,7 @@ _DATES: Mapping[str, str] = {
     "Spanish": "{0:%d/%m/%Y}",
 }
 
+PageText = Callable[[int], str]
 TextOfPage = Callable[[str, int], str]  # document, page
 
 
@@ -137,12 +137,21 @@ def sentence(template: str, result: Result, language: str) -> str:
         if hole[1] == _ROWS:
             return _listed(result, language)
         column = [said(row[int(hole[1])], language) for row in result.rows[:SAID_ROWS]]
-        return ", ".join(dict.fromkeys(column)) + _more(result)
+        return _before(template[hole.end() :], ", ".join(dict.fromkeys(column)) + _more(result))
 
     numbers = {one for one in holes if one != _ROWS}
     if len(result.rows) > 1 and len(numbers) > 1:
         return _listed(result, language)  # which of them belong together must be seen
     return _HOLE.sub(filled, template)
+
+
+def _before(rest: str, value: str) -> str:
+    """A value without its last word where the sentence goes on with that: "the North site site"."""
+    kept, _, last = value.rpartition(" ")
+    follows = (
+        rest.split(maxsplit=1)[0].rstrip(_AROUND) if rest.startswith(" ") and rest.strip() else ""
+    )
+    return kept if kept and last.lower() == follows.lower() else value
 
 
 def _with_known_columns(template: str, columns: int) -> str:
@@ -159,7 +168,8 @@ def _with_money_at_figures(template: str, result: Result) -> str:
     """A template with its two columns the other way round, if a currency stands beside the one of
     texts and none beside that of figures: "The dearest costs {0} EUR, it is {1}."."""
     holes = list(_HOLE.finditer(template))
-    if len(holes) != 2 or {one[1] for one in holes} != {"0", "1"} or not result.rows:
+    both = len(holes) == 2 == len(result.columns) and {one[1] for one in holes} == {"0", "1"}
+    if not both or not result.rows:
         return template
     money = {one[1] for one in holes if _beside_money(template, one)}
     figures = {str(at) for at in (0, 1) if all(_figure(row[at]) is not None for row in result.rows)}
@@ -373,7 +383,7 @@ def names_of_rows(result: Result, database: TableDatabase) -> dict[tuple[int, in
         return {}
     if len(numbers) != 1 or name is None or {*texts} - {*numbers}:
         return {}
-    rows = [used[0].rows[0] for used in result.used]
+    rows = [opened.placed[used[0].table] + used[0].rows[0] for used in result.used]
     called = _cells(opened, name, rows, database)
     return {(line, numbers[0]): called[row] for line, row in enumerate(rows) if row in called}
 
@@ -381,13 +391,14 @@ def names_of_rows(result: Result, database: TableDatabase) -> dict[tuple[int, in
 def naming_columns(result: Result, database: TableDatabase) -> dict[Table, int]:
     """Of the tables behind a result, the place of the column that tells which row is which."""
     behind = {used.table for rows in (*result.used, result.read) for used in rows}
-    found = {}
+    found: dict[Table, int] = {}
     for opened in database.tables:
-        if opened.table in behind:
+        parts = behind.intersection(opened.placed)
+        if parts:
             with suppress(QueryError):
                 column = _describing(opened, database)
                 if column is not None:
-                    found[opened.table] = opened.table.columns.index(column)
+                    found |= dict.fromkeys(parts, opened.table.columns.index(column))
     return found
 
 
@@ -395,9 +406,9 @@ def _only_table(result: Result, database: TableDatabase) -> OpenTable | None:
     """The table of which each row of a result is one row."""
     if not result.used or any(len(one) != 1 or len(one[0].rows) != 1 for one in result.used):
         return None
-    tables = {id(one[0].table) for one in result.used}
-    found = [opened for opened in database.tables if id(opened.table) in tables]
-    return found[0] if len(found) == 1 == len(tables) else None
+    tables = {one[0].table for one in result.used}
+    found = [opened for opened in database.tables if tables.intersection(opened.placed)]
+    return found[0] if len(found) == 1 else None
 
 
 def _numbers_rows(opened: OpenTable, column: Column, database: TableDatabase) -> bool:
@@ -423,7 +434,7 @@ def _describing(opened: OpenTable, database: TableDatabase) -> Column | None:
     """The column of the longest texts that most rows have, and few share."""
     table = opened.table
     shown = [c for at, c in enumerate(table.columns) if at not in table.hidden_columns]
-    texts = [c for c in shown if c.kind is ColumnKind.TEXT][:_TEXTS]
+    texts = [c for c in shown if c.kind is ColumnKind.TEXT and c is not opened.sheet][:_TEXTS]
     best: tuple[float, Column] | None = None
     for column in texts:
         name = column.sql_name
@@ -464,3 +475,26 @@ def as_headed(result: Result, tables: Sequence[Table]) -> Result:
     """A result whose columns are called as the tables call them."""
     names = {column.sql_name: column.name for table in tables for column in table.columns}
     return replace(result, columns=tuple(names.get(c.lower(), c) for c in result.columns))
+
+
+def cells(
+    store: Tables, table: Table, rows: Sequence[int], columns: Sequence[int], text_of: PageText
+) -> list[Cell]:
+    """The cells of some rows and columns, row by row; `text_of` gives the text of a page."""
+    wanted = sorted(set(rows))
+    found: list[Cell] = []
+    for first, block in store.blocks_with(table, wanted):
+        pages, starts, ends = unpack_places(block.places, block.rows)
+        values = {column: block_values(block.values, column) for column in columns}
+        for row in wanted:
+            at = row - first
+            if not 0 <= at < block.rows:
+                continue
+            for column in columns:
+                page, start, end = (int(each[at, column]) for each in (pages, starts, ends))
+                text = text_of(page)[start:end] if end > start else ""
+                value = values[column][at]
+                if table.columns[column].kind is ColumnKind.TEXT:
+                    value = text or None
+                found.append(Cell(row, column, text, value, page, start, end))
+    return found

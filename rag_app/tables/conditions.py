@@ -20,7 +20,8 @@ import numpy.typing as npt
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.describing import alike
 from rag_app.tables.explaining import at_word
-from rag_app.tables.querying import OpenTable, TableDatabase
+from rag_app.tables.joining import OpenTable
+from rag_app.tables.querying import TableDatabase
 from rag_app.tables.values import Convention, DateOrder, date, month
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind

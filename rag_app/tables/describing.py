@@ -11,7 +11,8 @@ from typing import Any
 
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.explaining import TextCondition
-from rag_app.tables.querying import OpenTable, TableDatabase
+from rag_app.tables.joining import OpenTable
+from rag_app.tables.querying import TableDatabase
 from rag_app.text.languages import compared, folded
 from rag_app.text.sentences import one_line
 from rag_app.types import Column, ColumnKind, RowRole
@@ -80,6 +81,24 @@ class Described:
             parts = [part for part in text.split("%") if part]
             return condition.text if any(all(p in v for p in parts) for v in values) else None
         return _nearest(text, values)
+
+    def with_known_texts(self, sql: str, conditions: Sequence[TextCondition]) -> str:
+        """A query whose texts, where no row has them, are the nearest that a row has."""
+        for condition in conditions:
+            near = self.nearest(condition)
+            if near is not None and near != condition.text:
+                old, new = (text.replace("'", "''") for text in (condition.text, near))
+                sql = sql.replace(f"'{old}'", f"'{new}'")
+        return sql
+
+    def passes_over(self, question: str, conditions: Sequence[TextCondition]) -> bool:
+        """Whether a question names a total, which is in no row that a query sees, and a query takes
+        a row instead that it does not name: "investment income" for "total income"."""
+        asked = set(compared(question))
+        named = any(
+            len(words := compared(one)) > 1 and asked.issuperset(words) for one in self.totals
+        )
+        return named and any(not asked.issuperset(compared(c.text)) for c in conditions)
 
     def spellings(self, condition: TextCondition) -> list[str]:
         """The text of a condition, and what its column has that differs from it by capitals, and by

@@ -24,7 +24,8 @@ from rag_app.tables.explaining import (
     tables_read,
     text_conditions,
 )
-from rag_app.tables.querying import OpenTable, TableDatabase, selects
+from rag_app.tables.joining import OpenTable, called
+from rag_app.tables.querying import TableDatabase, selects
 from rag_app.tables.values import month
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
@@ -50,7 +51,7 @@ _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
     """The query with the columns and the year that are there. Raises QueryError."""
-    read = _of_named_table(_of_known_table(sql, database), question, database)
+    read = _of_named_sheet(_of_known_table(sql, database), question, database)
     titled = _without_titles(read, database)
     known = _of_known_columns(titled, database)
     named = _of_named_periods(known, question)
@@ -104,47 +105,41 @@ def _of_known_table(sql: str, database: TableDatabase) -> str:
     return _reading(node, sources[0], other, database)
 
 
-def _of_named_table(sql: str, question: str, database: TableDatabase) -> str:
-    """A query of one of several tables with the same columns, as the sheets "North" and "South" of
-    a file are, reads the one that the question names, if it names no word that is its own's."""
+def _of_named_sheet(sql: str, question: str, database: TableDatabase) -> str:
+    """A query over sheets that are joined, which chooses none of them, is about those that the
+    question names by words that not all of them have in their names."""
     node = database.tree(sql)
-    own = _only_read(node, database)
-    sources = [one for one in nodes(node) if one.get("type") == "BASE_TABLE"]
-    if own is None or len(sources) != 1:
+    opened = _only_read(node, database)
+    if opened is None or opened.sheet is None or opened.sheet.sql_name in columns(node):
         return sql
-    asked = {*compared(question)} - STOPWORDS
-    named = [one for one, words in _told_apart(own, database).items() if asked & words]
-    if len(named) != 1 or named[0] is own:
+    words = {called(part): _known_words(called(part)) for part in opened.placed}
+    shared = frozenset.intersection(*words.values()) | STOPWORDS
+    asked = _known_words(question) - shared
+    meant = [name for name, held in words.items() if asked & held]
+    if not meant or len(meant) == len(words):
         return sql
-    return _reading(node, sources[0], named[0].sql_name, database)
+    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in meant)
+    return database.narrowed(sql, opened, f"{{0}}.{opened.sheet.sql_name} IN ({listed})")
 
 
-def _told_apart(own: OpenTable, database: TableDatabase) -> dict[OpenTable, frozenset[str]]:
-    """The tables with the columns of one, itself among them, and the words that each alone is
-    called by."""
-    siblings = [o for o in database.tables if _columns_of(o) == _columns_of(own)]
-    words = {one: _called(one) for one in siblings}
+def _known_words(text: str) -> frozenset[str]:
+    """The words of a text, months by their numbers: "Jan" is January."""
+    return frozenset(f"month {month(word)}" if month(word) else word for word in compared(text))
+
+
+def by_sheets(sql: str, database: TableDatabase) -> dict[str, str]:
+    """A query over sheets that are joined, which chooses none of them, for each by its name; empty
+    for any other. Raises QueryError."""
+    node = database.tree(sql)
+    opened = _only_read(node, database)
+    if opened is None or opened.sheet is None or opened.sheet.sql_name in columns(node):
+        return {}
+    names = {called(part): called(part).replace("'", "''") for part in opened.placed}
+    chosen = f"{{0}}.{opened.sheet.sql_name} = "
     return {
-        one: held.difference(*(w for other, w in words.items() if other is not one))
-        for one, held in words.items()
+        name: database.narrowed(sql, opened, f"{chosen}'{quoted}'")
+        for name, quoted in names.items()
     }
-
-
-def said_of_own(say: str, sql: str, database: TableDatabase) -> str:
-    """A sentence around a query, with the name of the table that it reads in the place of that of
-    one with the same columns; `{rows}` alone where these differ by more than a word. Raises
-    QueryError."""
-    own = _only_read(database.tree(sql), database)
-    apart = _told_apart(own, database) if own else {}
-    said = {*compared(say)}
-    others = [words for one, words in apart.items() if one is not own and said & words]
-    if own is None or not others or said & apart[own]:
-        return say
-    names = [*others, apart[own]]
-    if len(names) != 2 or any(len(words) != 1 for words in names):
-        return "{rows}"
-    (wrong,), (right,) = names
-    return re.sub(rf"(?i)\b{re.escape(wrong)}\b", right, say)
 
 
 def _only_read(node: Node, database: TableDatabase) -> OpenTable | None:
@@ -156,10 +151,6 @@ def _only_read(node: Node, database: TableDatabase) -> OpenTable | None:
 def _called(opened: OpenTable) -> frozenset[str]:
     """The words of what a table is called."""
     return frozenset(compared(f"{opened.table.name} {opened.table.title}"))
-
-
-def _columns_of(opened: OpenTable) -> frozenset[str]:
-    return frozenset(column.sql_name for column in opened.table.columns)
 
 
 def _reading(node: Node, source: Node, other: str, database: TableDatabase) -> str:

@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
 from rag_app.storage.contents import Tables
 from rag_app.tables.building import ROW_ID
-from rag_app.tables.columnar import block_values, unpack_places, unpack_values
+from rag_app.tables.columnar import unpack_values
 from rag_app.tables.explaining import (
     Node,
     TextCondition,
@@ -32,13 +32,12 @@ from rag_app.tables.explaining import (
     row_filters,
     text_conditions,
 )
+from rag_app.tables.joining import OpenTable, called, named
 from rag_app.tables.values import month
-from rag_app.types import Cell, Column, ColumnKind, Operation, RowFilter, Table
+from rag_app.types import Column, ColumnKind, Operation, RowFilter, Table
 
 if TYPE_CHECKING:
     import duckdb
-
-PageText = Callable[[int], str]
 
 _TABLE_FUNCTIONS = frozenset(["unnest", "range", "generate_series"])
 _SOURCES = frozenset(
@@ -69,14 +68,6 @@ class QueryLimits:
     threads: int = 2
     rows: int = 1_000  # of a result
     used_rows: int = 500  # that are named for each row of a result, of each table
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTable:
-    """A table, and what it is called in queries."""
-
-    table: Table
-    sql_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +117,6 @@ class Result:
         one is of which not everything is known."""
         looked_for = not self.rows and bool(self.named) and not self.operations
         return looked_for or any(value is not None for row in self.rows for value in row)
-
-
-def named(tables: Sequence[Table]) -> list[OpenTable]:
-    """Tables with their names in queries: t1, t2, …; what they are called is said beside them.
-
-    A name of few letters is written rightly by a small language model."""
-    return [OpenTable(table, f"t{number}") for number, table in enumerate(tables, start=1)]
 
 
 def run(
@@ -188,10 +172,17 @@ class TableDatabase:
 
     def _fill(self, store: Tables) -> None:
         for each in self.tables:
-            values = unpack_values(store.values(each.table), each.table.columns)
-            self._connection.register("_arrived", values)
-            self._connection.execute(f'CREATE TABLE "{each.sql_name}" AS SELECT * FROM _arrived')
-            self._connection.unregister("_arrived")
+            selected = []
+            for at, part in enumerate(each.placed):
+                values = unpack_values(store.values(part), part.columns)
+                self._connection.register(f"_arrived_{at}", values)
+                label = called(part).replace("'", "''")
+                sheet = f", '{label}' AS {each.sheet.sql_name}" if each.sheet else ""
+                selected.append(f"SELECT *{sheet} FROM _arrived_{at}")
+            query = " UNION ALL ".join(selected)
+            self._connection.execute(f'CREATE TABLE "{each.sql_name}" AS {query}')
+            for at in range(len(selected)):
+                self._connection.unregister(f"_arrived_{at}")
             for column in each.table.columns:
                 if column.kind is ColumnKind.TEXT:
                     self._write_out(each.sql_name, column.sql_name)
@@ -345,13 +336,14 @@ class TableDatabase:
         first, held = self._contributing(node) if node else ("", "")
         several, most = len(sources) > 1, self._limits.used_rows
         found = []
-        for name in sources:
-            row = _row_id(name)
-            once = f"DISTINCT {row}" if several else row
-            order = "" if several else first or f" ORDER BY {row}"
-            rows = f"list({once}{order}){held}"
+        for part in _parts(sources):
+            once = f"DISTINCT {part.row}" if several else part.row
+            order = "" if several else first or f" ORDER BY {part.row}"
+            chosen = " AND ".join(filter(None, (held, part.condition)))
+            only = f" FILTER (WHERE {chosen})" if chosen else ""
+            rows = f"list({once}{order}){only}"
             found.append(f"list_slice({f'list_sort({rows})' if several else rows}, 1, {most})")
-            found.append(f"count({once}){held}")
+            found.append(f"count({once}){only}")
         return ", ".join(found)
 
     def _contributing(self, node: Node) -> tuple[str, str]:
@@ -371,7 +363,7 @@ class TableDatabase:
         first = ""
         if len(found) == 1 and (order := _FIRST.get(_lower(found[0]["function_name"]))):
             first = f" ORDER BY {self._text(found[0]['arguments'][0]['expression'])} {order}"
-        return first, f" FILTER (WHERE {' OR '.join(dict.fromkeys(each))})"
+        return first, f"({' OR '.join(dict.fromkeys(each))})"
 
     def _text(self, expression: Node) -> str:
         """An expression as it is written in a query."""
@@ -381,16 +373,10 @@ class TableDatabase:
         return text.removeprefix("SELECT ")
 
     def _row_by_row(self, query: str, sources: dict[str, OpenTable]) -> Result:
-        result = self._fetch(query)
-        width = len(result.columns) - 2 * len(sources)
-        used = tuple(
-            tuple(
-                _used(table, row[width + 2 * place], row[width + 2 * place + 1])
-                for place, table in enumerate(sources.values())
-            )
-            for row in result.rows
-        )
-        nothing = () if used else tuple(UsedRows(t.table, 0, ()) for t in sources.values())
+        result, parts = self._fetch(query), _parts(sources)
+        width = len(result.columns) - 2 * len(parts)
+        used = tuple(_used_by(parts, row[width:]) for row in result.rows)
+        nothing = () if used else tuple(UsedRows(part.table, 0, ()) for part in parts)
         return replace(
             result,
             columns=result.columns[:width],
@@ -415,9 +401,8 @@ class TableDatabase:
             with suppress(*_binding_errors()):
                 query = self._value("SELECT json_deserialize_sql(?)", json.dumps(plain))
                 row = self._fetch(query).rows[0]
-                for place, table in enumerate(sources.values()):
-                    used = _used(table, row[2 * place], row[2 * place + 1])
-                    found[id(table)] = _most(found.get(id(table)), used)
+                for used in _used_by(_parts(sources), row):
+                    found[id(used.table)] = _most(found.get(id(used.table)), used)
         return tuple(found.values())
 
     def _fetch(self, query: str, most: int = 0) -> Result:
@@ -545,19 +530,47 @@ def _lower(name: object) -> str:
     return str(name or "").lower()
 
 
-def _row_id(name: str) -> str:
-    quoted = name.replace('"', '""')
-    return f'"{quoted}".{ROW_ID}'
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A table of a document among the sources of a SELECT: the number of a row of it there, and
+    what tells its rows from those of other sheets; empty: there are no others."""
+
+    table: Table
+    row: str
+    condition: str = ""
 
 
-def _one_row(sources: dict[str, OpenTable]) -> str:
-    return ", ".join(f"{_row_id(name)}, 1" for name in sources)
+def _parts(sources: Mapping[str, OpenTable]) -> list[_Part]:
+    found: list[_Part] = []
+    for name, opened in sources.items():
+        quoted = name.replace('"', '""')
+        row = f'"{quoted}".{ROW_ID}'
+        for table, first in opened.placed.items():
+            inside = f"{row} BETWEEN {first} AND {first + table.rows - 1}" if opened.parts else ""
+            found.append(_Part(table, f"({row} - {first})" if first else row, inside))
+    return found
 
 
-def _used(table: OpenTable, rows: int | list[int] | None, count: int) -> UsedRows:
+def _one_row(sources: Mapping[str, OpenTable]) -> str:
+    rows = [
+        f"CASE WHEN {part.condition} THEN {part.row} END" if part.condition else part.row
+        for part in _parts(sources)
+    ]
+    return ", ".join(f"{row}, 1" for row in rows)
+
+
+def _used_by(parts: Sequence[_Part], numbers: Sequence[Any]) -> tuple[UsedRows, ...]:
+    """The rows of tables, from the numbers that a query gives of each part: rows, and how many; no
+    sheet of several that it has none of."""
+    each = (_used(p.table, *numbers[2 * at : 2 * at + 2]) for at, p in enumerate(parts))
+    found = [one for part, one in zip(parts, each, strict=True) if one.rows or not part.condition]
+    return tuple(found)
+
+
+def _used(table: Table, rows: int | list[int] | None, count: int) -> UsedRows:
     listed = [] if rows is None else [rows] if isinstance(rows, int) else rows
     kept = tuple(row for row in listed if row is not None)
-    return UsedRows(table.table, count if kept else 0, kept)
+    return UsedRows(table, count if kept else 0, kept)
 
 
 def _most(one: UsedRows | None, other: UsedRows) -> UsedRows:
@@ -573,26 +586,3 @@ def _reason(message: str) -> str:
     first = message.strip().split("\n", 1)[0]
     said = first.partition("Error: ")[2] or first
     return said[:_LONGEST_REASON].rstrip(" .!")
-
-
-def cells(
-    store: Tables, table: Table, rows: Sequence[int], columns: Sequence[int], text_of: PageText
-) -> list[Cell]:
-    """The cells of some rows and columns, row by row; `text_of` gives the text of a page."""
-    wanted = sorted(set(rows))
-    found: list[Cell] = []
-    for first, block in store.blocks_with(table, wanted):
-        pages, starts, ends = unpack_places(block.places, block.rows)
-        values = {column: block_values(block.values, column) for column in columns}
-        for row in wanted:
-            at = row - first
-            if not 0 <= at < block.rows:
-                continue
-            for column in columns:
-                page, start, end = (int(each[at, column]) for each in (pages, starts, ends))
-                text = text_of(page)[start:end] if end > start else ""
-                value = values[column][at]
-                if table.columns[column].kind is ColumnKind.TEXT:
-                    value = text or None
-                found.append(Cell(row, column, text, value, page, start, end))
-    return found

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from rag_app.errors import QueryError
 from rag_app.tables.explaining import Node, columns, nodes, text_conditions
-from rag_app.tables.querying import OpenTable, Result, TableDatabase, selects
+from rag_app.tables.joining import OpenTable
+from rag_app.tables.querying import Result, TableDatabase, selects
 from rag_app.tables.values import currency
 from rag_app.types import Column, ColumnKind
 

@@ -37,7 +37,8 @@ from rag_app.storage import Store
 from rag_app.tables.candidates import CandidateQuery, Operator, TableQuestion, candidates
 from rag_app.tables.computing import said
 from rag_app.tables.conditions import fields_of
-from rag_app.tables.querying import OpenTable, QueryLimits, TableDatabase
+from rag_app.tables.joining import OpenTable
+from rag_app.tables.querying import QueryLimits, TableDatabase
 from rag_app.types import Table
 from training.tables.denotations import OF_COLUMNS, Rows, denotation
 from training.writer import queries

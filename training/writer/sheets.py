@@ -20,7 +20,8 @@ import duckdb
 
 from rag_app.answering.chat_generator import language_of
 from rag_app.errors import RagAppError
-from rag_app.tables.querying import OpenTable, TableDatabase
+from rag_app.tables.joining import OpenTable
+from rag_app.tables.querying import TableDatabase
 from training.tables.examples import HERE, columns_as_headed
 from training.writer import queries
 from training.writer.contexts import Lesson

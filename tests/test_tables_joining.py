@@ -1,0 +1,136 @@
+"""The sheets of a file that have the same columns are one table, and each row knows its sheet."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_app.reading.limits import Limits
+from rag_app.reading.sheets import read_sheets
+from rag_app.scope import WORKER
+from rag_app.storage import Store
+from rag_app.tables.building import typed_tables
+from rag_app.tables.computing import names_of_rows, naming_columns, rows_used
+from rag_app.tables.describing import describe
+from rag_app.tables.joining import named, with_likes
+from rag_app.tables.mending import by_sheets, mended
+from rag_app.tables.querying import TableDatabase, UsedRows
+from rag_app.types import Column, ColumnKind, Document, Status, Table
+from tests.offices import xlsx
+
+HEAD = ["Plot", "Holder", "Size"]
+SITES = {
+    "North site": [HEAD, ["N0", "Ann Lee", 0], ["N1", "Ben Okoro", 1], ["N2", "Cid Moss", 2]],
+    "South site": [HEAD, ["S0", "Dee Farr", 5], ["S1", "Eve Hale", 1]],
+}
+MONTHS = {
+    "Jan": [HEAD, ["a", "Ann Lee", 1]],
+    "Feb": [HEAD, ["b", "Ben Okoro", 2]],
+    "Mar": [HEAD, ["c", "Cid Moss", 3.5]],
+}
+OTHER = {**SITES, "Notes": [["What", "Who"], ["Hedge", "Ann Lee"]]}
+
+
+@pytest.fixture
+def store(database):
+    made = Store(database)
+    made.add_document(Document("one", "one.xlsx", ".xlsx", 1, Status.READY, "2026"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def opened(store, file):
+    def of(sheets):
+        reading = read_sheets(file(xlsx(**sheets)), limits=Limits())
+        store.save_reading("one", reading, typed_tables("one", reading))
+        return TableDatabase(store.tables.of(WORKER), store.tables)
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("sheets", "question", "sql", "total"),
+    [
+        (SITES, "How big are plots on the North site?", "SELECT sum(size) FROM t1", 3),
+        (SITES, "how big is the south", "SELECT sum(x.size) FROM t1 x WHERE x.size > 1", 5),
+        (SITES, "how big is the site?", "SELECT sum(size) FROM t1", 9),  # both are called so
+        (SITES, "how big are north and south", "SELECT sum(size) FROM t1", 9),
+        (SITES, "and north", "SELECT sum(size) FROM t1 WHERE lower(sheet) = 'south site'", 6),
+        (MONTHS, "what was it in February?", "SELECT sum(size) FROM t1", 2),
+        (MONTHS, "and in january and march", "SELECT sum(size) FROM t1", 4.5),
+        (MONTHS, "and all year", "SELECT sum(size) FROM t1", 6.5),
+    ],
+)
+def test_a_query_over_sheets_is_about_those_that_are_named(opened, sheets, question, sql, total):
+    with opened(sheets) as database:
+        assert len(database.tables) == 1
+        ((found,),) = database.run(mended(sql, question, database)).rows
+        assert float(found) == total
+
+
+def test_a_figure_of_all_sheets_is_told_for_each(opened):
+    with opened(SITES) as database:
+        asked = by_sheets("SELECT count(*) FROM t1 WHERE size < 2", database)
+        counts = {name: database.run(sql).rows for name, sql in asked.items()}
+        assert counts == {"North site": ((2,),), "South site": ((1,),)}
+        assert by_sheets("SELECT count(*) FROM t1 WHERE sheet = 'North site'", database) == {}
+    with opened({"Only": SITES["North site"]}) as database:
+        assert by_sheets("SELECT count(*) FROM t1", database) == {}
+
+
+def test_sheets_with_other_columns_are_tables_of_their_own(opened, store):
+    with opened(OTHER) as database:
+        assert [one.table.rows for one in database.tables] == [5, 1]
+        assert "sheet text 'North site', 'South site'" in describe(database, {}).text
+        north, south, notes = store.tables.of(WORKER)
+        assert with_likes([south], [north, south, notes]) == [south, north]
+        assert with_likes([notes], [north, south, notes]) == [notes]
+    with opened(
+        {"A": [["Plot", "Sheet"], ["x", "1"]], "B": [["Plot", "Sheet"], ["y", "2"]]}
+    ) as two:
+        assert len(two.tables) == 2  # a column is called so already
+
+
+def test_whole_numbers_and_others_are_added_to_the_cent(opened):
+    with opened(MONTHS) as database:
+        assert database.run("SELECT sum(size) FROM t1").rows == ((Decimal("6.5"),),)
+
+
+def test_each_row_of_a_result_rests_on_rows_of_its_sheet(opened, store):
+    with opened(SITES) as database:
+        north, south = store.tables.of(WORKER)
+        listed = database.run("SELECT plot FROM t1 WHERE size = 1")
+        assert listed.used == ((UsedRows(north, 1, (1,)),), (UsedRows(south, 1, (1,)),))
+        counted = database.run("SELECT count(*) FROM t1 WHERE size < 3")
+        assert counted.used == ((UsedRows(north, 3, (0, 1, 2)), UsedRows(south, 1, (1,))),)
+        largest = database.run("SELECT max(size) FROM t1")
+        assert [one.rows[0] for one in largest.used[0]] == [2, 0]
+        nothing = database.run("SELECT plot FROM t1 WHERE size = 9")
+        assert [one.count for one in nothing.read] == [0, 0]
+        called = names_of_rows(listed, database)
+        assert called == {(0, 0): "Ben Okoro", (1, 0): "Eve Hale"}
+        naming = naming_columns(listed, database)
+        assert naming == {north: 1, south: 1}
+        pages = {n: store.page("one", n, WORKER).text for n in (1, 2)}
+        rows = rows_used(listed, {"one": "one.xlsx"}, naming, store.tables, lambda _, n: pages[n])
+        assert [(one.table, one.rows[0][0].text) for one in rows] == [
+            ("North site", "Ben Okoro"),
+            ("South site", "Eve Hale"),
+        ]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=2, max_size=4))
+def test_rows_of_all_sheets_are_counted_once(sizes):
+    column = Column("Size", "size", ColumnKind.INTEGER)
+    parts = [
+        Table("one", at, f"s{at}", "", (column,), len(each), at + 1, at + 1)
+        for at, each in enumerate(sizes)
+    ]
+    (joined,) = named(parts)
+    assert joined.table.rows == sum(map(len, sizes))
+    ends = [first + part.rows for part, first in joined.placed.items()]
+    assert [*joined.placed.values()] == [0, *ends[:-1]] and ends[-1] == joined.table.rows
