@@ -31,6 +31,7 @@ def test_short_words_and_those_that_say_nothing_are_left_alone():
         "brookhollow",
         "fayre",
     ]
+    assert telling_words("Was kostet die Kurtaxe in Lissabon pro Nacht?") == ["lissabon"]
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=30), max_size=3))

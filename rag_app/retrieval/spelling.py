@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rag_app.retrieval.ranking import STOPWORDS
+from rag_app.text.languages import is_english
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SHORTEST = 5  # letters: of four, "buns" is near "bus" (benchmarks/LOG.md)
@@ -18,9 +19,11 @@ _LONG = 8  # letters of a word that may be two away
 
 
 def telling_words(question: str) -> list[str]:
-    """Words of a question of which it can be told whether they are misspelt, in small letters."""
+    """Words of a question of which it can be told whether they are misspelt, in small letters: of
+    other languages than English, whose common words nobody here knows, long ones alone."""
     words = dict.fromkeys(word.lower() for word in _WORD.findall(question))
-    return [word for word in words if len(word) >= _SHORTEST and word not in STOPWORDS]
+    least = _SHORTEST if is_english(question) else _LONG
+    return [word for word in words if len(word) >= least and word not in STOPWORDS]
 
 
 def respelled(question: str, strange: Sequence[str], texts: Iterable[str]) -> str:
