@@ -385,9 +385,31 @@ def test_a_phrase_takes_the_place_of_the_one_that_begins_and_ends_as_it_does(que
 
 
 @pytest.mark.parametrize(
+    ("before", "question", "expected"),
+    [
+        (
+            "how many nights did we sell in may",
+            "and in june?",
+            "how many nights did we sell in june?",
+        ),
+        ("who works on Monday mornings?", "and on friday?", "who works on friday mornings?"),
+        ("may I pay in July?", "and in august?", "may I pay in august?"),
+        ("is it open in May or in June?", "and in july?", "is it open in May or in June in july?"),
+    ],
+)
+def test_a_month_takes_the_place_of_a_month(before, question, expected):
+    assert standalone(question, [Turn(before, "It is.")]) == expected
+
+
+@pytest.mark.parametrize(
     "question", ["who are they?", "Which ones?", "and which are those", "Who?"]
 )
 def test_what_was_counted_can_be_asked_for(question):
     expected = "which of the plots on the south site have no shed?"
     assert standalone(question, [PLOTS]) == expected
     assert standalone(question, [SWEDEN]) != expected
+
+
+def test_some_of_what_was_counted_are_asked_for():
+    counted = Turn("how many of the july people have paid", "5 of them.")
+    assert standalone("which ones?", [counted]) == "which of the july people have paid?"

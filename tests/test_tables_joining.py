@@ -61,7 +61,8 @@ def opened(store, file):
         (SITES, "how big are north and south", "SELECT sum(size) FROM t1", 9),
         (SITES, "and north", "SELECT sum(size) FROM t1 WHERE lower(sheet) = 'south site'", 6),
         (MONTHS, "what was it in February?", "SELECT sum(size) FROM t1", 2),
-        (MONTHS, "and in january and march", "SELECT sum(size) FROM t1", 4.5),
+        (MONTHS, "and from january until march", "SELECT sum(size) FROM t1", 6.5),
+        (MONTHS, "what do we pay at the market", "SELECT sum(size) FROM t1", 6.5),
         (MONTHS, "and all year", "SELECT sum(size) FROM t1", 6.5),
     ],
 )

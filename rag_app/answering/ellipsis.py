@@ -476,7 +476,8 @@ def completed(question: str, focus: Focus) -> str:
     if len(said.split()) > _MOST_WORDS:
         return ""
     if (counted := _COUNTED.match(focus.question)) and _WHICH_ONES.fullmatch(said):
-        return f"which of the {focus.question[counted.end() :]}"
+        rest = focus.question[counted.end() :]
+        return f"which {rest}" if rest.startswith("of ") else f"which of the {rest}"
     bare = _BARE.fullmatch(said)
     if bare and (_ASKS_WHY.match(said) or not _FINITE.search(said)):
         return _asked_of_all(said[: bare.start("end")].rstrip(), focus)
@@ -508,7 +509,7 @@ def _varied(start: str, new: str, focus: Focus) -> str:
     bare = new[relation.end() :] if relation else new
     if years(bare):
         varied = _in_year(before, years(bare)[-1])
-    elif parallel := _in_its_place(before, new):
+    elif parallel := _in_its_place(before, new) or _at_its_time(before, new):
         varied = parallel
     elif _DETERMINED.match(bare) and (kept := _kept(start, before)):
         return f"{start} {kept}?"
@@ -546,6 +547,19 @@ def _in_its_place(before: str, new: str) -> str:
         rf"\b{re.escape(first)}\s+{between}{re.escape(inside[-1])}\b", re.IGNORECASE
     )
     found = [one for one in phrases.finditer(before) if one[0].lower() != new.lower()]
+    if len(found) != 1:
+        return ""
+    return f"{before[: found[0].start()]}{new}{before[found[0].end() :]}"
+
+
+def _at_its_time(before: str, new: str) -> str:
+    """The question with a month, or a day of the week, in the place of the one behind the same
+    word: "in june" in that of "in may"; empty if there is no such, or several."""
+    first, *time = new.lower().split()
+    if len(time) != 1 or time[0] not in _MONTHS:
+        return ""
+    named = re.compile(rf"\b{re.escape(first)}\s+(?:{'|'.join(_MONTHS)})\b", re.IGNORECASE)
+    found = list(named.finditer(before))
     if len(found) != 1:
         return ""
     return f"{before[: found[0].start()]}{new}{before[found[0].end() :]}"

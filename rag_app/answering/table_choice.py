@@ -11,6 +11,7 @@ from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.tables.describing import alike
 from rag_app.tables.joining import with_likes
+from rag_app.tables.values import with_months
 from rag_app.text.languages import compared
 from rag_app.text.page_names import TABLES
 from rag_app.types import Document, Draft, Note, NoteKind, Passage, Table
@@ -132,5 +133,5 @@ def _called(table: Table, names: dict[str, str], asked: Sequence[str]) -> float:
     """The share of a question's words that a table is called by, or its columns."""
     told = [names.get(table.document_id, ""), table.name, table.title]
     told += [column.name for column in table.columns]
-    words = list(dict.fromkeys(word for text in told for word in compared(text)))
-    return len(alike(words, asked)) / len(asked) if asked else 0.0
+    words = with_months(dict.fromkeys(word for text in told for word in compared(text)))
+    return len(alike(words, with_months(asked))) / len(asked) if asked else 0.0

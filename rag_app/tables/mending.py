@@ -26,7 +26,7 @@ from rag_app.tables.explaining import (
 )
 from rag_app.tables.joining import OpenTable, called
 from rag_app.tables.querying import TableDatabase, selects
-from rag_app.tables.values import month
+from rag_app.tables.values import month, with_months
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
 
@@ -106,25 +106,22 @@ def _of_known_table(sql: str, database: TableDatabase) -> str:
 
 
 def _of_named_sheet(sql: str, question: str, database: TableDatabase) -> str:
-    """A query over sheets that are joined, which chooses none of them, is about those that the
-    question names by words that not all of them have in their names."""
+    """A query over sheets that are joined, which chooses none of them, is about the only one that
+    the question names by words that not all of them have in their names. Who names two may mean
+    what lies between."""
     node = database.tree(sql)
     opened = _only_read(node, database)
     if opened is None or opened.sheet is None or opened.sheet.sql_name in columns(node):
         return sql
-    words = {called(part): _known_words(called(part)) for part in opened.placed}
+    names = [called(part) for part in opened.placed]
+    words = {name: frozenset(with_months(compared(name))) for name in names}
     shared = frozenset.intersection(*words.values()) | STOPWORDS
-    asked = _known_words(question) - shared
+    asked = frozenset(with_months(compared(question))) - shared
     meant = [name for name, held in words.items() if asked & held]
-    if not meant or len(meant) == len(words):
+    if len(meant) != 1:
         return sql
-    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in meant)
-    return database.narrowed(sql, opened, f"{{0}}.{opened.sheet.sql_name} IN ({listed})")
-
-
-def _known_words(text: str) -> frozenset[str]:
-    """The words of a text, months by their numbers: "Jan" is January."""
-    return frozenset(f"month {month(word)}" if month(word) else word for word in compared(text))
+    quoted = meant[0].replace("'", "''")
+    return database.narrowed(sql, opened, f"{{0}}.{opened.sheet.sql_name} = '{quoted}'")
 
 
 def by_sheets(sql: str, database: TableDatabase) -> dict[str, str]:

@@ -5,6 +5,7 @@ column decides. Knows nothing of columns, tables or documents."""
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import re
 import unicodedata
@@ -317,6 +318,12 @@ def month(word: str) -> int:
     if len(low) > _LONGEST_MONTH:
         return 0
     return _MONTHS.get(low[:4]) or _MONTHS.get(low[:3], 0)
+
+
+def with_months(words: Iterable[str]) -> list[str]:
+    """Words, those of them that begin the English name of a month, as "jul", written out."""
+    named = {word: calendar.month_name[month(word)].lower() for word in words}
+    return [name if name.startswith(word.lower()) else word for word, name in named.items()]
 
 
 def _made(year: str, month_: str, day: str) -> dt.datetime | None:
