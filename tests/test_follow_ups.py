@@ -412,4 +412,4 @@ def test_what_was_counted_can_be_asked_for(question):
 
 def test_some_of_what_was_counted_are_asked_for():
     counted = Turn("how many of the july people have paid", "5 of them.")
-    assert standalone("which ones?", [counted]) == "which of the july people have paid?"
+    assert standalone("which ones?", [counted]) == "which of the july people have paid"
