@@ -760,9 +760,9 @@ def test_a_row_without_a_figure_in_one_of_two_columns_has_it_in_the_other(
     store.close()
 
 
-WIDE = b"""Programme;Year;Jan;Feb;Mar;Dec
-Warm Homes;2024;614;;300;222
-Young Carers;2024;40;50;60;70
+WIDE = b"""Programme;Year;Budget;Jan;Feb;Mar;Dec
+Warm Homes;2024;900;614;;300;222
+Young Carers;2024;300;40;50;60;70
 """
 
 

@@ -133,5 +133,68 @@ def test_rows_of_all_sheets_are_counted_once(sizes):
     ]
     (joined,) = named(parts)
     assert joined.table.rows == sum(map(len, sizes))
-    ends = [first + part.rows for part, first in joined.placed.items()]
-    assert [*joined.placed.values()] == [0, *ends[:-1]] and ends[-1] == joined.table.rows
+    ends = [first + part.rows for part, first in [(p.table, p.first) for p in joined.pieces]]
+    assert [p.first for p in joined.pieces] == [0, *ends[:-1]] and ends[-1] == joined.table.rows
+
+
+COSTS = [["Kind", "Jan", "Feb", "Mar", "Year"], ["Gas", 3, 4, 5, 12], ["Hall", 7.5, "", 1, 8.5]]
+YEARS = {"2024": COSTS, "2025": [COSTS[0], ["Gas", 30, 40, 50, 120], ["Hall", 1, 2, 3, 6]]}
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT sum(value) FROM t1 WHERE lower(kind) = 'gas'", [(132,)]),
+        ("SELECT sum(value) FROM t1 WHERE lower(kind) = 'gas' AND sheet = '2025'", [(120,)]),
+        (
+            "SELECT value FROM t1 WHERE lower(month) = 'february' AND sheet = '2024'",
+            [(4,), (None,)],
+        ),
+        (
+            "SELECT month, sum(value) FROM t1 WHERE sheet = '2024' GROUP BY month "
+            "ORDER BY sum(value) DESC LIMIT 1",
+            [("January", Decimal("10.5"))],
+        ),
+    ],
+)
+def test_a_column_for_each_month_is_a_row_for_each(opened, sql, rows):
+    with opened(YEARS) as database:
+        (table,) = database.tables
+        names = [column.name for column in table.table.columns]
+        assert names == ["Kind", "Month", "Value", "Sheet"] and table.table.rows == 12
+        assert [*database.run(sql).rows] == rows
+
+
+def test_a_figure_of_a_month_rests_on_its_cell(opened, store):
+    with opened({"2024": COSTS}) as database:
+        (table,) = store.tables.of(WORKER)
+        pages = {1: store.page("one", 1, WORKER).text}
+
+        def shown(sql: str) -> list[list[str]]:
+            found = database.run(sql)
+            naming = naming_columns(found, database)
+            used = rows_used(found, {}, naming, store.tables, lambda _, n: pages[n])
+            return [[cell.text for cell in row] for one in used for row in one.rows]
+
+        one = "SELECT value FROM t1 WHERE kind = 'Gas' AND month = 'March'"
+        assert database.run(one).used == ((UsedRows(table, 1, (0,)),),)
+        assert shown(one) == [["Gas", "5"]]
+        assert shown("SELECT sum(value) FROM t1 WHERE kind = 'Gas'") == [["Gas", "3", "4", "5"]]
+        both = database.run("SELECT sum(value) FROM t1 WHERE month = 'January'")
+        assert both.used == ((UsedRows(table, 2, (0, 1)),),)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ["Kind", "Jan", "Feb", "Budget", "Year"],  # two months
+        ["Kind", "Jan", "Feb", "Mar", "Budget"],  # which is no sum of them
+        ["Kind", "Jan 24", "Feb 24", "Mar 24", "Year"],
+        ["Month", "Jan", "Feb", "Mar", "Year"],
+    ],
+)
+def test_other_columns_stay_as_they_are(opened, head):
+    rows = [["Gas", 3, 4, 5, 99], ["Hall", 7, 1, 1, 99]]
+    rows = [[*row[:4], sum(row[1:4])] if head[4] == "Year" else row for row in rows]
+    with opened({"2024": [head, *rows]}) as database:
+        assert [column.name for column in database.tables[0].table.columns] == head

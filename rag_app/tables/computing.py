@@ -383,7 +383,8 @@ def names_of_rows(result: Result, database: TableDatabase) -> dict[tuple[int, in
         return {}
     if len(numbers) != 1 or name is None or {*texts} - {*numbers}:
         return {}
-    rows = [opened.placed[used[0].table] + used[0].rows[0] for used in result.used]
+    firsts = {piece.table: piece.first for piece in reversed(opened.pieces)}
+    rows = [firsts[used[0].table] + used[0].rows[0] for used in result.used]
     called = _cells(opened, name, rows, database)
     return {(line, numbers[0]): called[row] for line, row in enumerate(rows) if row in called}
 
@@ -393,13 +394,17 @@ def naming_columns(result: Result, database: TableDatabase) -> dict[Table, int]:
     behind = {used.table for rows in (*result.used, result.read) for used in rows}
     found: dict[Table, int] = {}
     for opened in database.tables:
-        parts = behind.intersection(opened.placed)
+        parts = behind.intersection(opened.parts)
         if parts:
             with suppress(QueryError):
                 column = _describing(opened, database)
                 if column is not None:
-                    found |= dict.fromkeys(parts, opened.table.columns.index(column))
+                    found |= {part: _place(part, column) for part in parts}
     return found
+
+
+def _place(part: Table, column: Column) -> int:
+    return [c.sql_name for c in part.columns].index(column.sql_name)
 
 
 def _only_table(result: Result, database: TableDatabase) -> OpenTable | None:
@@ -407,7 +412,7 @@ def _only_table(result: Result, database: TableDatabase) -> OpenTable | None:
     if not result.used or any(len(one) != 1 or len(one[0].rows) != 1 for one in result.used):
         return None
     tables = {one[0].table for one in result.used}
-    found = [opened for opened in database.tables if tables.intersection(opened.placed)]
+    found = [opened for opened in database.tables if tables.intersection(opened.parts)]
     return found[0] if len(found) == 1 else None
 
 
@@ -434,7 +439,7 @@ def _describing(opened: OpenTable, database: TableDatabase) -> Column | None:
     """The column of the longest texts that most rows have, and few share."""
     table = opened.table
     shown = [c for at, c in enumerate(table.columns) if at not in table.hidden_columns]
-    texts = [c for c in shown if c.kind is ColumnKind.TEXT and c is not opened.sheet][:_TEXTS]
+    texts = [c for c in shown if c.kind is ColumnKind.TEXT and c not in opened.made][:_TEXTS]
     best: tuple[float, Column] | None = None
     for column in texts:
         name = column.sql_name

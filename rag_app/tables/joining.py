@@ -1,40 +1,73 @@
 """Tables as queries read them: each by itself, or the sheets of a file that have the same columns
-as one, with a column more that says of which sheet a row is. Who keeps a sheet for each site, or
-each month, asks about all of them, or names one. Pure."""
+as one, with a column more that says of which sheet a row is; and where a table has a column for
+each month, a row for each. Who keeps a sheet for each site, or a column for each month, asks about
+all of them, or names one. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import calendar
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from rag_app.tables.building import ROW_ID
+from rag_app.tables.values import with_months
 from rag_app.text.sentences import one_line
 from rag_app.types import Column, ColumnKind, Table
 
 _SHEET = Column("Sheet", "sheet", ColumnKind.TEXT)
+_MONTH, _VALUE = (
+    Column("Month", "month", ColumnKind.TEXT),
+    Column("Value", "value", ColumnKind.TEXT),
+)
+_NAMES = tuple(name.lower() for name in calendar.month_name)
+_SEVERAL = 3  # columns that are months, at least
+_LARGEST = 5_000  # rows of a table with such columns
+_CENT = 0.011  # by which a sum may be another
+_TOTALS = 0.9  # of the rows in which a column has the sum of the months
 _MOST = 60  # sheets that are joined
 _WIDER = {ColumnKind.INTEGER: ColumnKind.NUMBER}  # a month of whole euros, and one with cents
 
 
 @dataclass(frozen=True, slots=True)
+class TablePiece:
+    """Rows of an open table that are those of a table of a document, from the first of them on;
+    `month`: of which column."""
+
+    table: Table
+    first: int
+    month: Column | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OpenTable:
-    """A table, and what it is called in queries; `parts`: the sheets that are joined in it."""
+    """A table, and what it is called in queries; `parts`: the tables of the document that it is
+    made of; `months`: the columns of which it has a row for each."""
 
     table: Table
     sql_name: str
-    parts: tuple[Table, ...] = ()
+    parts: tuple[Table, ...]
+    months: tuple[Column, ...] = ()
 
     @property
     def sheet(self) -> Column | None:
         """The column that says of which sheet a row is; None: it is of one."""
-        return self.table.columns[-1] if self.parts else None
+        return self.table.columns[-1] if len(self.parts) > 1 else None
 
     @property
-    def placed(self) -> dict[Table, int]:
-        """The tables of the document that are in it, with the number that their first row has."""
-        found, first = {}, 0
-        for part in self.parts or (self.table,):
-            found[part] = first
-            first += part.rows
+    def made(self) -> tuple[Column, ...]:
+        """The columns that stand in no table of a document."""
+        sheet = (self.sheet,) if self.sheet else ()
+        return (*self.table.columns[-2 - len(sheet) :][:2], *sheet) if self.months else sheet
+
+    @property
+    def pieces(self) -> list[TablePiece]:
+        """What it is made of, in the order of its rows."""
+        found, first = [], 0
+        for part in self.parts:
+            for month in self.months or (None,):
+                found.append(TablePiece(part, first, month))
+                first += part.rows
         return found
 
 
@@ -50,9 +83,9 @@ def named(tables: Sequence[Table]) -> list[OpenTable]:
         names = {called(one) for one in group}
         apart = len(names) < len(group) or "" in names or len(group) > _MOST
         for parts in [[one] for one in group] if apart else [group]:
+            parts.sort(key=lambda one: one.ordinal)
             whole = parts[0] if len(parts) == 1 else _joined(parts)
-            held = () if len(parts) == 1 else tuple(parts)
-            found.append(OpenTable(whole, f"t{len(found) + 1}", held))
+            found.append(OpenTable(whole, f"t{len(found) + 1}", tuple(parts)))
     return found
 
 
@@ -93,3 +126,113 @@ def _joined(parts: Sequence[Table]) -> Table:
         side_rows=tuple(row for part in parts for row in part.side_rows),
         hidden_rows=(),
     )
+
+
+def unfolded(opened: OpenTable, rows: Sequence[Mapping[str, Any]]) -> OpenTable:
+    """A table with a row for each of its columns that are months; unchanged if these are few, or
+    if it has other figures than the sums of them. `rows`: by the names that queries know."""
+    months = months_of(opened.table)
+    columns = opened.table.columns
+    hidden = {columns[at] for at in opened.table.hidden_columns}
+    others = [c for c in columns if c not in months and c not in hidden and c is not opened.sheet]
+    figures = [c for c in others if c.kind.is_measure]
+    kept = [c for c in others if c not in figures]
+    taken = {column.sql_name for column in kept} & {_MONTH.sql_name, _VALUE.sql_name}
+    if not months or taken or not all(_adds_up(one, months, rows) for one in figures):
+        return opened
+    like = next((c for c in months if c.kind is not ColumnKind.INTEGER), months[0])
+    value = replace(like, name=_VALUE.name, sql_name=_VALUE.sql_name, has_text=False)
+    sheet = (opened.sheet,) if opened.sheet else ()
+    table = replace(
+        opened.table,
+        columns=(*kept, _MONTH, value, *sheet),
+        rows=len(months) * opened.table.rows,
+        hidden_columns=(),
+    )
+    return replace(opened, table=table, months=months)
+
+
+def month_called(column: Column) -> str:
+    """What the rows of a column that is a month have in the column that says so."""
+    return with_months([one_line(column.name).lower()])[0].capitalize()
+
+
+def months_of(table: Table) -> tuple[Column, ...]:
+    """The columns of figures that are months, where these are several, and the table is no long
+    one."""
+    found = [c for c in table.columns if month_called(c).lower() in _NAMES[1:]]
+    alike = {(c.unit, c.units, _WIDER.get(c.kind, c.kind)) for c in found}
+    figures = all(c.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER) for c in found)
+    names = {month_called(column) for column in found}
+    many = _SEVERAL <= len(found) == len(names) and table.rows <= _LARGEST
+    return tuple(found) if many and figures and len(alike) == 1 else ()
+
+
+def _adds_up(total: Column, months: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a column has the sum of the months."""
+    sums = [sum(row[c.sql_name] or 0 for c in months) for row in rows]
+    told = [float(row[total.sql_name] or 0) for row in rows]
+    same = [abs(one - float(other)) < _CENT for one, other in zip(told, sums, strict=True)]
+    return sum(same) >= _TOTALS * len(rows)
+
+
+def selected(opened: OpenTable, piece: TablePiece) -> str:
+    """What a piece adds to an open table, of the table of the document under its ordinal."""
+    chosen, sheet = "*", ""
+    if piece.month:
+        kept = [c for c in opened.table.columns if c not in opened.made]
+        names = [name for column in kept for name in _names(column)]
+        month, value = opened.made[:2]
+        told = f"{_text(month_called(piece.month))} AS {month.sql_name}"
+        chosen = ", ".join([*names, told, f'"{piece.month.sql_name}" AS {value.sql_name}'])
+    if opened.sheet:
+        sheet = f", {_text(called(piece.table))} AS {opened.sheet.sql_name}"
+    return f'SELECT {chosen}{sheet} FROM "_{piece.table.ordinal}"'
+
+
+def _names(column: Column) -> list[str]:
+    """A column as queries call it, with those that go with it."""
+    text = [column.text_name] if column.has_text else []
+    unit = [column.unit_name] if len(column.units) > 1 else []
+    return [f'"{name}"' for name in (column.sql_name, *text, *unit)]
+
+
+def _text(said: str) -> str:
+    return "'" + said.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """Rows of a table of a document among the sources of a SELECT: the number of such a row there,
+    what tells them from those of other pieces (empty: there are no others), and the column that
+    their figures are of."""
+
+    table: Table
+    row: str
+    condition: str = ""
+    month: str = ""
+
+
+def rows_of(sources: Mapping[str, OpenTable]) -> list[SourceRows]:
+    """What the sources of a SELECT, by the names it calls them, are made of."""
+    found: list[SourceRows] = []
+    for name, opened in sources.items():
+        quoted = name.replace('"', '""')
+        row = f'"{quoted}".{ROW_ID}'
+        pieces = opened.pieces
+        for one in pieces:
+            inside = f"{row} BETWEEN {one.first} AND {one.first + one.table.rows - 1}"
+            own = f"({row} - {one.first})" if one.first else row
+            month = one.month.sql_name if one.month else ""
+            found.append(SourceRows(one.table, own, inside if len(pieces) > 1 else "", month))
+    return found
+
+
+def one_row(sources: Mapping[str, OpenTable]) -> str:
+    """Expressions for the number of the row of each, where a result has a row for a row: that, and
+    how many these are."""
+    rows = [
+        f"CASE WHEN {part.condition} THEN {part.row} END" if part.condition else part.row
+        for part in rows_of(sources)
+    ]
+    return ", ".join(f"{row}, 1" for row in rows)

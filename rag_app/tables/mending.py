@@ -113,7 +113,7 @@ def _of_named_sheet(sql: str, question: str, database: TableDatabase) -> str:
     opened = _only_read(node, database)
     if opened is None or opened.sheet is None or opened.sheet.sql_name in columns(node):
         return sql
-    names = [called(part) for part in opened.placed]
+    names = [called(part) for part in opened.parts]
     words = {name: frozenset(with_months(compared(name))) for name in names}
     shared = frozenset.intersection(*words.values()) | STOPWORDS
     asked = frozenset(with_months(compared(question))) - shared
@@ -131,7 +131,7 @@ def by_sheets(sql: str, database: TableDatabase) -> dict[str, str]:
     opened = _only_read(node, database)
     if opened is None or opened.sheet is None or opened.sheet.sql_name in columns(node):
         return {}
-    names = {called(part): called(part).replace("'", "''") for part in opened.placed}
+    names = {called(part): called(part).replace("'", "''") for part in opened.parts}
     chosen = f"{{0}}.{opened.sheet.sql_name} = "
     return {
         name: database.narrowed(sql, opened, f"{chosen}'{quoted}'")

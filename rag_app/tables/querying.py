@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
 from rag_app.storage.contents import Tables
-from rag_app.tables.building import ROW_ID
 from rag_app.tables.columnar import unpack_values
 from rag_app.tables.explaining import (
     Node,
@@ -32,7 +31,16 @@ from rag_app.tables.explaining import (
     row_filters,
     text_conditions,
 )
-from rag_app.tables.joining import OpenTable, called, named
+from rag_app.tables.joining import (
+    OpenTable,
+    SourceRows,
+    months_of,
+    named,
+    one_row,
+    rows_of,
+    selected,
+    unfolded,
+)
 from rag_app.tables.values import month
 from rag_app.types import Column, ColumnKind, Operation, RowFilter, Table
 
@@ -148,7 +156,7 @@ class TableDatabase:
                 "python_enable_replacements": "false",
             },
         )
-        self._by_name = {each.sql_name: each for each in self.tables}
+        self._by_name: dict[str, OpenTable] = {}
         with ExitStack() as opened:
             opened.callback(self.close)
             with self._errors():
@@ -171,21 +179,24 @@ class TableDatabase:
         self._connection.close()
 
     def _fill(self, store: Tables) -> None:
-        for each in self.tables:
-            selected = []
-            for at, part in enumerate(each.placed):
-                values = unpack_values(store.values(part), part.columns)
-                self._connection.register(f"_arrived_{at}", values)
-                label = called(part).replace("'", "''")
-                sheet = f", '{label}' AS {each.sheet.sql_name}" if each.sheet else ""
-                selected.append(f"SELECT *{sheet} FROM _arrived_{at}")
-            query = " UNION ALL ".join(selected)
+        filled = []
+        for opened in self.tables:
+            each = opened
+            values = [unpack_values(store.values(part), part.columns) for part in each.parts]
+            if months_of(each.table):
+                each = unfolded(each, [row for of_part in values for row in of_part.to_pylist()])
+            filled.append(each)
+            for part, of_part in zip(each.parts, values, strict=True):
+                self._connection.register(f"_{part.ordinal}", of_part)
+            query = " UNION ALL ".join(selected(each, piece) for piece in each.pieces)
             self._connection.execute(f'CREATE TABLE "{each.sql_name}" AS {query}')
-            for at in range(len(selected)):
-                self._connection.unregister(f"_arrived_{at}")
+            for part in each.parts:
+                self._connection.unregister(f"_{part.ordinal}")
             for column in each.table.columns:
                 if column.kind is ColumnKind.TEXT:
                     self._write_out(each.sql_name, column.sql_name)
+        self.tables = tuple(filled)
+        self._by_name = {each.sql_name: each for each in self.tables}
         for setting in _SETTINGS:
             self._connection.execute(f"SET {setting}")
 
@@ -211,9 +222,10 @@ class TableDatabase:
             tree = self._tree(sql)
             node = tree["statements"][0]["node"]
             check(node, frozenset(self._by_name))
+            result = self._result(sql, tree, node)
             return replace(
-                _in_order(self._result(sql, tree, node), node),
-                named=columns(node),
+                _in_order(result, node),
+                named=columns(node) | result.named,
                 operations=operations(node, self._columns),
                 conditions=tuple(text_conditions(node)),
                 filters=row_filters(node),
@@ -325,7 +337,7 @@ class TableDatabase:
         node = tree["statements"][0]["node"]
         whole = _has_groups(node)
         many = self._many_rows(sources, node)
-        for expressions in ([] if whole else [_one_row(sources)], [many]):
+        for expressions in ([] if whole else [one_row(sources)], [many]):
             for each in expressions:
                 asked = deepcopy(tree)
                 added = self._tree(f"SELECT {each}")["statements"][0]["node"]["select_list"]
@@ -336,7 +348,7 @@ class TableDatabase:
         first, held = self._contributing(node) if node else ("", "")
         several, most = len(sources) > 1, self._limits.used_rows
         found = []
-        for part in _parts(sources):
+        for part in rows_of(sources):
             once = f"DISTINCT {part.row}" if several else part.row
             order = "" if several else first or f" ORDER BY {part.row}"
             chosen = " AND ".join(filter(None, (held, part.condition)))
@@ -373,7 +385,7 @@ class TableDatabase:
         return text.removeprefix("SELECT ")
 
     def _row_by_row(self, query: str, sources: dict[str, OpenTable]) -> Result:
-        result, parts = self._fetch(query), _parts(sources)
+        result, parts = self._fetch(query), rows_of(sources)
         width = len(result.columns) - 2 * len(parts)
         used = tuple(_used_by(parts, row[width:]) for row in result.rows)
         nothing = () if used else tuple(UsedRows(part.table, 0, ()) for part in parts)
@@ -384,11 +396,12 @@ class TableDatabase:
             rows=tuple(row[:width] for row in result.rows),
             used=used,
             read=nothing,
+            named=_months_among(parts, [row[width:] for row in result.rows]),
         )
 
     def _read_by(self, node: Node) -> tuple[UsedRows, ...]:
         """The rows that every SELECT of a query reads which reads tables itself."""
-        found: dict[int, UsedRows] = {}
+        found: dict[Table, UsedRows] = {}
         for each in selects(node):
             sources = self._sources(each)
             if not sources:
@@ -401,8 +414,8 @@ class TableDatabase:
             with suppress(*_binding_errors()):
                 query = self._value("SELECT json_deserialize_sql(?)", json.dumps(plain))
                 row = self._fetch(query).rows[0]
-                for used in _used_by(_parts(sources), row):
-                    found[id(used.table)] = _most(found.get(id(used.table)), used)
+                for used in _used_by(rows_of(sources), row):
+                    found[used.table] = _most(found.get(used.table), used)
         return tuple(found.values())
 
     def _fetch(self, query: str, most: int = 0) -> Result:
@@ -530,41 +543,23 @@ def _lower(name: object) -> str:
     return str(name or "").lower()
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A table of a document among the sources of a SELECT: the number of a row of it there, and
-    what tells its rows from those of other sheets; empty: there are no others."""
-
-    table: Table
-    row: str
-    condition: str = ""
-
-
-def _parts(sources: Mapping[str, OpenTable]) -> list[_Part]:
-    found: list[_Part] = []
-    for name, opened in sources.items():
-        quoted = name.replace('"', '""')
-        row = f'"{quoted}".{ROW_ID}'
-        for table, first in opened.placed.items():
-            inside = f"{row} BETWEEN {first} AND {first + table.rows - 1}" if opened.parts else ""
-            found.append(_Part(table, f"({row} - {first})" if first else row, inside))
-    return found
-
-
-def _one_row(sources: Mapping[str, OpenTable]) -> str:
-    rows = [
-        f"CASE WHEN {part.condition} THEN {part.row} END" if part.condition else part.row
-        for part in _parts(sources)
-    ]
-    return ", ".join(f"{row}, 1" for row in rows)
-
-
-def _used_by(parts: Sequence[_Part], numbers: Sequence[Any]) -> tuple[UsedRows, ...]:
+def _used_by(parts: Sequence[SourceRows], numbers: Sequence[Any]) -> tuple[UsedRows, ...]:
     """The rows of tables, from the numbers that a query gives of each part: rows, and how many; no
-    sheet of several that it has none of."""
-    each = (_used(p.table, *numbers[2 * at : 2 * at + 2]) for at, p in enumerate(parts))
-    found = [one for part, one in zip(parts, each, strict=True) if one.rows or not part.condition]
-    return tuple(found)
+    piece of several that it has none of."""
+    found: dict[Table, UsedRows] = {}
+    for place, part in enumerate(parts):
+        used = _used(part.table, *numbers[2 * place : 2 * place + 2])
+        if part.month and used.rows:
+            found[part.table] = _most(found.get(part.table), used)
+        elif used.rows or not part.condition:
+            found[part.table] = used
+    return tuple(found.values())
+
+
+def _months_among(parts: Sequence[SourceRows], rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+    """The columns that are months of which the numbers of rows behind a result have any."""
+    held = [p.month for row in rows for at, p in enumerate(parts) if row[2 * at] not in (None, [])]
+    return frozenset(filter(None, held))
 
 
 def _used(table: Table, rows: int | list[int] | None, count: int) -> UsedRows:
