@@ -356,3 +356,23 @@ def test_letters_that_nobody_typed_choose_no_rows(together, question, condition,
     with together(north=NORTH) as database:
         sql = mended(f"SELECT count(*) FROM t1 WHERE {condition}", question, database)
         assert database.run(sql).rows == ((count,),)
+
+
+PAID = b"Plot;Due;Paid\na;5;0\nb;5;5\nc;;0\n"
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("paid IS NULL", 2),
+        ("due > 1 AND t1.paid IS NULL", 1),
+        ("due IS NULL", 1),
+        ("paid IS NOT NULL", 3),
+        ("NOT (paid IS NULL)", 1),
+        ("plot IS NULL", 0),
+    ],
+)
+def test_who_paid_nothing_has_a_zero_where_no_figure_is_missing(database_of, condition, count):
+    with database_of(PAID) as database:
+        sql = mended(f"SELECT count(*) FROM t1 WHERE {condition}", "", database)
+        assert database.run(sql).rows == ((count,),)

@@ -56,7 +56,8 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
     known = _of_known_columns(titled, database)
     named = _of_named_periods(known, question)
     known = _of_known_years(_within_periods(named, database), question, database)
-    return _by_months(_of_words(known, question, database), database)
+    known = _of_nothing(_of_words(known, question, database), database)
+    return _by_months(known, database)
 
 
 def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
@@ -422,6 +423,33 @@ def _of_words(sql: str, question: str, database: TableDatabase) -> str:
             each.update(made)
             changed = True
     return database.written(node) if changed else sql
+
+
+def _of_nothing(sql: str, database: TableDatabase) -> str:
+    """A query for rows without a figure, in a column that has one everywhere, finds those with 0:
+    who has paid nothing."""
+    node = database.tree(sql)
+    known = _read(node, database)
+    changed = False
+    for each in list(nodes(node)):
+        held = columns(each) if each.get("type") == "OPERATOR_IS_NULL" else frozenset()
+        column = known.get(next(iter(held))) if len(held) == 1 else None
+        if column and column.kind.is_measure and _has_zeros_alone(column, database):
+            made = database.tree("SELECT a = 0")["select_list"][0]
+            made["left"] = each["children"][0]
+            each.clear()
+            each.update(made)
+            changed = True
+    return database.written(node) if changed else sql
+
+
+def _has_zeros_alone(column: Column, database: TableDatabase) -> bool:
+    """Whether a column has figures in all rows, some of them 0."""
+    name = column.sql_name
+    tables = [one.sql_name for one in database.tables if column in one.table.columns]
+    counts = f"SELECT count(*) FILTER ({name} IS NULL), count(*) FILTER ({name} = 0) FROM "
+    found = [database.fetch(counts + table).rows[0] for table in tables[:1]]
+    return any(not empty and zeros for empty, zeros in found)
 
 
 def _is_part_of_word(text: str, question: str, column: Column, database: TableDatabase) -> bool:
