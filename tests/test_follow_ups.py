@@ -369,6 +369,11 @@ def test_rows_of_a_table_are_no_topic_of_what_is_asked_next(computed_from):
     assert "Garden" in standalone("and how much did it bring in?", [total])
 
 
+def test_a_thing_takes_the_place_of_no_longer_phrase():
+    car = Turn("What is the price of the insurance of the car?", "It is 300.")
+    assert "price of the colour" not in standalone("and the colour of the car?", [car])
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -413,3 +418,4 @@ def test_what_was_counted_can_be_asked_for(question):
 def test_some_of_what_was_counted_are_asked_for():
     counted = Turn("how many of the july people have paid", "5 of them.")
     assert standalone("which ones?", [counted]) == "which of the july people have paid"
+    assert "of the are" not in standalone("which?", [Turn("How many are overdue?", "Five.")])

@@ -19,6 +19,7 @@ TEXTS = ("The committee met in Brookhollow.", "The committee and its committees;
         ("the comitty", ["comitty"], "the comity"),
         ("the comute", ["comute"], ""),  # of seven letters one may differ
         ("the brohollw", ["brohollw"], ""),
+        ("the incommittee", ["incommittee"], ""),  # it may mean the contrary
     ],
 )
 def test_the_nearest_word_of_the_texts_is_meant(question, strange, spelt):
@@ -31,6 +32,7 @@ def test_short_words_and_those_that_say_nothing_are_left_alone():
         "brookhollow",
         "fayre",
     ]
+    assert telling_words("who is he? 委员会成员名单是什么呢") == []
     assert telling_words("Was kostet die Kurtaxe in Lissabon pro Nacht?") == ["lissabon"]
 
 

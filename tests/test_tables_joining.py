@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from decimal import Decimal
 
 import pytest
@@ -31,6 +32,9 @@ MONTHS = {
     "Feb": [HEAD, ["b", "Ben Okoro", 2]],
     "Mar": [HEAD, ["c", "Cid Moss", 3.5]],
 }
+MAY = {"May": [HEAD, ["a", "Ann Lee", 1]], "June": [HEAD, ["b", "Ben Okoro", 2]]}
+OFFICE = {"Shop": [HEAD, ["a", "Shop", 1]], "Head office": [HEAD, ["b", "Ben Okoro", 2]]}
+WEEKS = {"Week 1": [HEAD, ["a", "Ann Lee", 1]], "Week 5": [HEAD, ["b", "Ben Okoro", 2]]}
 OTHER = {**SITES, "Notes": [["What", "Who"], ["Hedge", "Ann Lee"]]}
 
 
@@ -64,6 +68,15 @@ def opened(store, file):
         (MONTHS, "and from january until march", "SELECT sum(size) FROM t1", 6.5),
         (MONTHS, "what do we pay at the market", "SELECT sum(size) FROM t1", 6.5),
         (MONTHS, "and all year", "SELECT sum(size) FROM t1", 6.5),
+        (MONTHS, "how much since March?", "SELECT sum(size) FROM t1", 6.5),
+        (MAY, "How much may a member borrow?", "SELECT sum(size) FROM t1", 3),
+        (MAY, "how much was it in may?", "SELECT sum(size) FROM t1", 1),
+        (MAY, "How much was it, May?", "SELECT sum(size) FROM t1", 1),
+        (OFFICE, "how much for office supplies", "SELECT sum(size) FROM t1", 3),
+        (OFFICE, "how much at the head office", "SELECT sum(size) FROM t1", 2),
+        (OFFICE, "how much", "SELECT sum(size) FROM t1 WHERE holder = 'Shop'", 1),
+        (WEEKS, "who has more than 5 of them", "SELECT sum(size) FROM t1", 3),
+        (WEEKS, "how many in week 5", "SELECT sum(size) FROM t1", 2),
     ],
 )
 def test_a_query_over_sheets_is_about_those_that_are_named(opened, sheets, question, sql, total):
@@ -111,7 +124,9 @@ def test_each_row_of_a_result_rests_on_rows_of_its_sheet(opened, store):
         largest = database.run("SELECT max(size) FROM t1")
         assert [one.rows[0] for one in largest.used[0]] == [2, 0]
         nothing = database.run("SELECT plot FROM t1 WHERE size = 9")
-        assert [one.count for one in nothing.read] == [0, 0]
+        assert nothing.read == (UsedRows(north, 0, ()),)
+        paired = database.run("SELECT a.plot FROM t1 a JOIN t1 b ON a.size < b.size - 4")
+        assert {*paired.used[0]} == {UsedRows(north, 1, (0,)), UsedRows(south, 1, (0,))}
         called = names_of_rows(listed, database)
         assert called == {(0, 0): "Ben Okoro", (1, 0): "Eve Hale"}
         naming = naming_columns(listed, database)
@@ -122,6 +137,29 @@ def test_each_row_of_a_result_rests_on_rows_of_its_sheet(opened, store):
             ("North site", "Ben Okoro"),
             ("South site", "Eve Hale"),
         ]
+
+
+def test_so_many_sheets_and_months_can_be_asked(opened):
+    months = [name for name in calendar.month_name if name]
+    sheets = {f"Shop {n}": [["Kind", *months], ["Gas", *range(12)]] for n in range(40)}
+    with opened(sheets) as database:
+        found = database.run("SELECT kind, sum(value) FROM t1 GROUP BY kind")
+        assert found.rows == (("Gas", 40 * 66),) and len(found.used[0]) == 40
+        assert found.named >= {"january", "december"}
+
+
+@pytest.mark.parametrize(
+    "sheets",
+    [
+        {"Zürich": SITES["North site"], "Zurich": SITES["South site"]},
+        {f"Sheet {n}": SITES["South site"] for n in range(61)},
+    ],
+)
+def test_sheets_that_queries_cannot_tell_apart_or_too_many_stay_apart(opened, store, sheets):
+    with opened(sheets) as database:
+        assert len(database.tables) == len(sheets)
+    first, *others = store.tables.of(WORKER)
+    assert with_likes([first], [first, *others]) == [first]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=2, max_size=4))
@@ -198,3 +236,10 @@ def test_other_columns_stay_as_they_are(opened, head):
     rows = [[*row[:4], sum(row[1:4])] if head[4] == "Year" else row for row in rows]
     with opened({"2024": [head, *rows]}) as database:
         assert [column.name for column in database.tables[0].table.columns] == head
+
+
+def test_figures_of_many_places_beside_others_are_added_up(opened):
+    rows = [["Kind", "Jan", "Feb", "Mar", "All"], ["Gas", 171.4285714285714, 12.5, 1, 184.9285714]]
+    with opened({"2024": rows}) as database:
+        ((found,),) = database.run("SELECT sum(value) FROM t1").rows
+        assert float(found) == pytest.approx(184.9285714)

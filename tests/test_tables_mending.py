@@ -348,6 +348,8 @@ NORTH = b"Plot;Size\nN0;0\nN1;1\nN2;2\n"
         ("how many plots are there", "lower(plot) LIKE '%n1%'", 1),  # a word
         ("how many of x", "plot LIKE '%x%'", 0),
         ("how many plots are there", "plot NOT LIKE '%x%'", 3),
+        ("how many of n", "lower(plot) LIKE '%z%'", 0),  # which no row has anywhere
+        ("how many are there", "lower(plot) LIKE '%n%' OR size = 9", 3),
         ("how many plots are there", "lower(plot) LIKE '%plot%'", 0),
         ("how many are there", "lower(plot) = 'n1'", 1),
     ],

@@ -475,8 +475,9 @@ def completed(question: str, focus: Focus) -> str:
         return ""
     if len(said.split()) > _MOST_WORDS:
         return ""
-    if (counted := _COUNTED.match(focus.question)) and _WHICH_ONES.fullmatch(said):
-        rest = focus.question[counted.end() :]
+    counted = _COUNTED.match(focus.question)
+    rest = focus.question[counted.end() :] if counted else ""
+    if rest and _WHICH_ONES.fullmatch(said) and not _FINITE.match(rest):
         return f"which {rest}" if rest.startswith("of ") else f"which of the {rest}"
     bare = _BARE.fullmatch(said)
     if bare and (_ASKS_WHY.match(said) or not _FINITE.search(said)):
@@ -540,7 +541,7 @@ def _in_its_place(before: str, new: str) -> str:
     """The question with a phrase in the place of the one that begins and ends with the same words:
     "on the north site" in that of "on the south site"; empty if there is no such, or several."""
     first, *inside = new.split()
-    if len(inside) < 2:
+    if len(inside) < 2 or (len(inside) > 2 and not _RELATES.match(new)):
         return ""
     between = rf"(?:[\w'’-]+\s+){{1,{len(inside)}}}?"
     phrases = re.compile(

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
@@ -33,10 +32,10 @@ from rag_app.tables.computing import (
     NOTHING,
     as_headed,
     computation,
+    first_said,
     names_of_rows,
     naming_columns,
     rows_used,
-    said,
     sentence,
     upright,
     with_names,
@@ -107,7 +106,7 @@ class TriedQuery:
     notes: tuple[Note, ...] = ()
     agrees: float | None = None  # the chance that the ranker gives to its result
     ranked: float | None = None  # the same of a query that the ranker chose, and no writer wrote
-    by_sheet: Mapping[str, Any] = field(default_factory=dict)  # its figure for each of several
+    by_sheet: Mapping[str, Result] = field(default_factory=dict)  # the same of each of several
 
     @property
     def chance(self) -> float:
@@ -272,7 +271,7 @@ class TableAnswers:
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
                 sql = _whole(understood[0], question, opened)
-                sql, result = _ran(sql, question, database, described, yes_or_no)
+                sql, result, said = _ran(sql, question, database, described, yes_or_no)
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
                 return None
@@ -284,7 +283,7 @@ class TableAnswers:
                 before = understood[0]
                 messages = [*messages, ("ai", reply), ("human", f"{error}\n{_AGAIN}")]
                 continue
-            say = without_unknown_money(understood[1], f"{question} {described.text}")
+            say = without_unknown_money(said or understood[1], f"{question} {described.text}")
             asked, of_columns = [one.table for one in database.tables], sure_of_columns(each, names)
             tried = TriedQuery(sql, say, result, sure, tuple(asked), sure_of_columns=of_columns)
             return _read_otherwise(tried, apart, question, opened)
@@ -369,7 +368,8 @@ def _in_all_spellings(tried: TriedQuery, opened: OpenTables) -> TriedQuery:
         found = opened.database.run(sql)
         if found.says_something:
             called = names_of_rows(found, opened.database)
-            return replace(tried, sql=sql, result=found, called=called)
+            tried = replace(tried, sql=sql, result=found, called=called)
+            return replace(tried, by_sheet=_by_sheet(tried, opened.database))
     return tried
 
 
@@ -424,7 +424,7 @@ def _said(tried: TriedQuery, language: str) -> tuple[str, ...]:
     shown = as_headed(with_names(tried.result, tried.called), tried.tables)
     own = sentence(tried.say, shown, language)
     if tried.by_sheet:
-        figures = [f"{name}: {said(one, language)}" for name, one in tried.by_sheet.items()]
+        figures = [f"{name}: {first_said(one, language)}" for name, one in tried.by_sheet.items()]
         own = f"{own} ({'; '.join(figures)})"
     if tried.other is None:
         return (own,)
@@ -532,18 +532,17 @@ def _read_otherwise(
     return replace(tried, other=other, called=called, by_sheet=by_sheet)
 
 
-def _by_sheet(tried: TriedQuery, database: TableDatabase) -> dict[str, Any]:
+def _by_sheet(tried: TriedQuery, database: TableDatabase) -> dict[str, Result]:
     """The only figure of a query over several sheets for each of them: whoever asked for one of
     them sees it, too."""
     result = tried.result
     if len(result.rows) != 1 or len(result.columns) != 1 or not result.operations:
         return {}
     with suppress(QueryError):
-        each = {
-            name: database.run(sql).rows for name, sql in by_sheets(tried.sql, database).items()
-        }
-        found = {name: rows[0][0] for name, rows in each.items() if rows}
-        return found if len(found) <= _SHEETS else {}
+        queries = by_sheets(tried.sql, database)
+        if len(queries) <= _SHEETS:
+            found = {name: database.run(sql) for name, sql in queries.items()}
+            return {name: each for name, each in found.items() if len(each.rows) == 1}
     return {}
 
 
@@ -553,9 +552,10 @@ def _counts_something(result: Result) -> bool:
 
 def _ran(
     sql: str, question: str, database: TableDatabase, described: Described, yes_or_no: bool
-) -> tuple[str, Result]:
-    """The query as it was run, and its result. Raises QueryError where it cannot be run or gives
-    nothing, _Unknown where it rests on a text that no row has, or passes over a total.
+) -> tuple[str, Result, str]:
+    """The query as it was run, its result, and the sentence for one of another column than the
+    writer's; empty: its own. Raises QueryError where it cannot be run or gives nothing, _Unknown
+    where it rests on a text that no row has, or passes over a total.
 
     That no row is found answers a question of `yes_or_no`."""
     result = database.run(sql)
@@ -577,11 +577,13 @@ def _ran(
             raise _Unknown(f"{said}.")
     seen = upright(result, [one.table for one in database.tables])
     if seen.decides if yes_or_no else seen.says_something:
-        return sql, result
+        return sql, result, ""
     return _in_the_filled_column(sql, question, database)
 
 
-def _in_the_filled_column(sql: str, question: str, database: TableDatabase) -> tuple[str, Result]:
+def _in_the_filled_column(
+    sql: str, question: str, database: TableDatabase
+) -> tuple[str, Result, str]:
     """A query with the column of figures of which its rows have any, where a row has them in one of
     two and the question does not name the empty one: bills are money out. Raises QueryError."""
     asked = [word for word in compared(question) if word not in STOPWORDS]
@@ -591,5 +593,5 @@ def _in_the_filled_column(sql: str, question: str, database: TableDatabase) -> t
         filled = with_column(sql, *pair, database)
         result = database.run(filled)
         if result.says_something and result.operations:
-            return filled, result
+            return filled, result, re.sub(r"[{}]", "", pair[1].name) + ": {0}"
     raise QueryError("No row is found by this query.")

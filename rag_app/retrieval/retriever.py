@@ -118,6 +118,8 @@ class HybridRetriever(BaseRetriever):
         spells them; empty: it has none, or nothing is near. Words that the embedding model knows
         as one piece are spelt rightly. Raises ModelUnavailable as `passages` does."""
         words = telling_words(question)
+        if not words:
+            return ""
         pieces = zip(words, self.embedder.count_tokens(words), strict=True)
         rare = [word for word, count in pieces if count > 1]
         strange = [w for w in rare if not self.store.words.documents_with(w, self.scope)]

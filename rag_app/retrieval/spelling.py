@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rag_app.retrieval.ranking import STOPWORDS
-from rag_app.text.languages import is_english
+from rag_app.text.languages import NOT_LATIN, is_english
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SHORTEST = 5  # letters: of four, "buns" is near "bus" (benchmarks/LOG.md)
@@ -23,7 +23,8 @@ def telling_words(question: str) -> list[str]:
     other languages than English, whose common words nobody here knows, long ones alone."""
     words = dict.fromkeys(word.lower() for word in _WORD.findall(question))
     least = _SHORTEST if is_english(question) else _LONG
-    return [word for word in words if len(word) >= least and word not in STOPWORDS]
+    told = [word for word in words if len(word) >= least and word not in STOPWORDS]
+    return [word for word in told if not NOT_LATIN.search(word)]
 
 
 def respelled(question: str, strange: Sequence[str], texts: Iterable[str]) -> str:
@@ -41,12 +42,12 @@ def respelled(question: str, strange: Sequence[str], texts: Iterable[str]) -> st
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
-    """The first of the words that are least far away; of these one with the same first letter goes
-    before; empty if all are farther than may be."""
+    """The first of the words with the same first letter that are least far away; empty if all are
+    farther than may be. Who asks what is uninsured does not mean what is insured."""
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extract
 
     most = 1 if len(word) < _LONG else 2
-    near = extract(word, known, scorer=OSA.distance, score_cutoff=most, limit=None)
-    best = min(near, key=lambda one: (one[1], one[0][0] != word[0], one[2]), default=("", 0, 0))
-    return str(best[0])
+    alike = [one for one in known if one[0] == word[0]]
+    near = extract(word, alike, scorer=OSA.distance, score_cutoff=most, limit=None)
+    return str(min(near, key=lambda one: one[1:], default=("", 0, 0))[0])

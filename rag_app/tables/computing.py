@@ -90,6 +90,11 @@ def _clock(value: dt.timedelta) -> str:
     return f"{sign}{hours}:{rest:02}:{seconds:02}" if hours else f"{sign}{minutes}:{seconds:02}"
 
 
+def first_said(result: Result, language: str) -> str:
+    """The first value of a result, as a person writes it."""
+    return said(_with_clocks(result).rows[0][0], language)
+
+
 def _with_clocks(result: Result) -> Result:
     """A result as it is said: durations as such, where a database has seconds."""
 
@@ -337,7 +342,8 @@ def _together(result: Result) -> list[UsedRows]:
         rows.setdefault(key, {}).update(dict.fromkeys(one.rows))
         counts[key] = counts.get(key, 0) + one.count
     return [
-        UsedRows(tables[key], _count(held, counts[key]), tuple(held)) for key, held in rows.items()
+        UsedRows(tables[k], _count(held, min(counts[k], tables[k].rows)), tuple(held))
+        for k, held in rows.items()
     ]
 
 

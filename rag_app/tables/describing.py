@@ -98,7 +98,9 @@ class Described:
         named = any(
             len(words := compared(one)) > 1 and asked.issuperset(words) for one in self.totals
         )
-        return named and any(not asked.issuperset(compared(c.text)) for c in conditions)
+        made = {column.sql_name for opened in self.texts for column in opened.made}
+        of_rows = [c for c in conditions if c.column not in made]
+        return named and any(not asked.issuperset(compared(c.text)) for c in of_rows)
 
     def spellings(self, condition: TextCondition) -> list[str]:
         """The text of a condition, and what its column has that differs from it by capitals, and by
@@ -149,6 +151,7 @@ def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
         lines = [f"{opened.sql_name}: {about} ({table.rows:,} rows)"]
         hidden = frozenset(table.hidden_columns)
         shown = [c for at, c in enumerate(table.columns) if at not in hidden][:MOST_COLUMNS]
+        shown += [column for column in opened.made if column not in shown]
         for column in shown:
             known = _values(database, opened, column)
             if column.kind is ColumnKind.TEXT:

@@ -10,22 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_app.tables.building import ROW_ID
+from rag_app.tables.building import sql_names
 from rag_app.tables.values import with_months
 from rag_app.text.sentences import one_line
 from rag_app.types import Column, ColumnKind, Table
 
 _SHEET = Column("Sheet", "sheet", ColumnKind.TEXT)
-_MONTH, _VALUE = (
-    Column("Month", "month", ColumnKind.TEXT),
-    Column("Value", "value", ColumnKind.TEXT),
-)
+_MONTH, _VALUE = ("Month", "month"), ("Value", "value")  # as people and queries call them
 _NAMES = tuple(name.lower() for name in calendar.month_name)
 _SEVERAL = 3  # columns that are months, at least
 _LARGEST = 5_000  # rows of a table with such columns
 _CENT = 0.011  # by which a sum may be another
-_TOTALS = 0.9  # of the rows in which a column has the sum of the months
-_MOST = 60  # sheets that are joined
+_MOST, _LONGEST = 60, 100_000  # sheets that are joined, and rows of all of them
 _WIDER = {ColumnKind.INTEGER: ColumnKind.NUMBER}  # a month of whole euros, and one with cents
 
 
@@ -75,24 +71,39 @@ def named(tables: Sequence[Table]) -> list[OpenTable]:
     """Tables with their names in queries: t1, t2, …; what they are called is said beside them.
 
     A name of few letters is written rightly by a small language model."""
-    groups: dict[object, list[Table]] = {}
-    for table in tables:
-        groups.setdefault(_likeness(table), []).append(table)
     found: list[OpenTable] = []
-    for group in groups.values():
-        names = {called(one) for one in group}
-        apart = len(names) < len(group) or "" in names or len(group) > _MOST
-        for parts in [[one] for one in group] if apart else [group]:
-            parts.sort(key=lambda one: one.ordinal)
+    for group in _groups(tables):
+        for parts in [group] if _can_be_joined(group) else [[one] for one in group]:
             whole = parts[0] if len(parts) == 1 else _joined(parts)
             found.append(OpenTable(whole, f"t{len(found) + 1}", tuple(parts)))
     return found
 
 
 def with_likes(chosen: Sequence[Table], every: Sequence[Table]) -> list[Table]:
-    """Tables, and the sheets of the same files with the same columns."""
-    likes = {_likeness(table) for table in chosen}
-    return [*chosen, *(one for one in every if one not in chosen and _likeness(one) in likes)]
+    """Tables, and those that are joined with them: the sheets of the same files with the same
+    columns."""
+    documents = {table.document_id for table in chosen}
+    found = list(chosen)
+    for group in _groups([one for one in every if one.document_id in documents]):
+        if _can_be_joined(group) and any(one in found for one in group):
+            found += [one for one in group if one not in found]
+    return found
+
+
+def _groups(tables: Sequence[Table]) -> list[list[Table]]:
+    """Tables with those like them, in the order of their document."""
+    groups: dict[object, list[Table]] = {}
+    for table in tables:
+        groups.setdefault(_likeness(table), []).append(table)
+    return [sorted(group, key=lambda one: one.ordinal) for group in groups.values()]
+
+
+def _can_be_joined(group: Sequence[Table]) -> bool:
+    """Whether tables that are alike are few, of no great length, and each is called otherwise."""
+    names = [called(one) for one in group]
+    alike = {sql_names([name])[0] for name in names}  # queries know no capitals and accents
+    apart = len(alike) == len(group) > 1 and all(names)
+    return apart and len(group) <= _MOST and sum(one.rows for one in group) <= _LONGEST
 
 
 def called(part: Table) -> str:
@@ -106,7 +117,8 @@ def _likeness(table: Table) -> object:
         (c.sql_name, _WIDER.get(c.kind, c.kind), c.unit, c.units, c.has_text) for c in table.columns
     )
     taken = any(c.sql_name == _SHEET.sql_name for c in table.columns)
-    return table if taken else (table.document_id, columns, table.hidden_columns)
+    alone = (table.document_id, table.ordinal)
+    return alone if taken else (table.document_id, columns, table.hidden_columns)
 
 
 def _joined(parts: Sequence[Table]) -> Table:
@@ -137,15 +149,15 @@ def unfolded(opened: OpenTable, rows: Sequence[Mapping[str, Any]]) -> OpenTable:
     others = [c for c in columns if c not in months and c not in hidden and c is not opened.sheet]
     figures = [c for c in others if c.kind.is_measure]
     kept = [c for c in others if c not in figures]
-    taken = {column.sql_name for column in kept} & {_MONTH.sql_name, _VALUE.sql_name}
+    taken = {column.sql_name for column in kept} & {_MONTH[1], _VALUE[1]}
     if not months or taken or not all(_adds_up(one, months, rows) for one in figures):
         return opened
     like = next((c for c in months if c.kind is not ColumnKind.INTEGER), months[0])
-    value = replace(like, name=_VALUE.name, sql_name=_VALUE.sql_name, has_text=False)
+    value = replace(like, name=_VALUE[0], sql_name=_VALUE[1], has_text=False)
     sheet = (opened.sheet,) if opened.sheet else ()
     table = replace(
         opened.table,
-        columns=(*kept, _MONTH, value, *sheet),
+        columns=(*kept, Column(*_MONTH, ColumnKind.TEXT), value, *sheet),
         rows=len(months) * opened.table.rows,
         hidden_columns=(),
     )
@@ -160,8 +172,9 @@ def month_called(column: Column) -> str:
 def months_of(table: Table) -> tuple[Column, ...]:
     """The columns of figures that are months, where these are several, and the table is no long
     one."""
-    found = [c for c in table.columns if month_called(c).lower() in _NAMES[1:]]
-    alike = {(c.unit, c.units, _WIDER.get(c.kind, c.kind)) for c in found}
+    shown = [c for at, c in enumerate(table.columns) if at not in table.hidden_columns]
+    found = [c for c in shown if month_called(c).lower() in _NAMES[1:] and not c.units]
+    alike = {(c.unit, _WIDER.get(c.kind, c.kind)) for c in found}
     figures = all(c.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER) for c in found)
     names = {month_called(column) for column in found}
     many = _SEVERAL <= len(found) == len(names) and table.rows <= _LARGEST
@@ -169,11 +182,13 @@ def months_of(table: Table) -> tuple[Column, ...]:
 
 
 def _adds_up(total: Column, months: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a column has the sum of the months."""
-    sums = [sum(row[c.sql_name] or 0 for c in months) for row in rows]
-    told = [float(row[total.sql_name] or 0) for row in rows]
-    same = [abs(one - float(other)) < _CENT for one, other in zip(told, sums, strict=True)]
-    return sum(same) >= _TOTALS * len(rows)
+    """Whether a column has the sum of the months, in every row."""
+    names = [column.sql_name for column in months]
+    apart = [
+        float(row[total.sql_name] or 0) - sum(float(row[name] or 0) for name in names)
+        for row in rows
+    ]
+    return bool(apart) and all(abs(one) < _CENT for one in apart)
 
 
 def selected(opened: OpenTable, piece: TablePiece) -> str:
@@ -199,40 +214,3 @@ def _names(column: Column) -> list[str]:
 
 def _text(said: str) -> str:
     return "'" + said.replace("'", "''") + "'"
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRows:
-    """Rows of a table of a document among the sources of a SELECT: the number of such a row there,
-    what tells them from those of other pieces (empty: there are no others), and the column that
-    their figures are of."""
-
-    table: Table
-    row: str
-    condition: str = ""
-    month: str = ""
-
-
-def rows_of(sources: Mapping[str, OpenTable]) -> list[SourceRows]:
-    """What the sources of a SELECT, by the names it calls them, are made of."""
-    found: list[SourceRows] = []
-    for name, opened in sources.items():
-        quoted = name.replace('"', '""')
-        row = f'"{quoted}".{ROW_ID}'
-        pieces = opened.pieces
-        for one in pieces:
-            inside = f"{row} BETWEEN {one.first} AND {one.first + one.table.rows - 1}"
-            own = f"({row} - {one.first})" if one.first else row
-            month = one.month.sql_name if one.month else ""
-            found.append(SourceRows(one.table, own, inside if len(pieces) > 1 else "", month))
-    return found
-
-
-def one_row(sources: Mapping[str, OpenTable]) -> str:
-    """Expressions for the number of the row of each, where a result has a row for a row: that, and
-    how many these are."""
-    rows = [
-        f"CASE WHEN {part.condition} THEN {part.row} END" if part.condition else part.row
-        for part in rows_of(sources)
-    ]
-    return ", ".join(f"{row}, 1" for row in rows)

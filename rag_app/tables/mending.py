@@ -46,6 +46,8 @@ _NO_TABLE = "dual"  # as Oracle calls it
 _LIKES = frozenset(["~~", "~~*", "!~~", "!~~*"])  # as DuckDB calls LIKE and ILIKE
 _INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
 _WORD, _FEW = 4, 3  # letters of what may be a word inside of a word, and of any word
+_ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
+_YEAR = 4  # figures
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 
@@ -117,12 +119,40 @@ def _of_named_sheet(sql: str, question: str, database: TableDatabase) -> str:
     names = [called(part) for part in opened.parts]
     words = {name: frozenset(with_months(compared(name))) for name in names}
     shared = frozenset.intersection(*words.values()) | STOPWORDS
-    asked = frozenset(with_months(compared(question))) - shared
-    meant = [name for name, held in words.items() if asked & held]
+    spoken = with_months(_without_verbs(question))
+    held = {w for one in text_conditions(node) for w in compared(one.text)}
+    meant = [
+        name
+        for name, own in words.items()
+        if own - shared
+        and (own - shared).issubset({*spoken} - held)
+        and _is_said(name, own - shared, spoken)
+    ]
     if len(meant) != 1:
         return sql
     quoted = meant[0].replace("'", "''")
     return database.narrowed(sql, opened, f"{{0}}.{opened.sheet.sql_name} = '{quoted}'")
+
+
+def _without_verbs(question: str) -> list[str]:
+    """The words of a question, but for a "may" that is likely no month: it has no capital, and
+    nothing before it that goes before a month."""
+    bare = re.sub(r"(?<!\bin )(?<!\bof )(?<!\bfor )(?<!\band )(?<!\bor )\bmay\b", " ", question)
+    return compared(bare)
+
+
+def _is_said(name: str, own: Set[str], spoken: Sequence[str]) -> bool:
+    """Whether a sheet that a question has the `own` words of is named by itself: a month or a year
+    of it is no end of a time, as in "since March", and a number ("Week 5") is said with what stands
+    before it."""
+    at = next(place for place, word in enumerate(spoken) if word in own)
+    of_time = spoken[at].isdigit() or month(spoken[at])
+    if at and of_time and spoken[at - 1] in _ENDS_OF_TIMES:
+        return False
+    words = with_months(compared(name))
+    numbers = [word for word in own if word.isdigit() and len(word) != _YEAR]
+    together = any([*spoken[at : at + len(words)]] == words for at in range(len(spoken)))
+    return not numbers or together
 
 
 def by_sheets(sql: str, database: TableDatabase) -> dict[str, str]:
@@ -148,7 +178,8 @@ def _only_read(node: Node, database: TableDatabase) -> OpenTable | None:
 
 def _called(opened: OpenTable) -> frozenset[str]:
     """The words of what a table is called."""
-    return frozenset(compared(f"{opened.table.name} {opened.table.title}"))
+    names = [opened.table.name, opened.table.title, *(part.name for part in opened.parts)]
+    return frozenset(word for name in names for word in compared(name))
 
 
 def _reading(node: Node, source: Node, other: str, database: TableDatabase) -> str:
@@ -399,7 +430,8 @@ def _of_words(sql: str, question: str, database: TableDatabase) -> str:
     languages join them, if it has letters enough to be one. A letter or two that nobody typed and
     that are no word choose nothing: "s0" of "S02"."""
     node = database.tree(sql)
-    known = _read(node, database)
+    known, read = _read(node, database), tables_read(node)
+    only = not any(each.get("type") == "CONJUNCTION_OR" for each in nodes(node))
     changed = False
     for each in list(nodes(node)):
         sign = str(each.get("function_name"))
@@ -409,11 +441,15 @@ def _of_words(sql: str, question: str, database: TableDatabase) -> str:
         inside = _INSIDE.fullmatch(str((text.get("literal") or {}).get("text", "")))
         names = [one["column_names"][-1].lower() for one in nodes(held) if "column_names" in one]
         column = known.get(names[0]) if len(names) == 1 else None
-        if inside and column and _is_part_of_word(inside[1], question, column, database):
+        tables = [o.sql_name for o in database.tables if column in o.table.columns]
+        table = next((name for name in tables if name in read), "")
+        if not inside or column is None or not table or column.kind is not ColumnKind.TEXT:
+            continue
+        if only and _is_part_of_word(inside[1], question, column, table, database):
             each.clear()
             each.update(database.tree("SELECT true")["select_list"][0])
             changed = True
-        elif inside and column and _begins_words(inside[1], column, database):
+        elif _begins_words(inside[1], column, table, database):
             pattern = at_word(inside[1], any_case=sign.endswith("*")).replace("'", "''")
             not_ = "NOT " if sign.startswith("!") else ""
             made = database.tree(f"SELECT {not_}regexp_matches('', '{pattern}')")["select_list"][0]
@@ -429,12 +465,14 @@ def _of_nothing(sql: str, database: TableDatabase) -> str:
     """A query for rows without a figure, in a column that has one everywhere, finds those with 0:
     who has paid nothing."""
     node = database.tree(sql)
-    known = _read(node, database)
+    known, opened = _read(node, database), _only_read(node, database)
+    if opened is None or any(each.get("type") == "JOIN" for each in nodes(node)):
+        return sql
     changed = False
     for each in list(nodes(node)):
         held = columns(each) if each.get("type") == "OPERATOR_IS_NULL" else frozenset()
         column = known.get(next(iter(held))) if len(held) == 1 else None
-        if column and column.kind.is_measure and _has_zeros_alone(column, database):
+        if column and column.kind.is_measure and _has_zeros_alone(column, opened, database):
             made = database.tree("SELECT a = 0")["select_list"][0]
             made["left"] = each["children"][0]
             each.clear()
@@ -443,40 +481,38 @@ def _of_nothing(sql: str, database: TableDatabase) -> str:
     return database.written(node) if changed else sql
 
 
-def _has_zeros_alone(column: Column, database: TableDatabase) -> bool:
+def _has_zeros_alone(column: Column, opened: OpenTable, database: TableDatabase) -> bool:
     """Whether a column has figures in all rows, some of them 0."""
     name = column.sql_name
-    tables = [one.sql_name for one in database.tables if column in one.table.columns]
-    counts = f"SELECT count(*) FILTER ({name} IS NULL), count(*) FILTER ({name} = 0) FROM "
-    found = [database.fetch(counts + table).rows[0] for table in tables[:1]]
-    return any(not empty and zeros for empty, zeros in found)
+    counts = f"SELECT count(*) FILTER ({name} IS NULL), count(*) FILTER ({name} = 0)"
+    empty, zeros = database.fetch(f"{counts} FROM {opened.sql_name}").rows[0]
+    return bool(zeros and not empty)
 
 
-def _is_part_of_word(text: str, question: str, column: Column, database: TableDatabase) -> bool:
-    """Whether a letter or two are no word, neither of a question nor of a column of texts."""
-    if (
-        len(text) >= _FEW
-        or column.kind is not ColumnKind.TEXT
-        or text.lower() in compared(question)
-    ):
+def _is_part_of_word(
+    text: str, question: str, column: Column, table: str, database: TableDatabase
+) -> bool:
+    """Whether a letter or two, which nobody typed, stand in words of a column, and are none."""
+    if len(text) >= _FEW or text.lower() in compared(question):
         return False
+    quoted = text.lower().replace("'", "''")
     word = rf"(^|\W){re.escape(text.lower())}(\W|$)".replace("'", "''")
-    tables = [one.sql_name for one in database.tables if column in one.table.columns]
-    asked = f"SELECT 1 FROM {tables[0]} WHERE regexp_matches(lower({column.sql_name}), '{word}')"
-    return not database.fetch(f"{asked} LIMIT 1").rows
+    low = f"lower({column.sql_name})"
+    inside, alone = database.fetch(
+        f"SELECT count(*) FILTER (contains({low}, '{quoted}')), "
+        f"count(*) FILTER (regexp_matches({low}, '{word}')) FROM {table}"
+    ).rows[0]
+    return bool(inside and not alone)
 
 
-def _begins_words(text: str, column: Column, database: TableDatabase) -> bool:
+def _begins_words(text: str, column: Column, table: str, database: TableDatabase) -> bool:
     """Whether words of a column of texts begin with a text, and others have it inside; of a few
     letters, whether words have it inside alone."""
-    tables = [one.sql_name for one in database.tables if column in one.table.columns]
-    if column.kind is not ColumnKind.TEXT or not tables:
-        return False
     low = f"lower({column.sql_name})"
     quoted, pattern = (one.replace("'", "''") for one in (text.lower(), at_word(text.lower())))
     begun, inside = database.fetch(
         f"SELECT count(*) FILTER (regexp_matches({low}, '{pattern}')), "
-        f"count(*) FILTER (contains({low}, '{quoted}')) FROM {tables[0]}"
+        f"count(*) FILTER (contains({low}, '{quoted}')) FROM {table}"
     ).rows[0]
     return begun < inside and (begun > 0 or len(text) < _WORD)
 

@@ -9,7 +9,8 @@ import datetime as dt
 import json
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
 from rag_app.storage.contents import Tables
+from rag_app.tables.building import ROW_ID
 from rag_app.tables.columnar import unpack_values
 from rag_app.tables.explaining import (
     Node,
@@ -33,11 +35,8 @@ from rag_app.tables.explaining import (
 )
 from rag_app.tables.joining import (
     OpenTable,
-    SourceRows,
     months_of,
     named,
-    one_row,
-    rows_of,
     selected,
     unfolded,
 )
@@ -193,7 +192,7 @@ class TableDatabase:
             for part in each.parts:
                 self._connection.unregister(f"_{part.ordinal}")
             for column in each.table.columns:
-                if column.kind is ColumnKind.TEXT:
+                if column.kind is ColumnKind.TEXT and column not in each.made:
                     self._write_out(each.sql_name, column.sql_name)
         self.tables = tuple(filled)
         self._by_name = {each.sql_name: each for each in self.tables}
@@ -337,7 +336,7 @@ class TableDatabase:
         node = tree["statements"][0]["node"]
         whole = _has_groups(node)
         many = self._many_rows(sources, node)
-        for expressions in ([] if whole else [one_row(sources)], [many]):
+        for expressions in ([] if whole else [_one_row(sources)], [many]):
             for each in expressions:
                 asked = deepcopy(tree)
                 added = self._tree(f"SELECT {each}")["statements"][0]["node"]["select_list"]
@@ -347,14 +346,16 @@ class TableDatabase:
     def _many_rows(self, sources: dict[str, OpenTable], node: Node | None = None) -> str:
         first, held = self._contributing(node) if node else ("", "")
         several, most = len(sources) > 1, self._limits.used_rows
+        only = f" FILTER (WHERE {held})" if held else ""
         found = []
-        for part in rows_of(sources):
-            once = f"DISTINCT {part.row}" if several else part.row
-            order = "" if several else first or f" ORDER BY {part.row}"
-            chosen = " AND ".join(filter(None, (held, part.condition)))
-            only = f" FILTER (WHERE {chosen})" if chosen else ""
+        for name, opened in sources.items():
+            row = _row_id(name)
+            once = f"DISTINCT {row}" if several else row
+            order = "" if several else first or f" ORDER BY {row}"
             rows = f"list({once}{order}){only}"
-            found.append(f"list_slice({f'list_sort({rows})' if several else rows}, 1, {most})")
+            rows = f"list_sort({rows})" if several else rows
+            # those of several sheets are told apart here, and counted
+            found.append(f"list_slice({rows}, 1, {most})" if len(opened.pieces) == 1 else rows)
             found.append(f"count({once}){only}")
         return ", ".join(found)
 
@@ -385,23 +386,49 @@ class TableDatabase:
         return text.removeprefix("SELECT ")
 
     def _row_by_row(self, query: str, sources: dict[str, OpenTable]) -> Result:
-        result, parts = self._fetch(query), rows_of(sources)
-        width = len(result.columns) - 2 * len(parts)
-        used = tuple(_used_by(parts, row[width:]) for row in result.rows)
-        nothing = () if used else tuple(UsedRows(part.table, 0, ()) for part in parts)
+        result = self._fetch(query)
+        width = len(result.columns) - 2 * len(sources)
+        behind = [self._used_by(sources, row[width:]) for row in result.rows]
+        nothing = () if behind else tuple(UsedRows(t.parts[0], 0, ()) for t in sources.values())
         return replace(
             result,
             columns=result.columns[:width],
             types=result.types[:width],
             rows=tuple(row[:width] for row in result.rows),
-            used=used,
+            used=tuple(used for used, _ in behind),
             read=nothing,
-            named=_months_among(parts, [row[width:] for row in result.rows]),
+            named=frozenset(month for _, months in behind for month in months),
         )
+
+    def _used_by(
+        self, sources: Mapping[str, OpenTable], numbers: Sequence[Any]
+    ) -> tuple[tuple[UsedRows, ...], set[str]]:
+        """The rows of the document's tables, and the columns that are months of which they are,
+        from what a query gives of each source: the numbers of its rows, and how many."""
+        found: list[UsedRows] = []
+        months: set[str] = set()
+        for place, opened in enumerate(sources.values()):
+            rows, count = numbers[2 * place : 2 * place + 2]
+            pieces = opened.pieces
+            if len(pieces) == 1:
+                found.append(_used(opened.table, rows, count))
+                continue
+            firsts = [piece.first for piece in pieces]
+            by_part: dict[int, dict[int, None]] = {}
+            for row in _used(opened.table, rows, count).rows:
+                piece = pieces[bisect_right(firsts, row) - 1]
+                by_part.setdefault(id(piece.table), {})[row - piece.first] = None
+                months |= {piece.month.sql_name} if piece.month else set()
+            for part in opened.parts if by_part else ():
+                held = [*by_part.get(id(part), ())]
+                kept = tuple(held[: self._limits.used_rows])
+                found += [UsedRows(part, len(held), kept)] if held else []
+            found += [] if by_part else [UsedRows(opened.parts[0], 0, ())]
+        return tuple(found), months
 
     def _read_by(self, node: Node) -> tuple[UsedRows, ...]:
         """The rows that every SELECT of a query reads which reads tables itself."""
-        found: dict[Table, UsedRows] = {}
+        found: dict[int, UsedRows] = {}
         for each in selects(node):
             sources = self._sources(each)
             if not sources:
@@ -414,8 +441,8 @@ class TableDatabase:
             with suppress(*_binding_errors()):
                 query = self._value("SELECT json_deserialize_sql(?)", json.dumps(plain))
                 row = self._fetch(query).rows[0]
-                for used in _used_by(rows_of(sources), row):
-                    found[used.table] = _most(found.get(used.table), used)
+                for used in self._used_by(sources, row)[0]:
+                    found[id(used.table)] = _most(found.get(id(used.table)), used)
         return tuple(found.values())
 
     def _fetch(self, query: str, most: int = 0) -> Result:
@@ -543,23 +570,13 @@ def _lower(name: object) -> str:
     return str(name or "").lower()
 
 
-def _used_by(parts: Sequence[SourceRows], numbers: Sequence[Any]) -> tuple[UsedRows, ...]:
-    """The rows of tables, from the numbers that a query gives of each part: rows, and how many; no
-    piece of several that it has none of."""
-    found: dict[Table, UsedRows] = {}
-    for place, part in enumerate(parts):
-        used = _used(part.table, *numbers[2 * place : 2 * place + 2])
-        if part.month and used.rows:
-            found[part.table] = _most(found.get(part.table), used)
-        elif used.rows or not part.condition:
-            found[part.table] = used
-    return tuple(found.values())
+def _row_id(name: str) -> str:
+    quoted = name.replace('"', '""')
+    return f'"{quoted}".{ROW_ID}'
 
 
-def _months_among(parts: Sequence[SourceRows], rows: Sequence[Sequence[Any]]) -> frozenset[str]:
-    """The columns that are months of which the numbers of rows behind a result have any."""
-    held = [p.month for row in rows for at, p in enumerate(parts) if row[2 * at] not in (None, [])]
-    return frozenset(filter(None, held))
+def _one_row(sources: Mapping[str, OpenTable]) -> str:
+    return ", ".join(f"{_row_id(name)}, 1" for name in sources)
 
 
 def _used(table: Table, rows: int | list[int] | None, count: int) -> UsedRows:
