@@ -45,6 +45,7 @@ from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
 from rag_app.tables.explaining import of_column, of_texts, tables_read
 from rag_app.tables.mending import (
+    asks_for_order,
     belongs_to,
     by_sheets,
     either_or,
@@ -503,6 +504,8 @@ def _whole(sql: str, question: str, opened: OpenTables) -> str:
     better = mended(sql, question, opened.database)
     if table := belongs_to(better, opened.database):
         raise _OfOtherTable(f"The columns of the query are in {table}.", table)
+    if asks_for_order(better, opened.database):
+        raise QueryError("Its rows have no order: order them by a column.")
     missing = left_out(better, question, opened.described.titles, opened.database)
     if missing:
         raise QueryError(f"The query leaves out {missing}.")

@@ -15,6 +15,7 @@ from copy import deepcopy
 
 from rag_app.errors import QueryError
 from rag_app.retrieval.ranking import STOPWORDS
+from rag_app.tables.building import ROW_ID
 from rag_app.tables.describing import alike
 from rag_app.tables.explaining import (
     Node,
@@ -180,6 +181,17 @@ def _called(opened: OpenTable) -> frozenset[str]:
     """The words of what a table is called."""
     names = [opened.table.name, opened.table.title, *(part.name for part in opened.parts)]
     return frozenset(word for name in names for word in compared(name))
+
+
+def asks_for_order(sql: str, database: TableDatabase) -> bool:
+    """Whether a query takes the first of rows that have no order of their own: sheets that are
+    joined, or months. Raises QueryError."""
+    node = database.tree(sql)
+    opened, kinds = _only_read(node, database), [m["type"] for m in node.get("modifiers", ())]
+    orders = [one["expression"] for m in node.get("modifiers", ()) for one in m.get("orders", ())]
+    by_row = bool(orders) and frozenset.union(*map(columns, orders)) == {ROW_ID}
+    several = opened is not None and len(opened.pieces) > 1
+    return several and by_row and "LIMIT_MODIFIER" in kinds
 
 
 def _reading(node: Node, source: Node, other: str, database: TableDatabase) -> str:
