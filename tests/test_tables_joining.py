@@ -77,6 +77,7 @@ def opened(store, file):
         (OFFICE, "how much", "SELECT sum(size) FROM t1 WHERE holder = 'Shop'", 1),
         (WEEKS, "who has more than 5 of them", "SELECT sum(size) FROM t1", 3),
         (WEEKS, "how many in week 5", "SELECT sum(size) FROM t1", 2),
+        (WEEKS, "how many in week 1 and week 5", "SELECT sum(size) FROM t1", 3),
     ],
 )
 def test_a_query_over_sheets_is_about_those_that_are_named(opened, sheets, question, sql, total):

@@ -322,8 +322,8 @@ def month(word: str) -> int:
 
 def with_months(words: Iterable[str]) -> list[str]:
     """Words, those of them that begin the English name of a month, as "jul", written out."""
-    named = {word: calendar.month_name[month(word)].lower() for word in words}
-    return [name if name.startswith(word.lower()) else word for word, name in named.items()]
+    named = [(word, calendar.month_name[month(word)].lower()) for word in words]
+    return [name if name.startswith(word.lower()) else word for word, name in named]
 
 
 def _made(year: str, month_: str, day: str) -> dt.datetime | None:
