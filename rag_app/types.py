@@ -72,6 +72,7 @@ class NoteKind(StrEnum):
     COMPUTED = "computed"  # each sum, as "3 × 85 = 255"
     SEVERAL_UNITS = "several_units"  # a column of figures, and the units that were kept apart
     OTHER_SHEETS = "other_sheets"  # names of those that may be meant as well
+    RESPELLED = "respelled"  # a word as it was typed, and as documents spell it; the next; …
     OTHER_LANGUAGE = "other_language"  # question's or "", "" if found by words only, documents'
 
 

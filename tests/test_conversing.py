@@ -150,6 +150,15 @@ def test_a_question_in_another_language_is_told_so(library):
     assert answer.abstained and BY_MODEL in said
 
 
+def test_a_word_that_was_spelt_anew_is_told(library):
+    notes = ask(library, "When is the muzeum of the town closed?").notes
+    assert Note(NoteKind.RESPELLED, ("muzeum", "museum")) in notes
+    told = Note(NoteKind.RESPELLED, ("expence", "expense", "comite", "comity"))
+    assert sentence(told) == (
+        "I took “expence” for “expense” and “comite” for “comity”, as your documents spell it."
+    )
+
+
 def test_an_abstention_over_another_language_says_what_to_try():
     nothing = Draft((), (), 0.1, abstained=True, notes=(Note(NoteKind.FOUND_BY_WORDS),))
     apart = Note(NoteKind.OTHER_LANGUAGE, ("es", "", "en"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.retrieval.spelling import respelled, telling_words
+from rag_app.retrieval.spelling import respelled, spelt_anew, telling_words
 
 TEXTS = ("The committee met in Brookhollow.", "The committee and its committees; a comity.")
 
@@ -39,3 +39,9 @@ def test_short_words_and_those_that_say_nothing_are_left_alone():
 @given(st.text(max_size=60), st.lists(st.text(max_size=30), max_size=3))
 def test_what_is_not_strange_stays_as_it_was_typed(question, texts):
     assert respelled(question, [], texts) == ""
+
+
+def test_what_was_spelt_anew_is_told_as_it_was_typed_and_as_it_is_spelt():
+    typed = "Commitee or comite? The Commitee."
+    assert spelt_anew(typed, respelled(typed, ["commitee"], TEXTS)) == (("Commitee", "committee"),)
+    assert spelt_anew(typed, typed) == ()

@@ -70,6 +70,7 @@ from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.retrieval.spelling import spelt_anew
 from rag_app.scope import OWN, WORKER, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store
@@ -86,6 +87,7 @@ from rag_app.types import (
     Draft,
     Event,
     Note,
+    NoteKind,
     Passage,
     RetrieverKind,
     Span,
@@ -338,7 +340,11 @@ class Questioner:
             respelled_query=spelt,
             follow_up=leaning,
             generator=by.name,
-            remarks=lambda draft: answer_language.said_so(draft, apart).notes + asked.coverage(),
+            remarks=lambda draft: (
+                *_read_as(whole, spelt),
+                *answer_language.said_so(draft, apart).notes,
+                *asked.coverage(),
+            ),
             locate=self._locate,
             likeliest=partial(self._likeliest, wordings, asked.by),
             nearest=partial(self._nearest, wordings, asked.by),
@@ -519,6 +525,12 @@ class Questioner:
             reranker=self._relevance if reranked else None,
             reranked=reranked,
         )
+
+
+def _read_as(question: str, spelt: str) -> tuple[Note, ...]:
+    """Which words of a question were also read as the documents spell them."""
+    pairs = spelt_anew(question, spelt) if spelt else ()
+    return (Note(NoteKind.RESPELLED, tuple(w for pair in pairs for w in pair)),) if pairs else ()
 
 
 def _taken(task: TaskRequest, documents: Sequence[Document], draft: Draft) -> tuple[Note, ...]:

@@ -147,6 +147,10 @@ def sentence(note: Note) -> str:
                 f"“{first}” is in several units ({', '.join(rest)}), which are neither added up "
                 "nor compared: each is answered by itself."
             )
+        case NoteKind.RESPELLED:
+            pairs = zip(note.values[::2], note.values[1::2], strict=True)
+            taken = _listed([f"“{typed}” for “{spelt}”" for typed, spelt in pairs])
+            return f"I took {taken}, as your documents spell it."
         case NoteKind.OTHER_LANGUAGE:
             return _in_other_language(first, *rest)
         case NoteKind.COMPUTED:

@@ -41,6 +41,12 @@ def respelled(question: str, strange: Sequence[str], texts: Iterable[str]) -> st
     return "" if made == question else made
 
 
+def spelt_anew(question: str, made: str) -> tuple[tuple[str, str], ...]:
+    """The words that `respelled` changed, each as it was typed and as it is spelt."""
+    pairs = zip(_WORD.findall(question), _WORD.findall(made), strict=True)
+    return tuple(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+
+
 def _nearest(word: str, known: Sequence[str]) -> str:
     """The first of the words with the same first letter that are least far away; empty if all are
     farther than may be. Who asks what is uninsured does not mean what is insured."""
