@@ -436,6 +436,11 @@ def test_what_a_row_is_called_is_meant(tmp_path, file):
     assert draft.sentences == ("41 km.",)
 
 
+def test_a_text_that_the_question_does_not_say_is_of_the_column_that_the_query_took(tmp_path, file):
+    draft = travelled(tmp_path, file, "How far did we get from the old town?")
+    assert draft.sentences == ("103 km.",)
+
+
 def test_a_column_that_the_question_names_is_meant(tmp_path, file):
     draft = travelled(tmp_path, file, "How many km with start in York?")
     assert draft.sentences == ("103 km.",)

@@ -437,8 +437,8 @@ def _otherwise(
     question: str, sql: str, result: Result, database: TableDatabase, described: Described
 ) -> OtherReading | None:
     """Another reading of a query that gives something else: the text that rows were chosen by
-    stands in a second column, too, and the question names neither of the two. Where each row has a
-    text of its own in the first, that is what the row is called, and what is meant."""
+    stands in a second column, too, and the question says the text and names neither of the two
+    columns. Where each row has a text of its own in the first, that is what the row is called."""
     asked = compared(question)
     for condition in result.conditions:
         holding = [
@@ -449,7 +449,7 @@ def _otherwise(
             and not (column.sql_name == condition.column and len(values) == opened.table.rows)
         ]
         own = [column for column in holding if column.sql_name == condition.column]
-        if len(holding) != 2 or len(own) != 1:
+        if len(holding) != 2 or len(own) != 1 or not alike(compared(condition.text), asked):
             continue
         (rival,) = (column for column in holding if column is not own[0])
         if any(alike(compared(column.name), asked) for column in holding):
