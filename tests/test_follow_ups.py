@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 
@@ -15,7 +14,6 @@ from rag_app.answering.query_rewriting import (
     Rewriter,
     Turn,
     cleaned,
-    rewrite_prompt,
     standalone,
 )
 
@@ -33,80 +31,6 @@ PRONOUNS = words(
 )
 
 
-@pytest.mark.parametrize(
-    ("turn", "question", "expected"),
-    [
-        (CHIEF, "how old is she?", "how old is Jane Roe?"),
-        (CHIEF, "what did her husband say", "what did Jane Roe's husband say"),
-        (ACME, "who runs it?", "who runs Acme Corp?"),
-        (ACME, "what about its debts?", "what about Acme Corp's debts?"),
-        (ACME, "How many employees do they have?", "How many employees do Acme Corp have?"),
-        (TYPED, "who runs it", "who runs acme corp"),
-        (TYPED, "where are they based", "where are acme corp based"),
-        (
-            LEASE,
-            "can it be shortened?",
-            "can the notice period in the lease agreement be shortened?",
-        ),
-        (SWEDEN, "how many people live there?", "how many people live in Sweden?"),
-        (
-            Turn("Where do the Millers live?", "The Millers live in Oslo."),
-            "when did they move there?",
-            "when did Millers move to Oslo?",
-        ),
-    ],
-)
-def test_a_pronoun_gives_way_to_what_it_stands_for(turn, question, expected):
-    assert standalone(question, [turn]) == expected
-
-
-@pytest.mark.parametrize(
-    ("turn", "question", "expected"),
-    [
-        (ACME, "and in 2021?", "What was the revenue of Acme Corp in 2021?"),
-        (ACME, "2021?", "What was the revenue of Acme Corp in 2021?"),
-        (TYPED, "and in 2021", "how much did acme corp earn in 2021?"),
-        (CHIEF, "and in 2021?", "who is the ceo of acme corp in 2021?"),
-        (ACME, "What about Globex?", "What was the revenue of Globex in 2020?"),
-        (SWEDEN, "and in Norway?", "What was the unemployment rate in Norway in 2020?"),
-        (WARRANTY, "what about the deposit?", "What is the deposit?"),
-        (TYPED, "what about globex", "what about globex: how much did acme corp earn in 2020?"),
-        (ACME, "And the margins?", "And the margins (Acme Corp, 2020)?"),
-        (LEASE, "and the deposit?", "and the deposit in the lease agreement?"),
-    ],
-)
-def test_a_fragment_varies_the_question_before_it(turn, question, expected):
-    assert standalone(question, [turn]) == expected
-
-
-def test_a_title_in_quotation_marks_gives_way_whole():
-    turns = [Turn('Who wrote "Silent Harbour" in 1920?', "Ada Byron.")]
-    assert standalone('what about "Loud Harbour"?', turns) == 'Who wrote "Loud Harbour" in 1920?'
-
-
-def test_a_place_does_not_push_out_a_name_that_is_no_place():
-    made = standalone("in Norway?", [ACME])
-    assert made == "What was the revenue of Acme Corp in 2020 in Norway?"
-
-
-@pytest.mark.parametrize(
-    ("before", "question", "expected"),
-    [
-        ("Did Acme split in 1969?", "why?", "why did Acme split in 1969?"),
-        ("Did Acme split in 1969?", "And when?", "And when did Acme split in 1969?"),
-        ("Who bought Acme?", "for how much?", "for how much: who bought Acme?"),
-    ],
-)
-def test_a_bare_question_word_asks_about_the_whole_of_it(before, question, expected):
-    assert standalone(question, [Turn(before, "Yes.")]) == expected
-
-
-def test_of_them_counts_what_was_asked_for():
-    assert standalone("how many of them sold well?", [ALBUMS]).startswith(
-        "how many of the albums sold well"
-    )
-
-
 def test_a_question_that_names_nothing_gets_the_topic():
     turns = [Turn("Northern Lights Choir", "")]
     assert standalone("Was the tour a success?", turns) == (
@@ -119,20 +43,14 @@ def test_a_last_name_becomes_the_full_name():
     assert standalone("When did Byron die?", turns) == "When did Ada Byron die?"
 
 
-def test_that_film_is_the_film_named_last():
-    turns = [Turn("What did Ada Byron make?", 'She made "Silent Harbour".')]
-    assert "Silent Harbour" in standalone("who paid for that film?", turns)
-
-
 def test_a_name_does_not_run_on_over_an_empty_line():
     turns = [Turn("Who is the buyer?", "Ada Byron\n\nGlobex Holdings"), Turn("Since when?", "2019")]
     assert standalone("how old is she?", turns[:1]) == "how old is Ada Byron?"
 
 
 def test_resolved_questions_are_resolved_further():
-    turns = [ACME, Turn("and in 2021?", "It was $6 million."), Turn("who runs it?", "Jane Roe.")]
+    turns = [ACME, Turn("who runs it?", "Jane Roe.")]
     assert standalone("how old is she?", turns) == "how old is Jane Roe?"
-    assert "Acme Corp in 2022" in standalone("and in 2022?", turns[:2])
 
 
 def test_a_new_subject_ends_what_it_stood_for():
@@ -181,11 +99,6 @@ def test_an_idle_it_stands_for_nothing():
 def test_two_thousand_words_stay_as_they_are():
     question = "and why did it happen " * 400
     assert standalone(question, [ACME]) == question
-
-
-def test_a_pasted_page_is_not_put_beside_a_fragment():
-    page = Turn("Please read this: " + "profit and loss " * 300, "Done.")
-    assert len(standalone("and in 2021?", [page])) < 100
 
 
 def test_long_conversations_take_milliseconds():
@@ -283,24 +196,6 @@ def test_a_word_that_was_looked_for_is_no_topic_of_all_that_follows():
     )
 
 
-@given(ANY)
-def test_a_question_alone_is_its_own_rewrite(question):
-    assert standalone(question, []) == question
-
-
-@given(ANY, TURNS)
-def test_the_prompt_holds_the_conversation_as_data(question, turns):
-    prompt = rewrite_prompt(question, turns)
-    found = re.search(r"^Conversation: (.*)\nLast question: (.*)\n", prompt, re.MULTILINE)
-    assert found is not None
-    assert json.loads(found[2]) == question
-    assert [one["question"] for one in json.loads(found[1])] == [turn.question for turn in turns]
-
-
-def test_the_prompt_is_short_however_long_the_conversation():
-    assert len(rewrite_prompt("why?", [Turn("q" * 9_000, "a" * 9_000)] * 50)) < 10_000
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -347,75 +242,20 @@ def test_a_cleaned_reply_is_never_empty_where_the_question_is_not(reply, questio
     assert made == question or made.strip()
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("Key box code for Porto flat: 123456", "key box code porto flat?"),
-        ("Key box code for the Porto flat?", "Key box code for the Porto flat?"),
-    ],
-)
-def test_no_figure_comes_into_a_question_that_nobody_said(written, expected):
-    flight = Turn("When does our flight from Porto leave?", "At 13:25 on Tuesday 28 July. [1]")
-    rewriter = Rewriter(lambda messages, cancelled: written, taught=True)
-    assert rewriter.rewrite("key box code porto flat?", [flight]) == expected
+def test_a_model_goes_before_the_rules_unless_it_leaves_open_what_is_asked():
+    asked = "how old is she?"
+    made = {
+        written: Rewriter(lambda messages, cancelled, said=written: said, True).rewrite(
+            asked, [CHIEF]
+        )
+        for written in ("What age is Jane Roe?", asked, "And she?", "How old is Mary Smith?", "")
+    }
+    by_rule = "how old is Jane Roe?"
+    assert made.pop("What age is Jane Roe?") == "What age is Jane Roe?"
+    assert set(made.values()) == {by_rule}
 
 
-@pytest.mark.parametrize("computed_from", [(), ("f" * 64,)])
-def test_rows_of_a_table_are_no_topic_of_what_is_asked_next(computed_from):
-    total = Turn("How many nights in the Garden room?", "31 nights.", computed_from)
-    asked = "which guest paid the most"
-    made = standalone(asked, [total])
-    assert (made == asked) == bool(computed_from)
-    assert "Garden" in standalone("and how much did it bring in?", [total])
-
-
-def test_a_thing_takes_the_place_of_no_longer_phrase():
-    car = Turn("What is the price of the insurance of the car?", "It is 300.")
-    assert "price of the colour" not in standalone("and the colour of the car?", [car])
-
-
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("and on the north site?", "how many plots on the north site have no shed?"),
-        ("and the north-west site", "how many plots on the north-west site have no shed?"),
-        (
-            "and on the other hand?",
-            "how many plots on the south site have no shed on the other hand?",
-        ),
-    ],
-)
-def test_a_phrase_takes_the_place_of_the_one_that_begins_and_ends_as_it_does(question, expected):
-    assert standalone(question, [PLOTS]) == expected
-
-
-@pytest.mark.parametrize(
-    ("before", "question", "expected"),
-    [
-        (
-            "how many nights did we sell in may",
-            "and in june?",
-            "how many nights did we sell in june?",
-        ),
-        ("who works on Monday mornings?", "and on friday?", "who works on friday mornings?"),
-        ("may I pay in July?", "and in august?", "may I pay in august?"),
-        ("is it open in May or in June?", "and in july?", "is it open in May or in June in july?"),
-    ],
-)
-def test_a_month_takes_the_place_of_a_month(before, question, expected):
-    assert standalone(question, [Turn(before, "It is.")]) == expected
-
-
-@pytest.mark.parametrize(
-    "question", ["who are they?", "Which ones?", "and which are those", "Who?"]
-)
-def test_what_was_counted_can_be_asked_for(question):
-    expected = "which of the plots on the south site have no shed?"
-    assert standalone(question, [PLOTS]) == expected
-    assert standalone(question, [SWEDEN]) != expected
-
-
-def test_some_of_what_was_counted_are_asked_for():
-    counted = Turn("how many of the july people have paid", "5 of them.")
-    assert standalone("which ones?", [counted]) == "which of the july people have paid"
-    assert "of the are" not in standalone("which?", [Turn("How many are overdue?", "Five.")])
+def test_where_neither_understands_a_question_the_one_before_it_stands_beside_it():
+    assert Rewriter().rewrite("in one sentence", [WARRANTY]) == (
+        "in one sentence (What is the warranty?)"
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Answer, Basis, Delta, Finished
@@ -63,3 +65,23 @@ def test_a_conversation_gets_a_title_and_one_that_a_person_gave_stays(library):
 def test_what_no_document_says_is_not_answered_out_of_the_model_s_own_memory(library):
     _, answer = ask(library, "What is the capital of Mongolia?")
     assert answer.abstained and answer.basis is Basis.NONE and "Ulaan" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "wanted"),
+    [
+        ("What was the revenue of Acme Corp in 2020?", "and in 2021?", {"revenue", "acme", "2021"}),
+        ("how many nights did we sell in may", "and in june?", {"nights", "sell", "june"}),
+        ("what do the oakford learners owe", "and in Hartley?", {"owe", "hartley"}),
+        ("how many plots have no shed?", "which ones?", {"which", "plots", "shed"}),
+        ("what is the notice period in the lease", "and the deposit?", {"deposit", "lease"}),
+        ("Did Acme split in 1969?", "why?", {"why", "acme", "split", "1969"}),
+    ],
+)
+def test_a_question_that_is_only_the_part_that_is_new_is_written_out(
+    library, before, question, wanted
+):
+    model = writers.real(writers.DEFAULT)
+    rewriter = Rewriter(lambda messages, cancelled: str(model.invoke(list(messages)).text), True)
+    made = rewriter.rewrite(question, [Turn(before, "It was 5.")])
+    assert wanted <= set(re.findall(r"\w+", made.lower()))
