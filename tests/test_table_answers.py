@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.calculations import Calculations, WithTables
 from rag_app.answering.chain import AskContext, cite_cells, finalize
-from rag_app.answering.generation import EACH, FIRST, Writer
+from rag_app.answering.generation import EACH, FIRST, Piece, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
 from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.query_reading import QueryReader
@@ -101,7 +101,7 @@ def beside(
     model: Scripted | None,
     caution: float = 0.0,
     taught: bool = True,
-    wished: bool = True,
+    least: float = 0.0,
 ) -> Draft | None:
     """An answer with the ranker's second opinion; by it alone, where there is no model."""
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
@@ -109,7 +109,7 @@ def beside(
     by = writer if model else None
     answers = TableAnswers(store, OWN, by, caution, taught and bool(model), ranker=ranker)
     given = (question, (passage(store),), (DOCUMENT,), "English", lambda: False)
-    return answers.answer(*given, wished=wished)
+    return answers.answer(*given, least=least)
 
 
 PAYMENTS = "How many payments did Ann Lee make?"  # of which the ranker is sure
@@ -148,15 +148,15 @@ ABOUT_ELSE = "when do the staples come out of my hip"
 
 def test_a_question_of_which_the_ranker_makes_no_query_costs_no_reading_of_the_tables(store):
     model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."))
-    assert beside(store, ABOUT_ELSE, model, wished=False) is None and model.asked == ""
-    assert beside(store, PAYMENTS, model, wished=False) is not None and model.asked
+    assert beside(store, ABOUT_ELSE, model, least=0.1) is None and model.asked == ""
+    assert beside(store, PAYMENTS, model, least=0.1) is not None and model.asked
 
 
 def test_where_something_is_to_be_computed_the_writer_is_asked_whatever_the_ranker_makes_of_it(
     store,
 ):
     model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."))
-    assert beside(store, ABOUT_ELSE, model, wished=True) is not None
+    assert beside(store, ABOUT_ELSE, model) is not None
 
 
 def test_without_a_writer_what_the_ranker_is_sure_of_is_said_and_nothing_else(store):
@@ -880,6 +880,22 @@ def test_tables_are_asked_first_where_sheets_were_found_and_passages_where_they_
     assert last.draft.computation and last.draft.generator == "other"
     with pytest.raises(ChatModelError, match="asked"):
         list(both.generate("What does the ferry cost?", (PASSAGE,), lambda: False))
+
+
+def test_where_passages_do_not_answer_tables_are_asked_if_the_ranker_takes_them_for_likely(store):
+    class Unlucky(Other):
+        def generate(self, question, passages, cancelled):
+            yield Piece(draft=Draft((), (), 0.1, abstained=True))
+
+    model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."))
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
+    tables = TableAnswers(store, OWN, writer, 0.0, taught=True, ranker=ranker)
+    both = WithTables(Unlucky(), None, tables, (DOCUMENT,), "", computes=False)
+    *_, nothing = both.generate(ABOUT_ELSE, (PASSAGE,), lambda: False)
+    assert nothing.draft.abstained and model.asked == ""
+    *_, last = both.generate(PAYMENTS, (PASSAGE,), lambda: False)
+    assert last.draft.computation and last.draft.generator == "other"
 
 
 def test_what_leans_on_a_computed_answer_is_asked_of_the_same_tables(store):

@@ -518,6 +518,11 @@ def _bare(value: Decimal) -> str:
     return f"({text})" if value < 0 else text
 
 
+# All chances that the ranker gives to queries over tables, with less the writer is not asked for
+# one (benchmarks/LOG.md): where a sheet was found, and where none was and nothing else answers.
+_HARDLY, _LIKELY = 0.1, 0.5
+
+
 class WithTables:
     """A generator that first looks whether statements, where they are read, or tables answer."""
 
@@ -533,8 +538,7 @@ class WithTables:
         before: Sequence[str] = (),
     ) -> None:
         self._by, self._calculations, self._tables = by, calculations, tables
-        self._before = before
-        self._documents, self._language = documents, language
+        self._documents, self._language, self._before = documents, language, before
         self._computes, self._searched = computes, searched
 
     @property
@@ -550,15 +554,27 @@ class WithTables:
         self, question: str, passages: Sequence[Passage], cancelled: Cancelled
     ) -> Iterator[Piece]:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
-        draft = self._computed(question, passages, cancelled)
-        if draft is not None and not draft.abstained:
-            yield from pieces(replace(draft, generator=self.name))
-            return
-        for piece in self._unless_a_row(self._by.generate(question, passages, cancelled)):
-            said = piece.draft
-            if said and said.abstained and draft:  # which sheets may be meant
-                said = replace(said, notes=(*said.notes, *draft.notes))
-            yield Piece(piece.text, said)
+        sheet, draft = sheet_found(passages, self._documents), None
+        # That something is to be computed speaks for no table: only a writer tells.
+        looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
+        if not sheet and self._calculations and self._calculations.wants(question, passages):
+            draft = self._calculations.answer(question, passages, self._language, cancelled)
+        if draft is None and looks:
+            least = 0.0 if self._before or self._computes else _HARDLY
+            draft = self._of_tables(question, passages, least, cancelled)
+        if draft is None or draft.abstained:
+            for piece in self._unless_a_row(self._by.generate(question, passages, cancelled)):
+                said = piece.draft
+                if said and said.abstained and not looks and not cancelled():
+                    draft = self._of_tables(question, passages, _LIKELY, cancelled)
+                    if draft is not None and not draft.abstained:
+                        break
+                if said and said.abstained and draft:  # which sheets may be meant
+                    said = replace(said, notes=(*said.notes, *draft.notes))
+                yield Piece(piece.text, said)
+            else:
+                return
+        yield from pieces(replace(draft, generator=self.name))
 
     def _unless_a_row(self, said: Iterator[Piece]) -> Iterator[Piece]:
         """What is said without a writer; where something is to be computed, a row of a sheet that
@@ -570,30 +586,14 @@ class WithTables:
         spans = [span for each in last.draft.evidence for span in each] if last.draft else []
         known = sheets(self._documents)
         if last.draft and spans and all(span.document_id in known for span in spans):
-            found = [
-                Piece(
-                    draft=Draft((), (), last.draft.confidence, abstained=True, closest=tuple(spans))
-                )
-            ]
+            sure, near = last.draft.confidence, tuple(spans)
+            found = [Piece(draft=Draft((), (), sure, abstained=True, closest=near))]
         yield from found
 
-    def _computed(
-        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    def _of_tables(
+        self, question: str, passages: Sequence[Passage], least: float, cancelled: Cancelled
     ) -> Draft | None:
-        draft, sheet = None, sheet_found(passages, self._documents)
-        if not sheet and self._calculations and self._calculations.wants(question, passages):
-            draft = self._calculations.answer(question, passages, self._language, cancelled)
-        # That something is to be computed speaks for no table: only a writer tells.
-        looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
-        if draft is None and looks:
-            draft = self._tables.answer(
-                question,
-                passages,
-                self._documents,
-                self._language,
-                cancelled,
-                self._searched,
-                self._before,
-                wished=bool(self._before or self._computes),
-            )
-        return draft
+        return self._tables.answer(
+            *(question, passages, self._documents, self._language, cancelled),
+            *(self._searched, self._before, least),
+        )

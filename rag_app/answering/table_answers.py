@@ -160,14 +160,14 @@ class TableAnswers:
         cancelled: Cancelled,
         searched: str = "",
         before: Sequence[str] = (),
-        wished: bool = True,
+        least: float = 0.0,
     ) -> Draft | None:
         """The draft with its computation; an abstention, where none answers and several sheets may
         be meant: its note names them; else None.
 
         `searched`: the question in the documents' language, by which tables are chosen, too;
-        `before`: the documents that gave the answer on which the question leans; `wished`: also
-        where the ranker finds none."""
+        `before`: the documents that gave the answer on which the question leans; `least`: of all
+        chances that the ranker gives to queries, with less the writer is not asked."""
         names = {document.id: document.name for document in documents}
         worded = f"{question} {searched}"
         choice = TableChoice(self._store, self._scope, documents, before)
@@ -175,7 +175,7 @@ class TableAnswers:
         if not tables:
             return None
         language = language or language_of(question)
-        parts = (question, searched, language, cancelled, wished)
+        parts = (question, searched, language, cancelled, least)
         try:
             with self._opener.opened(tables, names, self._store.tables) as opened:
                 looked = self._looked_up(opened, *parts)
@@ -198,18 +198,18 @@ class TableAnswers:
         searched: str,
         language: str,
         cancelled: Cancelled,
-        wished: bool,
+        least: float,
     ) -> _LookedUp:
         """What tables that are open give."""
         meant: list[Interpretation] = []
-        if not wished and (self._taught or self._writer is None):
+        if least and (self._taught or self._writer is None):
             meant = self._meant(question, searched, opened)
-            if meant and sum(one.chance for one in meant) < _HARDLY:
+            if meant and sum(one.chance for one in meant) < least:
                 return _LookedUp(None)
         tried = self._computed(question, searched, opened, language, cancelled, meant)
         tried = tried and _in_all_spellings(tried, opened)
         naming = naming_columns(tried.result, opened.database) if tried else {}
-        return _LookedUp(tried, naming, wished or bool(meant))
+        return _LookedUp(tried, naming, not least or bool(meant))
 
     @property
     def has_writer(self) -> bool:
