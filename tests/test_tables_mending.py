@@ -114,6 +114,19 @@ def test_a_figure_or_month_of_the_question_is_in_the_query_or_goes_without_sayin
         assert left_out(sql, question, "Time sheet, room 12", database) == missing
 
 
+@pytest.mark.parametrize(
+    ("question", "sql", "missing"),
+    [
+        ("Which of the 4 days?", "SELECT day FROM t1", ""),
+        ("Which of the 3 days?", "SELECT day FROM t1", "3"),
+        ("How much in week 4?", "SELECT day, count(*) FROM t1 GROUP BY day", "4"),
+    ],
+)
+def test_so_many_rows_as_a_query_lists_go_without_saying(database_of, question, sql, missing):
+    with database_of(BOOK) as database:
+        assert left_out(sql, question, "", database) == missing
+
+
 def test_a_year_that_nobody_named_is_that_of_the_sheet(database_of):
     asked = "SELECT sum(hours) FROM t1 WHERE day < '2025-11-01'"
     with database_of() as database:

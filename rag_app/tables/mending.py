@@ -65,8 +65,8 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
 
 def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
     """A figure or an English month of a question that is not in its query, nor goes without saying:
-    in the titles of the tables, or as the only year of their dates. Empty: there is none. Raises
-    QueryError."""
+    in the titles of the tables, as the only year of their dates, or as the number of rows that it
+    gives. Empty: there is none. Raises QueryError."""
     years = _years(sql, database)
     held = f"{sql} {titles} {' '.join(years) if len(years) == 1 else ''}"
     for number, name in enumerate(calendar.month_name[1:], start=1):
@@ -78,9 +78,17 @@ def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> s
         plain = (
             written.lstrip("0") if written.isdigit() else re.sub(r"[.,](?=\d{3}\b)", "", written)
         )
-        if plain.replace(",", ".") not in held:
+        if plain.replace(",", ".") not in held and not _gives_rows(sql, plain, database):
             return str(written)
     return ""
+
+
+def _gives_rows(sql: str, count: str, database: TableDatabase) -> bool:
+    """Whether a query lists so many rows: "which of the 5", asked after "how many"."""
+    if not count.isdigit() or int(count) < 2:
+        return False
+    found = database.run(sql)
+    return int(count) == len(found.rows) and not found.operations
 
 
 def belongs_to(sql: str, database: TableDatabase) -> str:
