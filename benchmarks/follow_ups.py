@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_app.answering.ellipsis import STOP, names, years
+from rag_app.answering.coreference import STOP, names, standalone, years
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import Message, rewriting_messages
-from rag_app.answering.query_rewriting import Rewriter, Turn, cleaned, standalone
+from rag_app.answering.query_rewriting import Rewriter, Turn, cleaned
 
 Row = dict[str, Any]
 Method = Callable[[str, Sequence[Turn]], str]

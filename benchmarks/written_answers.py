@@ -41,9 +41,10 @@ from benchmarks.kitchen_table.langchain_side import PROMPT
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import EMBEDDED, Grounding
+from rag_app.answering.coreference import standalone
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import FollowUp, Writer
-from rag_app.answering.query_rewriting import Turn, follow_up, standalone
+from rag_app.answering.query_rewriting import Turn, follow_up
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer_generator import TaughtGenerator

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.ellipsis import STOP, words
+from rag_app.answering.coreference import STOP, standalone, words
 from rag_app.answering.query_rewriting import (
     Rewriter,
     Turn,
     cleaned,
-    standalone,
 )
 
 ACME = Turn("What was the revenue of Acme Corp in 2020?", "Revenue was $5.2 million in 2020. [1]")

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -21,22 +21,11 @@ from numpy.typing import NDArray
 
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
 from rag_app.answering.attribution import invented, known_figures
-from rag_app.answering.ellipsis import (
-    LONGEST,
-    STOP,
-    YEAR,
-    Focus,
-    NameKind,
-    Turn,
-    names,
-    words,
-    years,
-)
+from rag_app.answering.coreference import LONGEST, STOP, YEAR, Turn, standalone, years
 from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
-from rag_app.answering.task_router import objects, rest, subject, wanted
+from rag_app.answering.task_router import objects, rest, wanted
 from rag_app.errors import ChatModelError
-from rag_app.text.languages import is_english
 from rag_app.types import Task
 
 _WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
@@ -133,7 +122,7 @@ def _telling(text: str) -> set[str]:
     return found - STOP or found
 
 
-__all__ = ["Rewriter", "Turn", "cleaned", "follow_up", "standalone"]
+__all__ = ["Rewriter", "Turn", "cleaned", "follow_up"]
 
 # The gate, then the language model that comes with the app, then rules.
 
@@ -269,150 +258,6 @@ def _said_before(made: str, question: str, turns: Sequence[Turn]) -> bool:
     known, words_of_it = _telling(said), _telling(made)
     few = len(words_of_it - known) <= _NEW * len(words_of_it)
     return few and not invented(made, known_figures(said))
-
-
-LONGEST_FOLLOW_UP = 400  # characters; who types more has said what it is about
-RECENT = 12  # turns that are looked at
-
-_FAMILIES = {
-    "he": "he him his himself",
-    "she": "she her hers herself",
-    "they": "they them their theirs themselves",
-    "it": "it its itself",
-}
-_FAMILY = {word: family for family, listed in _FAMILIES.items() for word in listed.split()}
-_PRONOUN = re.compile(
-    rf"(?<![\w'’-])({'|'.join(_FAMILY)})(?=['’](?:s|d|ll|re|ve)\b|[^\w'’-]|\Z)", re.IGNORECASE
-)
-_WORD = re.compile(r"[\w'’]+")
-_OWNING = words("his their theirs its hers")
-_NEXT_WORD = re.compile(r"\s+([\w'’-]+)")
-_IDLE_IT = re.compile(
-    r"it(?:['’]s)?\s+(?:(?:is|was|be|would|not)\s+)*(?:true|possible|likely|important|necessary|clear"
-    r"|legal|allowed|safe|rain\w*|take\b.*\bto|cost\b.*\bto|mean\b.*\bto|like\s+to|ok|okay)\b",
-    re.IGNORECASE,
-)
-_ASKS_WHAT_IT_IS = re.compile(  # "What are superlinear returns?": of its own, whatever was said
-    r"\W*(?:what|who)(?:['’]s| is| are) "
-    r"(?:an? )?(?!the\b|this\b|that\b|his\b|her\b|its\b|their\b)[\w'’ -]+\??\W*\Z"
-    r"|\W*(?:define|explain|describe) ",
-    re.IGNORECASE,
-)
-_LEANS = re.compile(
-    r"\b(?:the|this|that|these|those|he|she|it|they|him|her|his|hers|its|their|theirs|them|there"
-    r"|then|others?|another|else|more|same|such|first|last|next|further|later|after|before|also"
-    r"|some|any|anything|anyone|ones?|own|back|again|happen\w*)\b",
-    re.IGNORECASE,
-)
-
-
-def standalone(question: str, turns: Sequence[Turn]) -> str:
-    """The question with what it leaves to `turns` (the last one is the most recent) put in."""
-    if len(question) > LONGEST_FOLLOW_UP or not question.strip():
-        return question
-    focus = Focus()
-    of_rows = False
-    for turn in turns[-RECENT:]:
-        if _is_foreign(turn.question):
-            continue
-        if wanted(turn.question):
-            focus = focus.after_wish(subject(turn.question))
-            continue
-        focus = focus.after(turn, _resolved(turn.question, focus, of_rows)[1])
-        of_rows = bool(turn.computed_from)
-    return _resolved(question, focus, of_rows)[0]
-
-
-def _is_foreign(question: str) -> bool:
-    """Whether a question is in another language, whose first word would pass for a name."""
-    return "?" in question and not is_english(question[:LONGEST_FOLLOW_UP])
-
-
-def _resolved(question: str, focus: Focus, of_rows: bool = False) -> tuple[str, Mapping[str, str]]:
-    """The question standalone, and what each of its pronouns was taken for.
-
-    Some rows of a table, `of_rows`, are no topic: who asks for the most after the total of a room
-    asks for that of all."""
-    if len(question) > LONGEST_FOLLOW_UP or not question.strip():
-        return question, {}
-    meant: dict[str, str] = {}
-    made = _with_full_names(_with_referents(question, focus, meant), focus)
-    named = focus.topic is not None and not focus.topic.text.islower()  # no word looked for
-    leaves_open = meant.keys() <= {"it"} and not of_rows and _wants_anchor(question, focus)
-    if focus.topic and named and leaves_open:
-        made = _anchored(made, focus.topic.text)
-    return made, meant
-
-
-def _with_referents(question: str, focus: Focus, meant: dict[str, str]) -> str:
-    own = names(question)
-
-    def put_in(pronoun: re.Match[str]) -> str:
-        family = _FAMILY[pronoun[1].lower()]
-        inside = any(name.start < pronoun.start() for name in own)
-        idle = family == "it" and _IDLE_IT.match(question, pronoun.start())
-        if family in meant or inside or idle or _is_it_department(question, pronoun[0]):
-            return pronoun[0]
-        found = focus.referent(family)
-        if not found or found.lower() in question.lower():
-            return pronoun[0]
-        meant[family] = found
-        return found + ("'s" if _owns(question, pronoun) else "")
-
-    return _PRONOUN.sub(put_in, question)
-
-
-def _is_it_department(question: str, word: str) -> bool:
-    return word == "IT" and not question.isupper()
-
-
-def _owns(question: str, pronoun: re.Match[str]) -> bool:
-    word = pronoun[1].lower()
-    follows = _NEXT_WORD.match(question, pronoun.end())
-    return word in _OWNING or (
-        word == "her" and follows is not None and follows[1].lower() not in STOP
-    )
-
-
-def _with_full_names(question: str, focus: Focus) -> str:
-    """Say which Wilson: the Brian Wilson of whom there was talk."""
-    for name in names(question):
-        full = _full(name.text, focus)
-        if full and full not in question:
-            part = re.compile(rf"(?<!\w){re.escape(name.text)}(?!\w)")
-            question = part.sub(full.replace("\\", r"\\"), question, count=1)
-    return question
-
-
-def _full(name: str, focus: Focus) -> str:
-    for known in reversed(focus.known):
-        parts = known.text.split()
-        if known.kind is NameKind.PERSON and len(parts) > 1 and name in (parts[0], parts[-1]):
-            return known.text
-    return ""
-
-
-def _wants_anchor(question: str, focus: Focus) -> bool:
-    """Whether this is English and names nothing, neither of its own nor of what was said.
-
-    What asks what something is stands alone."""
-    if _ASKS_WHAT_IT_IS.match(question) and not _LEANS.search(question):
-        return False
-    said = question.lower()
-    spoken = _WORD.findall(said)
-    return (
-        len(spoken) > 1
-        and not STOP.isdisjoint(spoken)
-        and not names(question)
-        and not any(known.text.lower() in said for known in focus.known)
-    )
-
-
-def _anchored(question: str, anchor: str) -> str:
-    if anchor.lower() in question.lower():
-        return question
-    body = question.rstrip(" ?.!…\n\t")
-    return f"{body} ({anchor}){question[len(body) :].strip()}"
 
 
 # Wishes that lean on the wish before them: "again but shorter", "and the lease?", "compare them".
