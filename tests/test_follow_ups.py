@@ -258,3 +258,16 @@ def test_where_neither_understands_a_question_the_one_before_it_stands_beside_it
     assert Rewriter().rewrite("in one sentence", [WARRANTY]) == (
         "in one sentence (What is the warranty?)"
     )
+
+
+def test_a_model_sees_the_last_turn_alone_and_all_of_them_where_that_is_not_enough():
+    shown = []
+
+    def ask(messages, cancelled):
+        shown.append(CHIEF.question in str(messages))
+        return "How old is Jane Roe?" if shown[-1] else "how old is she?"
+
+    assert Rewriter(ask, taught=True).rewrite("how old is she?", [CHIEF, WARRANTY]) == (
+        "How old is Jane Roe?"
+    )
+    assert shown == [False, True]

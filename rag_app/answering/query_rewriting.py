@@ -144,8 +144,9 @@ class Rewriter:
     """Makes questions that lean on a conversation standalone; leaves complete ones alone.
 
     `ask`: a language model, None: rules alone; one that was `taught` to do this needs no examples.
-    The model goes first: of strangers' follow-ups it makes better questions than rules do, and the
-    rules take what it leaves leaning (benchmarks/LOG.md). Thread-safe."""
+    The model goes first: of strangers' follow-ups it makes better questions than rules do. It sees
+    the last turn alone, for others lead it astray, then all of them; the rules take what it leaves
+    leaning (benchmarks/LOG.md). Thread-safe."""
 
     def __init__(self, ask: Ask | None = None, taught: bool = False) -> None:
         self._ask = ask
@@ -160,9 +161,11 @@ class Rewriter:
         """The question as it would be asked without the turns before it."""
         if not turns or needs_context(question) < NEEDED:
             return question
-        written = self._written(question, turns, cancelled)
-        if written and needs_context(written) < _LEANING:
-            return written
+        written = ""
+        for shown in [turns[-1:], turns] if len(turns) > 1 else [turns]:
+            written = self._written(question, shown, cancelled) or written
+            if written and needs_context(written) < _LEANING:
+                return written
         by_rule = standalone(question, turns)
         if by_rule != question:
             return by_rule
@@ -170,7 +173,7 @@ class Rewriter:
 
     def _written(self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]) -> str:
         """What a model makes of it; empty where there is none, or it makes up what nobody said."""
-        if self._ask is None:
+        if self._ask is None or cancelled():
             return ""
         try:
             reply = self._ask(self._messages(question, turns), cancelled)
