@@ -940,6 +940,10 @@ def test_values_are_written_as_the_language_writes_them(value, language, written
         ("It grew by {0} %, from {1} to {2}.", ((5,),), "It grew by 5 %."),
         ("It grew, by {0} from {1} to {2}.", ((5,),), "5"),
         ("Nothing to fill in", ((5,),), "5"),
+        ("They owe {0} GBP.", ((Decimal("2457.5"),),), "They owe 2457.50 GBP."),
+        ("They owe £{0}.", ((Decimal("1234567.5"),),), "They owe £1,234,567.50."),
+        ("It is {0} km, at £2.", ((Decimal("2457.5"),),), "It is 2457.5 km, at £2."),
+        ("It is {0} EUR.", ((Decimal("0.125"),),), "It is 0.125 EUR."),
     ],
 )
 def test_a_sentence_says_what_came_out(template, rows, text):

@@ -43,6 +43,7 @@ _PLACES = 2  # behind the decimal mark of what is not exact
 NOTHING = "–"  # as it is written where a value or a unit would stand
 _AROUND = ".,;:!?()[]'\"/"
 _HOLE = re.compile(r"\{(\w+)\}")
+_ONE_DECIMAL = re.compile(r"\A-?[\d.,]*\d[.,]\d\Z")  # of an amount of money two are written
 _ROWS = "rows"
 _PERIODS = 3  # columns that are months or years, at least
 _UPRIGHT = (("month", "value"), ("year", "value"))  # the columns of what `upright` gives
@@ -142,6 +143,8 @@ def sentence(template: str, result: Result, language: str) -> str:
         if hole[1] == _ROWS:
             return _listed(result, language)
         column = [said(row[int(hole[1])], language) for row in result.rows[:SAID_ROWS]]
+        if _beside_money(template, hole):
+            column = [_ONE_DECIMAL.sub(r"\g<0>0", one) for one in column]
         return _before(template[hole.end() :], ", ".join(dict.fromkeys(column)) + _more(result))
 
     numbers = {one for one in holes if one != _ROWS}
