@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_app.answering.coreference import STOP, names, standalone, years
+from rag_app.answering.coreference import names, standalone, years
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import Message, rewriting_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn, cleaned
+from rag_app.text.languages import STOP
 
 Row = dict[str, Any]
 Method = Callable[[str, Sequence[Turn]], str]

@@ -155,7 +155,8 @@ def test_a_word_that_was_spelt_anew_is_told(library):
     assert Note(NoteKind.RESPELLED, ("muzeum", "museum")) in notes
     told = Note(NoteKind.RESPELLED, ("expence", "expense", "comite", "comity"))
     assert sentence(told) == (
-        "I took “expence” for “expense” and “comite” for “comity”, as your documents spell it."
+        "I also looked for “expense” for “expence” and “comity” for “comite”, as your documents "
+        "spell it."
     )
 
 

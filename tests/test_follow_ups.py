@@ -9,25 +9,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.coreference import STOP, standalone, words
+from rag_app.answering.coreference import standalone
 from rag_app.answering.query_rewriting import (
     Rewriter,
     Turn,
     cleaned,
 )
+from rag_app.text.languages import STOP, words
 
 ACME = Turn("What was the revenue of Acme Corp in 2020?", "Revenue was $5.2 million in 2020. [1]")
 TYPED = Turn("how much did acme corp earn in 2020", "It earned $5.2 million.")
 CHIEF = Turn("who is the ceo of acme corp", "Jane Roe has led the company since 2019.")
 LEASE = Turn("what is the notice period in the lease agreement", "Three months.")
 WARRANTY = Turn("What is the warranty?", "Two years.")
-SWEDEN = Turn("What was the unemployment rate in Sweden in 2020?", "8.3 % in Sweden.")
-ALBUMS = Turn("What albums did Blue Harbour release in 1965?", "Two, in spring and in autumn.")
-PLOTS = Turn("how many plots on the south site have no shed?", "Five of them.")
 PRONOUNS = words(
     "he him his himself she her hers herself they them their theirs themselves it its itself those "
     "these there"
 )
+
+
+@pytest.mark.parametrize(
+    ("turn", "question", "expected"),
+    [
+        (CHIEF, "how old is she?", "how old is Jane Roe?"),
+        (CHIEF, "what did her husband say", "what did Jane Roe's husband say"),
+        (ACME, "who runs it?", "who runs Acme Corp?"),
+        (ACME, "what about its debts?", "what about Acme Corp's debts?"),
+        (ACME, "How many employees do they have?", "How many employees do Acme Corp have?"),
+        (TYPED, "who runs it", "who runs acme corp"),
+        (TYPED, "where are they based", "where are acme corp based"),
+        (
+            LEASE,
+            "can it be shortened?",
+            "can the notice period in the lease agreement be shortened?",
+        ),
+    ],
+)
+def test_a_pronoun_gives_way_to_what_it_stands_for(turn, question, expected):
+    assert standalone(question, [turn]) == expected
 
 
 def test_a_question_that_names_nothing_gets_the_topic():
@@ -247,7 +266,13 @@ def test_a_model_goes_before_the_rules_unless_it_leaves_open_what_is_asked():
         written: Rewriter(lambda messages, cancelled, said=written: said, True).rewrite(
             asked, [CHIEF]
         )
-        for written in ("What age is Jane Roe?", asked, "And she?", "How old is Mary Smith?", "")
+        for written in (
+            "What age is Jane Roe?",
+            "How old is SHE",
+            "And she?",
+            "How old is Mary Smith?",
+            "",
+        )
     }
     by_rule = "how old is Jane Roe?"
     assert made.pop("What age is Jane Roe?") == "What age is Jane Roe?"
@@ -271,3 +296,47 @@ def test_a_model_sees_the_last_turn_alone_and_all_of_them_where_that_is_not_enou
         "How old is Jane Roe?"
     )
     assert shown == [False, True]
+
+
+@given(ANY)
+def test_a_question_alone_is_its_own_rewrite(question):
+    assert standalone(question, []) == question
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Key box code for Porto flat: 123456", "key box code porto flat?"),
+        ("Key box code for the Porto flat?", "Key box code for the Porto flat?"),
+    ],
+)
+def test_no_figure_comes_into_a_question_that_nobody_said(written, expected):
+    flight = Turn("When does our flight from Porto leave?", "At 13:25 on Tuesday 28 July. [1]")
+    rewriter = Rewriter(lambda messages, cancelled: written, taught=True)
+    assert rewriter.rewrite("key box code porto flat?", [flight]) == expected
+
+
+@pytest.mark.parametrize("computed_from", [(), ("f" * 64,)])
+def test_rows_of_a_table_are_no_topic_of_what_is_asked_next(computed_from):
+    total = Turn("How many nights in the Garden room?", "31 nights.", computed_from)
+    asked = "which guest paid the most"
+    made = standalone(asked, [total])
+    assert (made == asked) == bool(computed_from)
+    assert "Garden" in standalone("and how much did it bring in?", [total])
+
+
+@pytest.mark.parametrize("question", ["and in 2021?", "for how much?", "And when?"])
+def test_without_a_model_a_fragment_stands_beside_the_question_that_it_varies(question):
+    assert Rewriter().rewrite(question, [ACME]) == f"{question} ({ACME.question})"
+
+
+def test_what_a_model_repeats_is_complete_if_it_does_not_lean():
+    asked = []
+
+    def repeat(messages, cancelled):
+        asked.append(messages)
+        return "what was the total for the north site"
+
+    question = "What was the total for the north site?"
+    assert Rewriter(repeat, taught=True).rewrite(question, [CHIEF, ACME]) == question
+    assert len(asked) == 1

@@ -882,20 +882,42 @@ def test_tables_are_asked_first_where_sheets_were_found_and_passages_where_they_
         list(both.generate("What does the ferry cost?", (PASSAGE,), lambda: False))
 
 
-def test_where_passages_do_not_answer_tables_are_asked_if_the_ranker_takes_them_for_likely(store):
-    class Unlucky(Other):
-        def generate(self, question, passages, cancelled):
-            yield Piece(draft=Draft((), (), 0.1, abstained=True))
+class Unlucky(Other):
+    """A generator that finds nothing in passages, and may say something before it knows."""
 
+    def __init__(self, first: str = "") -> None:
+        self.first = first
+
+    def generate(self, question, passages, cancelled):
+        if self.first:
+            yield Piece(self.first)
+        yield Piece(draft=Draft((), (), 0.1, abstained=True))
+
+
+def looked_again(store, question: str, by: Other, taught: bool, ranked: bool) -> tuple[bool, str]:
+    """Whether tables answered, and what their writer was asked."""
     model = Scripted(query_said_as("SELECT count(*) FROM t1", "{0}."))
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
-    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
-    tables = TableAnswers(store, OWN, writer, 0.0, taught=True, ranker=ranker)
-    both = WithTables(Unlucky(), None, tables, (DOCUMENT,), "", computes=False)
-    *_, nothing = both.generate(ABOUT_ELSE, (PASSAGE,), lambda: False)
-    assert nothing.draft.abstained and model.asked == ""
-    *_, last = both.generate(PAYMENTS, (PASSAGE,), lambda: False)
-    assert last.draft.computation and last.draft.generator == "other"
+    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1)) if ranked else None
+    tables = TableAnswers(store, OWN, writer, 0.0, taught=taught, ranker=ranker)
+    both = WithTables(by, None, tables, (DOCUMENT,), "", computes=False)
+    *_, last = both.generate(question, (PASSAGE,), lambda: False)
+    return last.draft.computation is not None, model.asked
+
+
+def test_where_passages_do_not_answer_tables_are_asked_if_the_ranker_takes_them_for_likely(store):
+    assert looked_again(store, PAYMENTS, Unlucky(), taught=True, ranked=True)[0]
+    assert looked_again(store, ABOUT_ELSE, Unlucky(), taught=True, ranked=True) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("by", "taught", "ranked"),
+    [(Unlucky("It"), True, True), (Unlucky(), False, True), (Unlucky(), True, False)],
+)
+def test_they_are_not_where_something_was_said_or_nobody_takes_them_for_likely(
+    store, by, taught, ranked
+):
+    assert looked_again(store, PAYMENTS, by, taught, ranked) == (False, "")
 
 
 def test_what_leans_on_a_computed_answer_is_asked_of_the_same_tables(store):

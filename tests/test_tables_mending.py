@@ -117,8 +117,9 @@ def test_a_figure_or_month_of_the_question_is_in_the_query_or_goes_without_sayin
 @pytest.mark.parametrize(
     ("question", "sql", "missing"),
     [
-        ("Which of the 4 days?", "SELECT day FROM t1", ""),
-        ("Which of the 3 days?", "SELECT day FROM t1", "3"),
+        ("Which of the 3 days?", "SELECT day FROM t1 WHERE day > DATE '2025-12-01'", ""),
+        ("Which of the 7 days?", "SELECT day FROM t1 WHERE day > DATE '2025-12-01'", "7"),
+        ("Who is in room 4?", "SELECT day FROM t1", "4"),
         ("How much in week 4?", "SELECT day, count(*) FROM t1 GROUP BY day", "4"),
     ],
 )

@@ -9,10 +9,11 @@ from dataclasses import replace
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece, apart, pieces
-from rag_app.retrieval.ranking import STOPWORDS, rarity
+from rag_app.retrieval.ranking import rarity
 from rag_app.retrieval.retriever import query_words
 from rag_app.text.languages import (
     NAMES,
+    STOP,
     compared,
     is_english,
     language,
@@ -31,19 +32,7 @@ _LAST = re.compile(rf"[\s.?!,;(]+{_ASKS}\s+(\w+)(?:[\s,]+please)?\W*$", re.IGNOR
 _OF_TASK = re.compile(
     r"\b(?:in|into|auf|ins|en|al)\s+(\w+)(?=\W*\Z|\s*[.,;:!?)]|\s+(\w+))", re.IGNORECASE
 )
-_GOES_ON = STOPWORDS | {
-    "but",
-    "please",
-    "pls",
-    "bitte",
-    "por",
-    "für",
-    "von",
-    "de",
-    "para",
-    "und",
-    "y",
-}
+_GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
 _BEFORE = 5  # words before a colon in which the language of an answer is named
 
 

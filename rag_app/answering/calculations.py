@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, DecimalException
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -518,8 +518,7 @@ def _bare(value: Decimal) -> str:
     return f"({text})" if value < 0 else text
 
 
-# All chances that the ranker gives to queries over tables, with less the writer is not asked for
-# one (benchmarks/LOG.md): where a sheet was found, and where none was and nothing else answers.
+# Chances of queries, in all: where a sheet was found, and where nothing else answers (LOG.md).
 _HARDLY, _LIKELY = 0.1, 0.5
 
 
@@ -555,18 +554,22 @@ class WithTables:
     ) -> Iterator[Piece]:
         """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
         sheet, draft = sheet_found(passages, self._documents), None
+        asked = (question, passages, self._documents, self._language, cancelled)
+        of_tables = partial(self._tables.answer, *asked, self._searched, self._before)
         # That something is to be computed speaks for no table: only a writer tells.
         looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
         if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
         if draft is None and looks:
             least = 0.0 if self._before or self._computes else _HARDLY
-            draft = self._of_tables(question, passages, least, cancelled)
+            draft = of_tables(least)
         if draft is None or draft.abstained:
+            shown = False
             for piece in self._unless_a_row(self._by.generate(question, passages, cancelled)):
-                said = piece.draft
-                if said and said.abstained and not looks and not cancelled():
-                    draft = self._of_tables(question, passages, _LIKELY, cancelled)
+                said, shown = piece.draft, shown or bool(piece.text)
+                again = self._tables.has_writer and not (looks or shown or cancelled())
+                if said and said.abstained and again:
+                    draft = of_tables(_LIKELY, unranked=False)
                     if draft is not None and not draft.abstained:
                         break
                 if said and said.abstained and draft:  # which sheets may be meant
@@ -589,11 +592,3 @@ class WithTables:
             sure, near = last.draft.confidence, tuple(spans)
             found = [Piece(draft=Draft((), (), sure, abstained=True, closest=near))]
         yield from found
-
-    def _of_tables(
-        self, question: str, passages: Sequence[Passage], least: float, cancelled: Cancelled
-    ) -> Draft | None:
-        return self._tables.answer(
-            *(question, passages, self._documents, self._language, cancelled),
-            *(self._searched, self._before, least),
-        )

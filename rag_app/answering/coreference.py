@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from rag_app.answering.task_router import subject, wanted
-from rag_app.text.languages import is_english
+from rag_app.text.languages import STOP, is_english, words
 
 # Words that questions are made of, and what a question without names is about. Pure; English.
 #
@@ -18,22 +18,6 @@ _LONGEST_ASKED = 200
 LONGEST = 600  # characters of one text that are looked at: a page that is quoted is no topic
 
 
-def words(text: str) -> frozenset[str]:
-    """The words of a list written as a text."""
-    return frozenset(text.split())
-
-
-STOP = words(
-    "a an the this that these those and or but so nor yet if then than as of in on at to from by "
-    "for with without about into over under after before during between through against since "
-    "until upon off up down out i me my mine we us our ours you your yours he him his she her hers "
-    "it its they them their theirs who whom whose which what when where why how is are was were be "
-    "been being am do does did done doing has have had having can could will would shall should "
-    "may might must not no yes any some all each every both either neither none other others "
-    "another else more most much many few less least very too also just only even still again "
-    "ever never there here now once same such own tell me say please ok okay isn't aren't wasn't "
-    "weren't don't doesn't didn't hasn't haven't can't couldn't won't wouldn't"
-)
 ASKS = re.compile(
     r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has|have|had|will"
     r"|would|should|tell|list|name|give|show|explain|describe|and|but|or|so|any|there)\b",
@@ -260,10 +244,10 @@ def _kind(said: str, before: str) -> NameKind:
     return NameKind.PERSON if personal else NameKind.OTHER
 
 
-# What a conversation is about after some turns: who "he" is, where "there" is. Pure; English.
+# What a conversation is about after some turns: who "he" is. Pure; English.
 #
-# Knows nothing of how a question is rewritten. What cannot be told stays empty: a question that is
-# left alone does less harm than one about somebody else.
+# What cannot be told stays empty: a question that is left alone does less harm than one about
+# somebody else.
 
 _WHO = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
 _ASIDE = re.compile(r" ?\(([^)]*)\)?")
@@ -537,8 +521,16 @@ def _wants_anchor(question: str, focus: Focus) -> bool:
     )
 
 
+def is_anchored(made: str, question: str) -> bool:
+    """Whether a question got nothing but a topic behind it."""
+    return made.startswith(question.rstrip(_ENDING) + " (")
+
+
+_ENDING = " ?.!…\n\t"
+
+
 def _anchored(question: str, anchor: str) -> str:
     if anchor.lower() in question.lower():
         return question
-    body = question.rstrip(" ?.!…\n\t")
+    body = question.rstrip(_ENDING)
     return f"{body} ({anchor}){question[len(body) :].strip()}"

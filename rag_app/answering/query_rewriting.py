@@ -21,11 +21,19 @@ from numpy.typing import NDArray
 
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
 from rag_app.answering.attribution import invented, known_figures
-from rag_app.answering.coreference import LONGEST, STOP, YEAR, Turn, standalone, years
+from rag_app.answering.coreference import (
+    LONGEST,
+    YEAR,
+    Turn,
+    is_anchored,
+    standalone,
+    years,
+)
 from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, wanted
 from rag_app.errors import ChatModelError
+from rag_app.text.languages import STOP, compared
 from rag_app.types import Task
 
 _WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
@@ -161,24 +169,29 @@ class Rewriter:
         """The question as it would be asked without the turns before it."""
         if not turns or needs_context(question) < NEEDED:
             return question
-        written = ""
+        best = ""
         for shown in [turns[-1:], turns] if len(turns) > 1 else [turns]:
-            written = self._written(question, shown, cancelled) or written
-            if written and needs_context(written) < _LEANING:
-                return written
-        by_rule = standalone(question, turns)
-        if by_rule != question:
+            made = self._written(question, shown, cancelled)
+            if made and needs_context(made) < _LEANING:
+                return made
+            if made and (not best or needs_context(made) < needs_context(best)):
+                best = made
+        by_rule, beside = standalone(question, turns), _beside(question, turns)
+        if by_rule != question and not is_anchored(by_rule, question):
             return by_rule
-        return written or _beside(question, turns)
+        return best or (by_rule if beside == question else beside)
 
     def _written(self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]) -> str:
-        """What a model makes of it; empty where there is none, or it makes up what nobody said."""
+        """What a model makes of it; empty where there is none, it makes up what nobody said, or it
+        repeats what leans."""
         if self._ask is None or cancelled():
             return ""
         try:
             reply = self._ask(self._messages(question, turns), cancelled)
         except ChatModelError:
             return ""
+        if compared(reply) == compared(question):
+            return "" if needs_context(question) >= _LEANING else question
         made = cleaned(reply, question, turns)
         return made if made != question and _said_before(made, question, turns) else ""
 

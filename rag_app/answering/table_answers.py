@@ -64,7 +64,6 @@ _NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
-_HARDLY = 0.1  # all chances over a table; with less the writer is not asked (benchmarks/LOG.md)
 _ALONE, _AMONG = 0.9, 0.7  # of the ranker's chance over a table, and where several may be meant
 _HESITATES = 0.8  # over a column
 _EITHER = 0.7  # how sure one may be of what has two readings
@@ -74,8 +73,7 @@ _UNKNOWN = 0.9  # how sure a writer counts as that does not say it: a chance of 
 
 @dataclass(frozen=True, slots=True)
 class OtherReading:
-    """What comes of a query if a text is looked for in another column that has it, too: how the
-    query's own reading is called, how the other is, and what that gives."""
+    """What a query gives if its text is looked for in another column; what both are called."""
 
     own_name: str
     name: str
@@ -120,8 +118,7 @@ class TriedQuery:
 
 @dataclass(frozen=True, slots=True)
 class _LookedUp:
-    """What came of asking tables: a query, the columns that name its rows, and whether any table is
-    likely meant at all."""
+    """A query, the columns that name its rows, and whether any table is likely meant at all."""
 
     tried: TriedQuery | None
     naming: Mapping[Table, int] = field(default_factory=dict)
@@ -161,13 +158,14 @@ class TableAnswers:
         searched: str = "",
         before: Sequence[str] = (),
         least: float = 0.0,
+        unranked: bool = True,
     ) -> Draft | None:
-        """The draft with its computation; an abstention, where none answers and several sheets may
-        be meant: its note names them; else None.
+        """The draft with its computation, an abstention that names sheets it may be of, or None.
 
         `searched`: the question in the documents' language, by which tables are chosen, too;
-        `before`: the documents that gave the answer on which the question leans; `least`: of all
-        chances that the ranker gives to queries, with less the writer is not asked."""
+        `before`: the documents of the answer on which the question leans; `least`: of all chances
+        that the app's ranker gives to queries, with less its writer is not asked; `unranked`: a
+        writer is asked where the ranker says nothing, too."""
         names = {document.id: document.name for document in documents}
         worded = f"{question} {searched}"
         choice = TableChoice(self._store, self._scope, documents, before)
@@ -175,10 +173,10 @@ class TableAnswers:
         if not tables:
             return None
         language = language or language_of(question)
-        parts = (question, searched, language, cancelled, least)
+        asked = (question, searched, language, cancelled, least, unranked)
         try:
             with self._opener.opened(tables, names, self._store.tables) as opened:
-                looked = self._looked_up(opened, *parts)
+                looked = self._looked_up(opened, *asked)
         except QueryError:  # they take more memory or time than they may
             return None
         tried = looked.tried
@@ -199,13 +197,14 @@ class TableAnswers:
         language: str,
         cancelled: Cancelled,
         least: float,
+        unranked: bool,
     ) -> _LookedUp:
         """What tables that are open give."""
         meant: list[Interpretation] = []
         if least and (self._taught or self._writer is None):
             meant = self._meant(question, searched, opened)
-            if meant and sum(one.chance for one in meant) < least:
-                return _LookedUp(None)
+        if sum(one.chance for one in meant) < least if meant else not unranked:
+            return _LookedUp(None)
         tried = self._computed(question, searched, opened, language, cancelled, meant)
         tried = tried and _in_all_spellings(tried, opened)
         naming = naming_columns(tried.result, opened.database) if tried else {}

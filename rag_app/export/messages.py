@@ -149,8 +149,8 @@ def sentence(note: Note) -> str:
             )
         case NoteKind.RESPELLED:
             pairs = zip(note.values[::2], note.values[1::2], strict=True)
-            taken = _listed([f"“{typed}” for “{spelt}”" for typed, spelt in pairs])
-            return f"I took {taken}, as your documents spell it."
+            looked = _listed([f"“{spelt}” for “{typed}”" for typed, spelt in pairs])
+            return f"I also looked for {looked}, as your documents spell it."
         case NoteKind.OTHER_LANGUAGE:
             return _in_other_language(first, *rest)
         case NoteKind.COMPUTED:

@@ -44,7 +44,8 @@ def respelled(question: str, strange: Sequence[str], texts: Iterable[str]) -> st
 def spelt_anew(question: str, made: str) -> tuple[tuple[str, str], ...]:
     """The words that `respelled` changed, each as it was typed and as it is spelt."""
     pairs = zip(_WORD.findall(question), _WORD.findall(made), strict=True)
-    return tuple(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+    changed = {typed.lower(): (typed, spelt) for typed, spelt in pairs if typed != spelt}
+    return tuple(changed.values())
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

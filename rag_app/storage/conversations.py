@@ -43,7 +43,8 @@ from rag_app.types import (
 REMOVED = "(This stood in a document that has been removed.)"
 _MARKERS = re.compile(r"(?: ?\[\d+\])+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
-_OF_TEXT = (NoteKind.COMPUTED, NoteKind.SEVERAL_UNITS)  # notes that hold words of documents
+# Notes that hold words of documents.
+_OF_TEXT = (NoteKind.COMPUTED, NoteKind.SEVERAL_UNITS, NoteKind.RESPELLED)
 _NOTES = frozenset(NoteKind)  # an older version may have written others
 _TELLING = 20  # characters from which a piece of text is a document's and not just words
 

@@ -84,11 +84,11 @@ def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> s
 
 
 def _gives_rows(sql: str, count: str, database: TableDatabase) -> bool:
-    """Whether a query lists so many rows: "which of the 5", asked after "how many"."""
+    """Whether a query chooses and lists so many rows: "which of the 5", after "how many"."""
     if not count.isdigit() or int(count) < 2:
         return False
     found = database.run(sql)
-    return int(count) == len(found.rows) and not found.operations
+    return int(count) == len(found.rows) and bool(found.filters) and not found.operations
 
 
 def belongs_to(sql: str, database: TableDatabase) -> str:

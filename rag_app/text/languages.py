@@ -22,6 +22,25 @@ from typing import Any
 
 from rag_app.types import Page
 
+
+def words(text: str) -> frozenset[str]:
+    """The words of a list written as a text."""
+    return frozenset(text.split())
+
+
+# Words that questions are made of; ranking has a list of its own, which is measured with it.
+STOP = words(
+    "a an the this that these those and or but so nor yet if then than as of in on at to from by "
+    "for with without about into over under after before during between through against since "
+    "until upon off up down out i me my mine we us our ours you your yours he him his she her hers "
+    "it its they them their theirs who whom whose which what when where why how is are was were be "
+    "been being am do does did done doing has have had having can could will would shall should "
+    "may might must not no yes any some all each every both either neither none other others "
+    "another else more most much many few less least very too also just only even still again "
+    "ever never there here now once same such own tell me say please ok okay isn't aren't wasn't "
+    "weren't don't doesn't didn't hasn't haven't can't couldn't won't wouldn't"
+)
+
 RUN = "\ue000"
 """Stands among the words for a run that was cut into grams: a private character, and a word."""
 
