@@ -145,7 +145,11 @@ def test_a_removed_document_takes_its_words_along_and_leaves_the_others(conversa
 
 
 def test_what_was_worked_out_from_a_removed_document_goes_with_it():
-    notes = (Note(NoteKind.COMPUTED, ("11.80 × 12 = 141.60",)), Note(NoteKind.CUT))
+    of_text = (
+        Note(NoteKind.COMPUTED, ("11.80 × 12 = 141.60",)),
+        Note(NoteKind.RESPELLED, ("Jonsen", "Jonsson")),
+    )
+    notes = (*of_text, Note(NoteKind.CUT))
     left = without(answer(notes=notes, basis=Basis.COMPUTED), "ferry")
     assert left.text == REMOVED and left.notes == (Note(NoteKind.CUT),)
     assert sureness(answer()) and not sureness(left)

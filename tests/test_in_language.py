@@ -78,6 +78,8 @@ def test_a_language_may_stand_before_a_question(said, question, language):
         ("Summarise the chapter in Spanish law", ""),
         ("sum up what was said in English classes", ""),
         ("Summarise the events in Berlin", ""),
+        ("translate the lease into German again", "German"),
+        ("summarise it in German without the figures", "German"),
     ],
 )
 def test_a_task_may_name_the_language_of_its_result(wish, language):
