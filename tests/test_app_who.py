@@ -149,7 +149,7 @@ def test_a_key_in_the_secrets_of_streamlit_reaches_its_server_and_nothing_else(
             write(page, url=elsewhere, model="tiny")
             page.click("who_try")
             page.ask("What does the ferry cost?")
-            assert len(other.headers) == 2 and "sk-quiet" not in repr(other.headers)
+            assert len(other.headers) >= 2 and "sk-quiet" not in repr(other.headers)
         assert "sk-quiet" not in page.html()
     finally:
         st.config.set_option("secrets.files", files)
