@@ -523,7 +523,8 @@ _HARDLY, _LIKELY = 0.1, 0.5
 
 
 class WithTables:
-    """A generator that first looks whether statements, where they are read, or tables answer."""
+    """A generator that first looks whether statements, where they are read, or tables answer, and
+    looks at likely tables once more where nothing else does."""
 
     def __init__(
         self,

@@ -10,15 +10,11 @@ from enum import Enum, auto
 from rag_app.answering.task_router import subject, wanted
 from rag_app.text.languages import STOP, is_english, words
 
-# Words that questions are made of, and what a question without names is about. Pure; English.
-#
-# Knows nothing of capitals: people leave them out.
+# What a question without names is about. Knows nothing of capitals: people leave them out.
 
 _LONGEST_ASKED = 200
 LONGEST = 600  # characters of one text that are looked at: a page that is quoted is no topic
-
-
-ASKS = re.compile(
+_ASKS = re.compile(
     r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has|have|had|will"
     r"|would|should|tell|list|name|give|show|explain|describe|and|but|or|so|any|there)\b",
     re.IGNORECASE,
@@ -360,7 +356,7 @@ def _title(question: str) -> Name | None:
     bare = _ASIDE.sub("", question).strip(" .!")
     if not 0 < len(bare) <= _TITLE or len(bare.split()) > _TITLE_WORDS:
         return None
-    if bare.endswith("?") or ASKS.match(bare):
+    if bare.endswith("?") or _ASKS.match(bare):
         return None
     seen = names(bare)
     kind = seen[0].kind if seen and seen[0].text == bare else NameKind.OTHER
