@@ -110,6 +110,29 @@ def test_sheets_with_other_columns_are_tables_of_their_own(opened, store):
         assert len(two.tables) == 2  # a column is called so already
 
 
+TAKINGS = ["Date", "Where", "Total"]
+DIRTY = {
+    "April": [TAKINGS, ["2024-04-03", "Shop", 250], ["2024-04-04", "Shop", 9]],
+    "May": [TAKINGS, ["2024-05-03", "Shop", "£340.65"], ["some day", "Shop", "£2"]]
+    + [["2024-05-05", "Stall", "£1"]] * 3,
+}
+
+
+def test_sheets_that_differ_in_what_is_beside_a_value_are_one_table(opened):
+    with opened(DIRTY) as database:
+        (table,) = database.tables
+        date, _, total, _ = table.table.columns
+        assert (total.unit, date.has_text) == ("GBP", True)
+        sql = "SELECT sum(total), count(date_text) FROM t1"
+        assert database.run(sql).rows == ((Decimal("604.65"), 1),)
+
+
+def test_sheets_in_two_currencies_are_no_table(opened):
+    euros = [TAKINGS, ["2024-06-03", "Shop", "1.20 €"], ["2024-06-04", "Shop", "3.10 €"]]
+    with opened({**DIRTY, "June": euros}) as database:
+        assert [len(one.parts) for one in database.tables] == [2, 1]
+
+
 def test_whole_numbers_and_others_are_added_to_the_cent(opened):
     with opened(MONTHS) as database:
         assert database.run("SELECT sum(size) FROM t1").rows == ((Decimal("6.5"),),)

@@ -17,6 +17,7 @@ from rag_app.tables.mending import (
     belongs_to,
     left_out,
     mended,
+    of_month,
     with_column_beside,
 )
 from rag_app.tables.querying import TableDatabase
@@ -104,6 +105,8 @@ def test_what_could_be_none_or_several_is_left_as_it_is(database_of, sql):
         ("How many hours in November", "strftime(day, '%b') = 'Nov'", ""),
         ("How much may Ann claim?", "who = 'Ann'", ""),
         ("How much did Ann claim in May?", "who = 'Ann'", "May"),
+        ("how much did ann claim in may", "who = 'Ann'", "May"),
+        ("how much may ann claim", "who = 'Ann'", ""),
     ],
 )  # fmt: skip
 def test_a_figure_or_month_of_the_question_is_in_the_query_or_goes_without_saying(
@@ -111,7 +114,19 @@ def test_a_figure_or_month_of_the_question_is_in_the_query_or_goes_without_sayin
 ):
     with database_of() as database:
         sql = f"SELECT sum(hours) FROM t1 WHERE {where}"
-        assert left_out(sql, question, "Time sheet, room 12", database) == missing
+        assert left_out(sql, question, {"t1": "Time sheet, room 12"}, database) == missing
+
+
+@pytest.mark.parametrize(
+    ("title", "missing"),
+    [("Hours, June 2024", ""), ("Hours, May and June", "June"), ("Hours", "June")],
+)
+def test_a_month_goes_without_saying_where_the_title_names_no_other(database_of, title, missing):
+    with database_of() as database:
+        titles = {"t1": title, "t2": "Hours, July"}
+        assert left_out("SELECT sum(hours) FROM t1", "in june?", titles, database) == missing
+        both = left_out("SELECT sum(hours) FROM t1", "in may and june?", titles, database)
+        assert (both == "") is (title == "Hours, May and June")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +140,7 @@ def test_a_figure_or_month_of_the_question_is_in_the_query_or_goes_without_sayin
 )
 def test_so_many_rows_as_a_query_lists_go_without_saying(database_of, question, sql, missing):
     with database_of(BOOK) as database:
-        assert left_out(sql, question, "", database) == missing
+        assert left_out(sql, question, {}, database) == missing
 
 
 def test_a_year_that_nobody_named_is_that_of_the_sheet(database_of):
@@ -392,3 +407,22 @@ def test_who_paid_nothing_has_a_zero_where_no_figure_is_missing(database_of, con
     with database_of(PAID) as database:
         sql = mended(f"SELECT count(*) FROM t1 WHERE {condition}", "", database)
         assert database.run(sql).rows == ((count,),)
+
+
+@pytest.mark.parametrize(
+    ("question", "where", "total"),
+    [
+        ("how many hours in november", "1 = 1", 4),
+        ("how many hours since november", "1 = 1", None),
+        ("how many hours in november", "month(day) > 1", None),
+    ],
+)
+def test_a_query_without_days_is_of_the_month_that_the_question_names(
+    database_of, question, where, total
+):
+    with database_of() as database:
+        sql = f"SELECT sum(hours) FROM t1 WHERE {where}"
+        made = of_month(sql, "November", question, database)
+        assert (made == sql) is (total is None)
+        if total is not None:
+            assert database.run(made).rows == ((total,),)

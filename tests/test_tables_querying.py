@@ -280,3 +280,23 @@ def test_a_letter_is_the_word_of_another_row_where_a_column_says_one_of_two(
     with TableDatabase(store.tables.of(WORKER), store.tables, QueryLimits(seconds=1.0)) as database:
         sql = "SELECT lower(billable), count(*) FROM t1 GROUP BY 1"
         assert {str(a): int(b) for a, b in database.run(sql).rows} == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (["Wessel Mill", "Wessel Mill", "wessel mill ", "Wessel Mill Ltd"], {"Wessel Mill": 4}),
+        (["Copper Kettle", "The Copper Kettle", "Copper Kettle"], {"Copper Kettle": 3}),
+        (["Grade A", "Grade A+", "grade-a", "Grade A"], {"Grade A": 3, "Grade A+": 1}),
+        (["Flour 1", "Flour 1 kg", "Flour-1"], {"Flour 1": 1, "Flour 1 kg": 1, "Flour-1": 1}),
+        (["Fri", "Sat", "Friday", "sat."], {"Friday": 2, "Saturday": 2}),
+        (["Sat", "Mat", "Pat"], {"Sat": 1, "Mat": 1, "Pat": 1}),
+        (["The", "Ltd", "the"], {"The": 2, "Ltd": 1}),
+    ],
+)
+def test_what_says_the_same_in_other_letters_is_one_group(store, file, column, expected):
+    rows = "".join(f"{n}.05.2021;{value}\n" for n, value in enumerate(column, start=10))
+    keep(store, file, f"Date;Who\n{rows}".encode())
+    with TableDatabase(store.tables.of(WORKER), store.tables) as database:
+        found = database.run("SELECT who, count(*) FROM t1 GROUP BY 1").rows
+        assert {str(a): int(b) for a, b in found} == expected

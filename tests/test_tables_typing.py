@@ -203,3 +203,51 @@ def test_a_date_of_figures_counts_where_the_document_says_in_which_order_they_ar
     ]
     assert named("Due 3/4/2026.", "Paid 4/25/2026.")[0] == [("2026-03-04", "3/4/2026")]
     assert named("Due 3/4/2026.", "Paid 4/25/2026.", "Or 25/4/2026.")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "said", "days"),
+    [
+        (["02/05/2024", "Fri 3 May", "4 May", "31/5"], None, ["05-02", "05-03", "05-04", "05-31"]),
+        (["4 April", "Sat 6 April"], 2024, ["04-04", "04-06"]),
+        (["April 4", "April 6", "May 9"], 2024, ["04-04", "04-06", "05-09"]),
+        (["3 May 2024", "5 July", "16-20 July", "6 July"], None, ["05-03", "07-05", None, "07-06"]),
+    ],
+)
+def test_a_day_without_a_year_is_of_the_only_year_that_the_table_names(texts, said, days):
+    (rule,) = rules([count_texts(texts)], said)
+    whole = [day and dt.date.fromisoformat(f"2024-{day}") for day in days]
+    assert [rule.typed(text).value for text in texts] == whole
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["4 April", "5 April", "6 April"], None),  # no year is said
+        (["Jan 24", "Feb 24", "Mar 24"], 2024),  # months of a year
+        (["3 May 2023", "4 May 2024", "5 June", "6 June"], None),  # of which of the two?
+    ],
+)
+def test_a_day_whose_year_nobody_says_stays_text(texts, said):
+    (rule,) = rules([count_texts(texts)], said)
+    assert rule.kind is ColumnKind.TEXT
+
+
+def test_the_year_of_days_is_that_of_another_column():
+    due, paid = ["4 May 2024", "11/05/2024", "12 May 2024"], ["6 May", "Tue 14 May", ""]
+    found = rules([count_texts(due), count_texts(paid)])[1]
+    assert found.typed("Tue 14 May").value == dt.date(2024, 5, 14)
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit", "values"),
+    [
+        (["62p", "£1.08", "0.64"], ("GBP",), ["0.62", "1.08", "0.64"]),
+        (["5 ct", "1,20 €"], ("EUR",), ["0.05", "1.20"]),
+        (["62p", "14p"], ("p",), ["62", "14"]),
+        (["62p", "1.20 €"], ("p", "EUR"), ["62", "1.20"]),
+    ],
+)
+def test_pence_among_pounds_are_parts_of_pounds(texts, unit, values):
+    rule, found = typed(*texts)
+    assert (rule.units, found) == (unit, [Decimal(value) for value in values])

@@ -43,7 +43,7 @@ from rag_app.tables.computing import (
 )
 from rag_app.tables.conditions import figures
 from rag_app.tables.describing import Described, alike
-from rag_app.tables.explaining import of_column, of_texts, tables_read
+from rag_app.tables.explaining import of_column, tables_read
 from rag_app.tables.mending import (
     asks_for_order,
     belongs_to,
@@ -51,6 +51,7 @@ from rag_app.tables.mending import (
     either_or,
     left_out,
     mended,
+    of_month,
     with_column,
     with_column_beside,
 )
@@ -183,8 +184,8 @@ class TableAnswers:
         if self._watch:
             self._watch(tried)
         used = tried.result.documents if tried else set()
-        doubted = tried is None or tried.chance < self._caution
-        if tried is None or doubted or (self._caution and not choice.is_about(worded, used)):
+        is_about = not self._caution or choice.is_about(worded, used, tables[0])
+        if tried is None or tried.chance < self._caution or not is_about:
             return choice.which(worded, passages) if looked.meant else None
         draft = self._draft(tried, names, looked.naming, language)
         return choice.with_others(draft, tables, used)
@@ -206,7 +207,6 @@ class TableAnswers:
         if sum(one.chance for one in meant) < least if meant else not unranked:
             return _LookedUp(None)
         tried = self._computed(question, searched, opened, language, cancelled, meant)
-        tried = tried and _in_all_spellings(tried, opened)
         naming = naming_columns(tried.result, opened.database) if tried else {}
         return _LookedUp(tried, naming, not least or bool(meant))
 
@@ -270,7 +270,7 @@ class TableAnswers:
                 return None
             sure = min(sure, heard[0] if heard else _UNKNOWN)
             try:
-                sql = _whole(understood[0], question, opened)
+                sql = _whole(*understood, question, opened)
                 sql, result, said = _ran(sql, question, database, described, yes_or_no)
                 apart = units_apart(sql, database) if result.says_something else None
             except _Unknown:
@@ -352,25 +352,6 @@ class TableAnswers:
             notes=tried.notes,
             computation=computed,
         )
-
-
-def _in_all_spellings(tried: TriedQuery, opened: OpenTables) -> TriedQuery:
-    """A query that finds what it looks for in whatever way it is written. What speaks for it was
-    weighed before: who wrote another query did not know of this either."""
-    sql = tried.sql
-    for condition in tried.result.conditions:
-        texts = opened.described.spellings(condition)
-        if len(texts) > 1:
-            sql = of_texts(sql, condition, texts)
-    if sql == tried.sql or tried.apart or tried.other:
-        return tried
-    with suppress(QueryError):
-        found = opened.database.run(sql)
-        if found.says_something:
-            called = names_of_rows(found, opened.database)
-            tried = replace(tried, sql=sql, result=found, called=called)
-            return replace(tried, by_sheet=_by_sheet(tried, opened.database))
-    return tried
 
 
 def _asks_less(sql: str, before: str) -> bool:
@@ -498,14 +479,19 @@ def _beside_each_other(
     return replace(tried, sql=sql, result=database.run(sql), say=say, other=None)
 
 
-def _whole(sql: str, question: str, opened: OpenTables) -> str:
+def _whole(sql: str, say: str, question: str, opened: OpenTables) -> str:
     """The query as it is to be run. Raises QueryError for one that leaves out what was asked."""
     better = mended(sql, question, opened.database)
     if table := belongs_to(better, opened.database):
         raise _OfOtherTable(f"The columns of the query are in {table}.", table)
     if asks_for_order(better, opened.database):
         raise QueryError("Its rows have no order: order them by a column.")
-    missing = left_out(better, question, opened.described.titles, opened.database)
+    described, database = opened.described, opened.database
+    for condition in described.left_out(database.tree(better), question, say):
+        better = database.narrowed(better, *condition)
+    if month := left_out(better, question, described.titles, database):
+        better = of_month(better, month, question, database)
+    missing = left_out(better, question, described.titles, database)
     if missing:
         raise QueryError(f"The query leaves out {missing}.")
     return better

@@ -50,14 +50,16 @@ class TableChoice:
         names = self._others([table for score, table in scored if score > 0.0], ())
         return _noted(Draft((), (), 0.0, abstained=True), names) if len(names) > 1 else None
 
-    def is_about(self, question: str, used: Collection[str]) -> bool:
-        """Whether the sheets among the documents that were used hold about as much of what was
-        asked for as any sheet does: a query over the wrong table is as sure of itself as one over
-        the right."""
+    def is_about(self, question: str, used: Collection[str], likeliest: Table) -> bool:
+        """Whether the sheets among the documents that were used have the likeliest table, or hold
+        about as much of what was asked for as any sheet does: a query over the wrong table is as
+        sure of itself as one over the right."""
         held = self._held(_words(question))
         sheets = self._sheets - {*self._before}
         best = max((held.get(one, 0.0) for one in sheets), default=0.0)
         own = sheets & {*used}
+        if likeliest.document_id in used:
+            return True
         return not own or sum(held.get(one, 0.0) for one in own) >= _HOLDS * best
 
     def with_others(self, draft: Draft, tables: Sequence[Table], used: Collection[str]) -> Draft:

@@ -27,6 +27,7 @@ _BLOCK = 500_000  # cells
 _LONGEST_BLOCK = 65_536  # rows
 _MOST_SIDE_ROWS = 500
 _LONGEST_NAME = 40
+_YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # What a query cannot call a column without quotes.
 _RESERVED_WORDS = """
     all analyse analyze and anti any array as asc asof asymmetric at authorization between
@@ -80,7 +81,9 @@ def _stored(document_id: str, ordinal: int, cells: Cells, layout: Layout) -> Sto
 
 
 def _rules(cells: Cells, layout: Layout, columns: Sequence[int]) -> list[ColumnRule]:
-    found = rules(count_texts(cells.text(row, column) for row in layout.data) for column in columns)
+    texts = (count_texts(cells.text(row, column) for row in layout.data) for column in columns)
+    said_years = {int(one) for one in _YEARS.findall(f"{cells.grid.name} {layout.title}")}
+    found = rules(texts, next(iter(said_years)) if len(said_years) == 1 else None)
     said = cells.grid.units
     units = [
         unit_in_name(name) or (_money(said[column]) if column < len(said) else "")

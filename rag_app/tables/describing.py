@@ -9,11 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rag_app.errors import QueryError
 from rag_app.retrieval.ranking import STOPWORDS
-from rag_app.tables.explaining import TextCondition
+from rag_app.tables.explaining import (
+    Node,
+    TextCondition,
+    columns,
+    tables_read,
+    text_conditions,
+)
 from rag_app.tables.joining import OpenTable
+from rag_app.tables.naming import name_key
 from rag_app.tables.querying import TableDatabase
-from rag_app.text.languages import compared, folded
+from rag_app.text.languages import compared
 from rag_app.text.sentences import one_line
 from rag_app.types import Column, ColumnKind, RowRole
 
@@ -26,8 +34,9 @@ _NAMED = 6  # values that are said to be named by a question
 _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
-_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s'’`.\-‐–_/]+(?=[^\W\d_])")
 _FIGURE = re.compile(r"[^\w\s]?\d")
+_HOLE = re.compile(r"\{[^}]*\}")  # where the result goes into a sentence
+_LEAST = 3  # letters of a name
 _RARE = 3  # values, of all columns, that share a word which alone names them
 
 
@@ -37,7 +46,7 @@ class Described:
 
     texts: Mapping[OpenTable, str]
     values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
-    titles: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)  # by what queries call them
     totals: tuple[str, ...] = ()  # what rows of totals are called, which are none of the data
 
     @property
@@ -80,7 +89,8 @@ class Described:
         if condition.pattern:
             parts = [part for part in text.split("%") if part]
             return condition.text if any(all(p in v for p in parts) for v in values) else None
-        return _nearest(text, values)
+        key = name_key(text)
+        return next((v for v in values if name_key(v) == key), None) or _nearest(text, values)
 
     def with_known_texts(self, sql: str, conditions: Sequence[TextCondition]) -> str:
         """A query whose texts, where no row has them, are the nearest that a row has."""
@@ -102,16 +112,31 @@ class Described:
         of_rows = [c for c in conditions if c.column not in made]
         return named and any(not asked.issuperset(compared(c.text)) for c in of_rows)
 
-    def spellings(self, condition: TextCondition) -> list[str]:
-        """The text of a condition, and what its column has that differs from it by capitals, and by
-        spaces and marks between letters, in lower case: "take away" stands beside "Takeaway"."""
-        held = self._held(condition)
-        text = condition.text.lower()
-        if condition.pattern:
-            return [text]
-        others = (value.lower() for some in held for value in some)
-        letters = _joined(text)
-        return list(dict.fromkeys([text, *(one for one in others if _joined(one) == letters)]))
+    def left_out(self, node: Node, question: str, say: str) -> list[tuple[OpenTable, str]]:
+        """The condition, `{0}` in which is the table, that a name sets which the question says
+        whole, or the sentence around its result for a word of the question, in a column that a
+        query does not look at. `node`: what the query is made of. A name has a capital, or it may
+        be any word. Raises QueryError if it stands in several columns."""
+        asked, said = compared(question), compared(_HOLE.sub(" | ", say))
+        looked_at, read = columns(node), tables_read(node)
+        held = {word for condition in text_conditions(node) for word in compared(condition.text)}
+        found: dict[tuple[OpenTable, Column], list[str]] = {}
+        for (table, column), values in self.values.items():
+            if table.sql_name not in read or column.sql_name in looked_at or column in table.made:
+                continue
+            for value in values:
+                words = compared(value)
+                telling = {*words} - STOPWORDS - held
+                if not value[:1].isupper() or not telling or len(value) < _LEAST:
+                    continue
+                if _says(asked, words) or (_says(said, words) and alike(asked, [*telling])):
+                    found.setdefault((table, column), []).append(value)
+        if len(found) > 1:
+            raise QueryError(f"The query leaves out {next(iter(found.values()))[0]}.")
+        return [
+            (table, f"lower({{0}}.{column.sql_name}) IN ({', '.join(map(_lower, values))})")
+            for (table, column), values in found.items()
+        ]
 
     def elsewhere(self, condition: TextCondition) -> list[str]:
         """The columns that have the text of a condition, as queries call them: "t1.supplier"."""
@@ -127,27 +152,31 @@ class Described:
         return [v for (_, column), v in self.values.items() if column.sql_name == condition.column]
 
 
-def _joined(text: str) -> str:
-    """A text without what stands between letters; figures, and what stands beside them, stay."""
-    return _BETWEEN_LETTERS.sub("", folded(text).lower().strip(" ."))
+def _says(spoken: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether words stand one behind the other."""
+    ends = range(len(words), len(spoken) + 1)
+    return any([*spoken[at - len(words) : at]] == [*words] for at in ends)
 
 
 def _condition(table: OpenTable, column: Column, value: str) -> str:
     """A value as a query would say it, in whatever letters it stands."""
-    quoted = value.lower().replace("'", "''")
-    return f"lower({table.sql_name}.{column.sql_name}) = '{quoted}'"
+    return f"lower({table.sql_name}.{column.sql_name}) = {_lower(value)}"
+
+
+def _lower(value: str) -> str:
+    return "'" + value.lower().replace("'", "''") + "'"
 
 
 def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
     """The open tables of a database; `titles`: names of documents by their ids."""
     values: dict[tuple[OpenTable, Column], tuple[str, ...]] = {}
     texts: dict[OpenTable, str] = {}
-    named = []
+    named: dict[str, str] = {}
     for opened in database.tables:
         table = opened.table
         names = [titles.get(table.document_id, ""), table.name, table.title]
         about = " / ".join(dict.fromkeys(one_line(name) for name in names if name.strip()))
-        named.append(about)
+        named[opened.sql_name] = about
         lines = [f"{opened.sql_name}: {about} ({table.rows:,} rows)"]
         hidden = frozenset(table.hidden_columns)
         shown = [c for at, c in enumerate(table.columns) if at not in hidden][:MOST_COLUMNS]
@@ -164,7 +193,7 @@ def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
         for row in opened.table.side_rows
         if row.role is RowRole.TOTAL
     )
-    return Described(texts, values, "\n".join(named), totals)
+    return Described(texts, values, named, totals)
 
 
 def _called(row: str) -> str:
@@ -177,9 +206,8 @@ def _line(database: TableDatabase, opened: OpenTable, column: Column, values: Se
     said = [column.sql_name, f'"{name}"' if compared(name) != [column.sql_name] else ""]
     said += [column.kind.value, column.unit or "/".join(column.units)]
     if column.kind is ColumnKind.TEXT:
-        different = _different(values)
-        shown = ", ".join(_quoted(value) for value in different[:_SHOWN])
-        said.append(shown + (", …" if len(different) > _SHOWN else ""))
+        shown = ", ".join(_quoted(value) for value in values[:_SHOWN])
+        said.append(shown + (", …" if len(values) > _SHOWN else ""))
     else:
         sql = f"SELECT min({column.sql_name}), max({column.sql_name}) FROM {opened.sql_name}"
         least, most = next(iter(database.fetch(sql).rows))
@@ -189,14 +217,6 @@ def _line(database: TableDatabase, opened: OpenTable, column: Column, values: Se
     if column.units:
         said.append(f"(unit: {column.unit_name})")
     return " ".join(part for part in said if part)
-
-
-def _different(values: Sequence[str]) -> list[str]:
-    """Without those that differ by capitals alone from one before."""
-    first: dict[str, str] = {}
-    for value in values:
-        first.setdefault(value.lower(), value)
-    return list(first.values())
 
 
 def _quoted(value: str) -> str:

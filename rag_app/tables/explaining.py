@@ -233,17 +233,3 @@ def of_column(sql: str, condition: TextCondition, column: str) -> str:
     text = re.escape(condition.text.replace("'", "''"))
     held = rf"\b{re.escape(condition.column)}\b(?=\s*\)?\s*(?:=|(?:I?LIKE)|IN)\s*\(?\s*'{text}')"
     return re.sub(held, column, sql, flags=re.IGNORECASE)
-
-
-def of_texts(sql: str, condition: TextCondition, texts: Sequence[str]) -> str:
-    """A query that has a column be one of several texts, in lower case, where it is one now."""
-    text = re.escape(condition.text.replace("'", "''"))
-    column = rf'((?:"?\b\w+\b"?\.)?"?\b{re.escape(condition.column)}\b"?)'
-    is_text = rf"(?:\blower\(\s*{column}\s*\)|{column})\s*=\s*'{text}'"
-    any_of = ", ".join("'" + one.replace("'", "''") + "'" for one in texts)
-    return re.sub(
-        is_text,
-        lambda found: f"lower({found[1] or found[2]}) IN ({any_of})",
-        sql,
-        flags=re.IGNORECASE,
-    )

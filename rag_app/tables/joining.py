@@ -92,10 +92,25 @@ def with_likes(chosen: Sequence[Table], every: Sequence[Table]) -> list[Table]:
 
 def _groups(tables: Sequence[Table]) -> list[list[Table]]:
     """Tables with those like them, in the order of their document."""
-    groups: dict[object, list[Table]] = {}
+    groups: dict[object, list[list[Table]]] = {}
     for table in tables:
-        groups.setdefault(_likeness(table), []).append(table)
-    return [sorted(group, key=lambda one: one.ordinal) for group in groups.values()]
+        like = groups.setdefault(_likeness(table), [])
+        group = next((one for one in like if _in_one_unit([*one, table])), None)
+        if group is None:
+            like.append([table])
+        else:
+            group.append(table)
+    found = [group for like in groups.values() for group in like]
+    return [sorted(group, key=lambda one: one.ordinal) for group in found]
+
+
+def _in_one_unit(group: Sequence[Table]) -> bool:
+    """Whether no column has another unit in one sheet than in the others; where a sheet says none,
+    it is that of the others."""
+    return all(
+        len({column.unit for column in same} - {""}) < 2
+        for same in zip(*(table.columns for table in group), strict=True)
+    )
 
 
 def _can_be_joined(group: Sequence[Table]) -> bool:
@@ -113,18 +128,22 @@ def called(part: Table) -> str:
 
 def _likeness(table: Table) -> object:
     """The same for sheets that can be joined."""
-    columns = tuple(
-        (c.sql_name, _WIDER.get(c.kind, c.kind), c.unit, c.units, c.has_text) for c in table.columns
-    )
+    columns = tuple((c.sql_name, _WIDER.get(c.kind, c.kind), c.units) for c in table.columns)
     taken = any(c.sql_name == _SHEET.sql_name for c in table.columns)
     alone = (table.document_id, table.ordinal)
     return alone if taken else (table.document_id, columns, table.hidden_columns)
 
 
 def _joined(parts: Sequence[Table]) -> Table:
-    """Sheets as one table: numbers of two kinds are of the one that holds both."""
+    """Sheets as one table: numbers of two kinds are of the one that holds both; what is beside the
+    values of one sheet, is beside those of all."""
     columns = [
-        next((c for c in same if c.kind is not ColumnKind.INTEGER), same[0])
+        replace(
+            next((c for c in same if c.kind is not ColumnKind.INTEGER), same[0]),
+            unit=next(filter(None, (c.unit for c in same)), ""),
+            places=max(c.places for c in same),
+            has_text=any(c.has_text for c in same),
+        )
         for same in zip(*(part.columns for part in parts), strict=True)
     ]
     titles = {part.title for part in parts}
@@ -193,10 +212,11 @@ def _adds_up(total: Column, months: Sequence[Column], rows: Sequence[Mapping[str
 
 def selected(opened: OpenTable, piece: TablePiece) -> str:
     """What a piece adds to an open table, of the table of the document under its ordinal."""
-    chosen, sheet = "*", ""
+    kept = [c for c in opened.table.columns if c not in opened.made]
+    with_text = {c.sql_name for c in piece.table.columns if c.has_text}
+    names = [name for column in kept for name in _names(column, column.sql_name in with_text)]
+    chosen, sheet = ", ".join(names), ""
     if piece.month:
-        kept = [c for c in opened.table.columns if c not in opened.made]
-        names = [name for column in kept for name in _names(column)]
         month, value = opened.made[:2]
         told = f"{_text(month_called(piece.month))} AS {month.sql_name}"
         chosen = ", ".join([*names, told, f'"{piece.month.sql_name}" AS {value.sql_name}'])
@@ -205,11 +225,13 @@ def selected(opened: OpenTable, piece: TablePiece) -> str:
     return f'SELECT {chosen}{sheet} FROM "_{piece.table.ordinal}"'
 
 
-def _names(column: Column) -> list[str]:
-    """A column as queries call it, with those that go with it."""
-    text = [column.text_name] if column.has_text else []
-    unit = [column.unit_name] if len(column.units) > 1 else []
-    return [f'"{name}"' for name in (column.sql_name, *text, *unit)]
+def _names(column: Column, with_text: bool) -> list[str]:
+    """A column as queries call it, with those that go with it; `with_text`: this sheet has what is
+    written beside its values."""
+    text = f'"{column.text_name}"'
+    texts = [text if with_text else f"NULL::VARCHAR AS {text}"] if column.has_text else []
+    unit = [f'"{column.unit_name}"'] if len(column.units) > 1 else []
+    return [f'"{column.sql_name}"', *texts, *unit]
 
 
 def _text(said: str) -> str:

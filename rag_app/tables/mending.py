@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from copy import deepcopy
+from itertools import pairwise
 
 from rag_app.errors import QueryError
 from rag_app.retrieval.ranking import STOPWORDS
@@ -41,7 +42,7 @@ _FIRST_DAY = re.compile(
     r"""CAST\('(\d{4})-(\d\d)-01' AS "?DATE"?\))"""
 )
 _MONTHS, _DAYS = re.compile("%[mBb]"), re.compile("%[djxc]")
-_VERBS = ("March", "May")  # which are months where they begin with a capital
+_NAMES = [name.lower() for name in calendar.month_name[1:]]
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _NO_TABLE = "dual"  # as Oracle calls it
 _LIKES = frozenset(["~~", "~~*", "!~~", "!~~*"])  # as DuckDB calls LIKE and ILIKE
@@ -63,24 +64,47 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
     return _by_months(known, database)
 
 
-def left_out(sql: str, question: str, titles: str, database: TableDatabase) -> str:
+def left_out(sql: str, question: str, titles: Mapping[str, str], database: TableDatabase) -> str:
     """A figure or an English month of a question that is not in its query, nor goes without saying:
-    in the titles of the tables, as the only year of their dates, or as the number of rows that it
-    gives. Empty: there is none. Raises QueryError."""
-    years = _years(sql, database)
-    held = f"{sql} {titles} {' '.join(years) if len(years) == 1 else ''}"
-    for number, name in enumerate(calendar.month_name[1:], start=1):
-        named = name if name in _VERBS else f"(?i:{name})"
+    in the titles of the tables that it reads (months, if they name no other), as the only year of
+    their dates, or as the number of rows that it gives. `titles`: of tables, as queries call them.
+    Empty: there is none. Raises QueryError."""
+    years, read = _years(sql, database), tables_read(database.tree(sql))
+    titled = " ".join(title for name, title in titles.items() if name in read)
+    asked = _months(_without_verbs(question))
+    for name in asked if {*asked} != {*_months(compared(titled))} else []:
+        number = _NAMES.index(name) + 1
         in_query = rf"(?i)\b{name[:3]}|-{number:02}\b|\b0?{number}\b"
-        if re.search(rf"\b{named}\b", question) and not re.search(in_query, held):
-            return name
+        if not re.search(in_query, sql):
+            return calendar.month_name[number]
+    held = f"{sql} {titled} {' '.join(years) if len(years) == 1 else ''}"
     for written in _FIGURE.findall(question):
-        plain = (
-            written.lstrip("0") if written.isdigit() else re.sub(r"[.,](?=\d{3}\b)", "", written)
-        )
+        plain = re.sub(r"[.,](?=\d{3}\b)", "", written)
+        plain = plain.lstrip("0") if written.isdigit() else plain
         if plain.replace(",", ".") not in held and not _gives_rows(sql, plain, database):
             return str(written)
     return ""
+
+
+def _months(words: Sequence[str]) -> list[str]:
+    """The English months among words, each once."""
+    return [word for word in dict.fromkeys(with_months(words)) if word in _NAMES]
+
+
+def of_month(sql: str, name: str, question: str, database: TableDatabase) -> str:
+    """A query of one table that does not look at its days, of an English month alone, if those are
+    in one column and of one year; unchanged if not, or if the month is the end of a time. Raises
+    QueryError."""
+    node = database.tree(sql)
+    opened, spoken = _only_read(node, database), with_months(compared(question))
+    days = [c for c in opened.table.columns if c.kind in _OF_TIME] if opened else []
+    ends = {word for before, word in pairwise(spoken) if before in _ENDS_OF_TIMES}
+    if opened is None or len(days) != 1 or len(_years(sql, database)) != 1:
+        return sql
+    if days[0].sql_name in columns(node) or name.lower() in ends:
+        return sql
+    number = _NAMES.index(name.lower()) + 1
+    return database.narrowed(sql, opened, f"month({{0}}.{days[0].sql_name}) = {number}")
 
 
 def _gives_rows(sql: str, count: str, database: TableDatabase) -> bool:

@@ -40,6 +40,7 @@ from rag_app.tables.joining import (
     selected,
     unfolded,
 )
+from rag_app.tables.naming import write_alike
 from rag_app.tables.values import month
 from rag_app.types import Column, ColumnKind, Operation, RowFilter, Table
 
@@ -193,27 +194,11 @@ class TableDatabase:
                 self._connection.unregister(f"_{part.ordinal}")
             for column in each.table.columns:
                 if column.kind is ColumnKind.TEXT and column not in each.made:
-                    self._write_out(each.sql_name, column.sql_name)
+                    write_alike(self._connection, each.sql_name, column.sql_name, each.table.rows)
         self.tables = tuple(filled)
         self._by_name = {each.sql_name: each for each in self.tables}
         for setting in _SETTINGS:
             self._connection.execute(f"SET {setting}")
-
-    def _write_out(self, table: str, column: str) -> None:
-        """In a column that says one of two things, a letter becomes the word that it stands for:
-        "y" is the "yes" of another row. What is shown of a row comes from the document."""
-        sql = f'SELECT DISTINCT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 12'
-        found = {str(one).lower(): one for (one,) in self._connection.execute(sql).fetchall()}
-        letters = [value for value in found if len(value) == 1]
-        words = {value[0]: value for value in found if len(value) > 1}
-        two = len(words) == 2 == len(found) - len(letters)
-        if not two or not {*letters} <= words.keys():
-            return
-        for letter in letters:
-            self._connection.execute(
-                f'UPDATE "{table}" SET "{column}" = ? WHERE lower("{column}") = ?',
-                [found[words[letter]], letter],
-            )
 
     def run(self, sql: str) -> Result:
         """The result of one query, with the rows that it rests on. Raises QueryError."""

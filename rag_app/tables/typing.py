@@ -6,6 +6,7 @@ that fits the most. Knows nothing of rows, documents or SQL."""
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from rag_app.tables.values import (
     date,
     duration,
     has_time,
+    in_whole,
     is_clock,
     is_empty,
     is_month,
@@ -36,6 +38,9 @@ _SAME_UNIT = 0.5  # of the numbers with a word behind them, for the word to be a
 _RARE = 0.02  # share of a unit that is rather a slip
 _MOST_UNITS = 12
 _LETTERS = "abcdef"  # by which classes, flats and versions are told apart
+_MONTH_FIRST = re.compile(r"[^\W\d_]+\W+(\d{1,2})")
+_LEAP = 2000  # has every day that one without a year may be
+_DAYS = 3  # different numbers behind months, from which on they are days
 _PLACES = 9  # behind the decimal mark; more are kept as floating point
 WIDTH = 18  # figures of an exact number
 
@@ -79,7 +84,8 @@ class ColumnRule:
 
 
 def _number(rule: ColumnRule, text: str) -> Typed | None:
-    written = written_number(text)
+    found = written_number(text)
+    written = in_whole(found, rule.units) if found else None
     if written is None or (written.unit and written.unit not in rule.units):
         return None
     value = written.value(rule.convention.decimal)
@@ -139,12 +145,14 @@ def count_texts(cells: Iterable[str]) -> Counter[str]:
     return counts
 
 
-def rules(columns: Iterable[Texts]) -> list[ColumnRule]:
+def rules(columns: Iterable[Texts], year_said: int | None = None) -> list[ColumnRule]:
     """How each column of a table is read.
 
     Where a column's own cells leave a doubt about its decimal mark or the order of its dates, the
-    other columns settle it: a table is written in one country."""
+    other columns settle it: a table is written in one country. So with the year of days without
+    one, which may be that of what the table is called."""
     texts = [each if _may_be_values(each) else {} for each in columns]
+    years: set[int] = set()
     marks: Counter[str] = Counter()
     orders: Counter[DateOrder] = Counter()
     for each in texts:
@@ -153,6 +161,7 @@ def rules(columns: Iterable[Texts]) -> list[ColumnRule]:
             marks.update(_sure_marks(numbers))
         order = _order(each)
         orders.update([order] if order else [])
+        years |= _years(each)
         dotted = any(t.count(".") == 2 and date(t, Convention()) for t in list(each)[:50])
         marks.update([","] if dotted else [])
     usual = Convention(
@@ -160,13 +169,14 @@ def rules(columns: Iterable[Texts]) -> list[ColumnRule]:
         DateOrder.MONTH_FIRST
         if orders[DateOrder.MONTH_FIRST] > orders[DateOrder.DAY_FIRST]
         else DateOrder.DAY_FIRST,
+        year=_only(years) or year_said,
     )
     return [rule_of(each, usual) for each in texts]
 
 
 def _may_be_values(texts: Texts) -> bool:
     """Whether a column is more than text at first sight."""
-    usual = Convention()
+    usual = Convention(year=_LEAP)
     first = [text for text in islice(texts, _FIRST_TEXTS) if not is_empty(text)]
     values = sum(
         bool(written_number(text) or rank(text) or date(text, usual) or _other(text, usual))
@@ -234,9 +244,13 @@ def _readable(numbers: Mapping[WrittenNumber, int], mark: str) -> int:
 
 
 def _number_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
-    numbers = _numbers(texts)
-    if not numbers:
+    found = _numbers(texts)
+    if not found:
         return None
+    named = {number.unit for number in found if number.money}
+    numbers: Counter[WrittenNumber] = Counter()
+    for number, count in found.items():
+        numbers[in_whole(number, named)] += count
     mark = (_sure_marks(numbers) or [usual.decimal])[0]
     convention = replace(usual, decimal=mark)
     units = _units(numbers)
@@ -305,9 +319,26 @@ def _order(texts: Texts) -> DateOrder | None:
     return max(DateOrder, key=lambda order: fits[order])
 
 
+def _years(texts: Texts) -> set[int]:
+    """The years that its dates name."""
+    return {day.year for text in texts if (day := date(text, Convention()))}
+
+
+def _only(years: Collection[int]) -> int | None:
+    return next(iter(years)) if len(years) == 1 else None
+
+
+def _may_be_months(texts: Texts) -> bool:
+    """Whether what stands behind its months may be years: "Jan 24", "Feb 24"."""
+    behind = {found[1] for text in texts if (found := _MONTH_FIRST.fullmatch(text.strip()))}
+    return 0 < len(behind) < _DAYS
+
+
 def _date_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     order = _order(texts) or usual.order
-    convention = replace(usual, order=order)
+    years = _years(texts)
+    year = None if _may_be_months(texts) else _only(years) if years else usual.year
+    convention = replace(usual, order=order, year=year)
     dates = [text for text in texts if date(text, convention)]
     if not dates:
         return None

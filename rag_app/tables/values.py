@@ -9,8 +9,8 @@ import calendar
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
@@ -51,6 +51,7 @@ class Convention:
     order: DateOrder = DateOrder.DAY_FIRST
     short_is_hours: bool = True  # "5:30" is hours and minutes, not minutes and seconds
     months: bool = False  # "Nov 24" is a month of a year, not a day
+    year: int | None = None  # of days that are written without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,14 @@ class WrittenNumber:
     unit: str = ""
     money: bool = False
     remark: bool = False  # more stands beside it
+    hundredths: bool = False  # of its unit
 
     def value(self, decimal: str) -> Decimal | None:
         """The number, None if it is not written with this decimal mark."""
         if not _grouped(decimal).fullmatch(self.figures):
             return None
         number = Decimal(self.figures.translate(_PLAIN[decimal]))
+        number = number.scaleb(-2) if self.hundredths else number
         return -number if self.negative else number
 
 
@@ -102,6 +105,16 @@ _IN_WORDS = {
     "CHF": ("franken", "franc", "francs", "franco", "francos"),
 }
 _OF_WORDS = {word: code for code, words in _IN_WORDS.items() for word in words}
+
+
+_PARTS = {"p": ("GBP",), "ct": ("EUR",), "¢": ("USD",), "c": ("EUR", "USD")}
+
+
+def in_whole(number: WrittenNumber, units: Collection[str]) -> WrittenNumber:
+    """A number of pence or cents as one of the only currency among `units` that has these: "62p" is
+    £0.62 where other cells are in pounds. Any other as it is."""
+    whole = [unit for unit in units if unit in _PARTS.get(number.unit, ())]
+    return replace(number, unit=whole[0], hundredths=True) if len(whole) == 1 else number
 
 
 def money_word(text: str) -> str:
@@ -219,6 +232,7 @@ _TIME = re.compile(
     r"[T\s,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:\s*([ap])\.?m\.?|Z)?\Z", re.I
 )
 _THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
+_DAY_OF_MONTH = re.compile(r"\d{1,2}/\d{1,2}", re.ASCII)
 _MONTH_OF_YEAR = re.compile(r"(\d{1,2})\s*[./-]\s*(\d{4})", re.ASCII)
 _PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
 _MONTHS = {
@@ -278,7 +292,9 @@ def _day(line: str, convention: Convention) -> dt.datetime | None:
         return _made(third, second, first)
     if found := _MONTH_OF_YEAR.fullmatch(line):
         return _made(found[2], found[1], "1")
-    return _named(line, convention.months)
+    if convention.year and (found := _DAY_OF_MONTH.fullmatch(line)):
+        return _day(f"{found[0]}/{convention.year}", convention)
+    return _named(line, convention)
 
 
 def is_month(text: str) -> bool:
@@ -288,8 +304,9 @@ def is_month(text: str) -> bool:
     return bool(_MONTH_OF_YEAR.fullmatch(line)) or [len(each) for each in numbers] == [4]
 
 
-def _named(line: str, months: bool) -> dt.datetime | None:
-    """A date with the name of its month; a day of the week may stand before it."""
+def _named(line: str, convention: Convention) -> dt.datetime | None:
+    """A date with the name of its month; a day of the week may stand before it, the year behind
+    the month if it has two figures: "16-20 July" is no day."""
     if len(line) > _LONGEST_DATE or not any(map(_is, line)):
         return None
     pieces = [each for each in _PIECES.findall(line) if each not in ",.-/"]
@@ -302,11 +319,14 @@ def _named(line: str, months: bool) -> dt.datetime | None:
     if len(others) > (1 if not pieces[0][0].isdigit() else 0):
         return None
     if len(numbers) == 1:
-        is_year = len(numbers[0]) == 4 or (months and len(numbers[0]) == 2)
-        return _made(numbers[0], str(found[0]), "1") if is_year else None
+        (number,) = numbers
+        if len(number) == 4 or (convention.months and len(number) == 2):
+            return _made(number, str(found[0]), "1")
+        return _made(str(convention.year), str(found[0]), number) if convention.year else None
     first, second = numbers
     year, day = (first, second) if len(first) == 4 else (second, first)
-    return _made(year, str(found[0]), day) if len(year) in (2, 4) else None
+    behind = pieces[-1] == year and len(year) == 2
+    return _made(year, str(found[0]), day) if len(year) == 4 or behind else None
 
 
 _OF_DATES = frozenset(["st", "nd", "rd", "th", "de", "of"])
