@@ -424,5 +424,6 @@ def test_a_query_without_days_is_of_the_month_that_the_question_names(
         sql = f"SELECT sum(hours) FROM t1 WHERE {where}"
         made = of_month(sql, "November", question, database)
         assert (made == sql) is (total is None)
+        assert of_month(sql, "18", question, database) == sql  # a figure is no month
         if total is not None:
             assert database.run(made).rows == ((total,),)

@@ -300,3 +300,11 @@ def test_what_says_the_same_in_other_letters_is_one_group(store, file, column, e
     with TableDatabase(store.tables.of(WORKER), store.tables) as database:
         found = database.run("SELECT who, count(*) FROM t1 GROUP BY 1").rows
         assert {str(a): int(b) for a, b in found} == expected
+
+
+@pytest.mark.parametrize("name", ["Text", "Other", "Alike"])
+def test_a_column_may_be_called_as_the_app_calls_its_own(store, file, name):
+    keep(store, file, f"No.;{name}\n1;York\n2;york\n3;York\n4;Hull\n".encode())
+    with TableDatabase(store.tables.of(WORKER), store.tables) as database:
+        sql = f"SELECT rowid, {name} FROM t1 ORDER BY 1"
+        assert [row[1] for row in database.run(sql).rows] == ["York", "York", "York", "Hull"]

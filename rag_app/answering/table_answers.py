@@ -489,9 +489,9 @@ def _whole(sql: str, say: str, question: str, opened: OpenTables) -> str:
     described, database = opened.described, opened.database
     for condition in described.left_out(database.tree(better), question, say):
         better = database.narrowed(better, *condition)
-    if month := left_out(better, question, described.titles, database):
-        better = of_month(better, month, question, database)
     missing = left_out(better, question, described.titles, database)
+    if missing and (of_one := of_month(better, missing, question, database)) != better:
+        better, missing = of_one, left_out(of_one, question, described.titles, database)
     if missing:
         raise QueryError(f"The query leaves out {missing}.")
     return better

@@ -54,12 +54,12 @@ class TableChoice:
         """Whether the sheets among the documents that were used have the likeliest table, or hold
         about as much of what was asked for as any sheet does: a query over the wrong table is as
         sure of itself as one over the right."""
+        if likeliest.document_id in used:
+            return True
         held = self._held(_words(question))
         sheets = self._sheets - {*self._before}
         best = max((held.get(one, 0.0) for one in sheets), default=0.0)
         own = sheets & {*used}
-        if likeliest.document_id in used:
-            return True
         return not own or sum(held.get(one, 0.0) for one in own) >= _HOLDS * best
 
     def with_others(self, draft: Draft, tables: Sequence[Table], used: Collection[str]) -> Draft:

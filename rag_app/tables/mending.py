@@ -99,9 +99,9 @@ def of_month(sql: str, name: str, question: str, database: TableDatabase) -> str
     opened, spoken = _only_read(node, database), with_months(compared(question))
     days = [c for c in opened.table.columns if c.kind in _OF_TIME] if opened else []
     ends = {word for before, word in pairwise(spoken) if before in _ENDS_OF_TIMES}
-    if opened is None or len(days) != 1 or len(_years(sql, database)) != 1:
+    if name.lower() not in _NAMES or len(days) != 1 or len(_years(sql, database)) != 1:
         return sql
-    if days[0].sql_name in columns(node) or name.lower() in ends:
+    if opened is None or days[0].sql_name in columns(node) or name.lower() in ends:
         return sql
     number = _NAMES.index(name.lower()) + 1
     return database.narrowed(sql, opened, f"month({{0}}.{days[0].sql_name}) = {number}")

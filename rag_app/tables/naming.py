@@ -72,14 +72,12 @@ def write_alike(connection: duckdb.DuckDBPyConnection, table: str, column: str, 
     written = _written_out(texts) if len(texts) <= _FEW else {}
     written |= one_spelling(text for text in texts if text not in written)
     if written:
-        pairs: dict[str, list[str]] = defaultdict(list)
-        for text, other in written.items():
-            pairs[other].append(text)
-        for other, own in pairs.items():
-            held = ", ".join("?" * len(own))
-            connection.execute(
-                f'UPDATE "{table}" SET "{column}" = ? WHERE "{column}" IN ({held})', [other, *own]
-            )
+        pairs = "SELECT unnest(?) AS text, unnest(?) AS other"
+        connection.execute(
+            f'UPDATE "{table}" SET "{column}" = alike.other FROM ({pairs}) AS alike '
+            f'WHERE "{table}"."{column}" = alike.text',
+            [[*written], [*written.values()]],
+        )
 
 
 def _written_out(texts: Iterable[str]) -> dict[str, str]:
