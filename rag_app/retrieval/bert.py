@@ -8,8 +8,10 @@ benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +20,8 @@ import numpy as np
 
 from rag_app.environment import quiet_dependencies
 
+RELATIVE = "encoder.relative_attention_bias.weight"  # (buckets of distances, heads)
+_BUCKETS, _FARTHEST = 32, 128  # tokens apart from which all is one bucket, on each side
 _SHUT = 1e4  # what is taken from the score of padding; far more than any score, and fit for 16 bits
 # One text after the other is computed, by all threads together. These are not tied to cores: other
 # processes of the app, and other programs, are busy on the same ones.
@@ -33,7 +37,8 @@ class Bert:
     """Token ids to the last hidden states of a `BertModel` without dropout.
 
     `weights` go by the names that transformers gives them, `config` is what the model says of
-    itself. Thread-safe: one text after the other."""
+    itself. Where the weights have a `RELATIVE` table, what stands how far apart weighs in attention
+    besides, as in MPNet (Song et al. 2020). Thread-safe: one text after the other."""
 
     def __init__(self, weights: Mapping[str, np.ndarray], config: Any, threads: int = 0) -> None:
         if config.hidden_act != "gelu":
@@ -44,6 +49,7 @@ class Bert:
         tables = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position"))
         self._words, self._places = (weights[name] for name in tables)
         self._kinds = weights["embeddings.token_type_embeddings.weight"].astype(np.float32)
+        self._relative = weights.get(RELATIVE)
         options = _OPTIONS | ({"INFERENCE_NUM_THREADS": threads} if threads else {})
         network = _Layers(weights, config).network()
         self._request = openvino.compile_model(network, "CPU", options).create_infer_request()
@@ -57,9 +63,24 @@ class Bert:
         hidden += self._places[: ids.shape[1]]
         hidden += self._kinds[0 if kinds is None else kinds]
         shut = ((mask - 1) * _SHUT).astype(np.float32)[:, None, None, :]
+        if self._relative is not None:
+            shut = shut + self._relative[_distances(ids.shape[1])].transpose(2, 0, 1)
         with self._computing:
             made: np.ndarray = self._request.infer([hidden, shut])[0]
         return made
+
+
+@lru_cache(maxsize=64)
+def _distances(length: int) -> np.ndarray:
+    """(length, length): the bucket of how far each token stands from each, as T5 has them (Raffel
+    et al. 2020, `_relative_position_bucket`): single tokens near by, then ever wider ones."""
+    away = np.arange(length)[:, None] - np.arange(length)[None, :]
+    half = _BUCKETS // 2
+    near = half // 2
+    wide = np.log(np.maximum(np.abs(away), 1) / near) / math.log(_FARTHEST / near)
+    far = np.minimum(near + (wide * (half - near)).astype(np.int64), half - 1)
+    bucket: np.ndarray = np.where(np.abs(away) < near, np.abs(away), far)
+    return bucket + np.where(away < 0, half, 0)
 
 
 class _Layers:
@@ -76,7 +97,8 @@ class _Layers:
 
         ops, width = self._ops, self._config.hidden_size
         given = ops.parameter([-1, -1, width], np.float32)
-        shut = ops.parameter([-1, 1, 1, -1], np.float32)
+        apart = [self._config.num_attention_heads, -1] if RELATIVE in self._weights else [1, 1]
+        shut = ops.parameter([-1, *apart, -1], np.float32)
         hidden = self._norm(given, "embeddings.LayerNorm")
         for number in range(self._config.num_hidden_layers):
             layer = f"encoder.layer.{number}"
