@@ -384,6 +384,19 @@ def test_the_set_up_brings_the_writer_and_what_compares_sentences(monkeypatch, c
     assert weights.main(["sentences"]) == 0 and brought[2:] == ["sentences"]
 
 
+def test_what_compares_sentences_comes_though_the_writer_does_not(monkeypatch, capsys, tmp_path):
+    def made(model, *_):
+        if model.writes:
+            raise ModelUnavailable("It could not be fetched.")
+        return tmp_path / model.folder
+
+    monkeypatch.setattr(weights, "ensure", made)
+    monkeypatch.setenv("RAG_APP_WRITER", "small")
+    assert weights.main([]) == 1
+    out, err = capsys.readouterr()
+    assert "It could not be fetched." in err and out.strip().endswith(SENTENCES.folder)
+
+
 def test_the_command_says_how_far_it_is_in_words(monkeypatch, capsys, tmp_path):
     def made(model, cache, progress):
         for done in (0, 5, 100, 108, 500, 1_000):

@@ -491,17 +491,26 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = Settings.load()
         named = every.get(options.model)
-        for model in [named] if options.model else _of_the_set_up(settings.writer):
-            if model is not None:
-                if not is_ready(model, settings.models_folder):
-                    sys.stderr.write(f"Bringing {_WHAT[model.writes]}, {model.name}.\n")
-                print_folder(ensure(model, settings.models_folder, _Words()))
+        wanted = [named] if options.model else _of_the_set_up(settings.writer)
+        brought = [_brought(model, settings.models_folder) for model in wanted if model is not None]
     except RagAppError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return 0 if all(brought) else 1
+
+
+def _brought(model: Model, cache: Path) -> bool:
+    """Whether a model is there now; why not is said. The next is tried all the same."""
+    try:
+        if not is_ready(model, cache):
+            sys.stderr.write(f"Bringing {_WHAT[model.writes]}, {model.name}.\n")
+        print_folder(ensure(model, cache, _Words()))
+    except RagAppError as error:
+        sys.stderr.write(f"{error}\n")
+        return False
+    return True
 
 
 _WHAT = {True: "the language model that writes", False: "the model that compares sentences"}
