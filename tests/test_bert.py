@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
-from rag_app.models.mpnet import as_bert
+from rag_app.models.mpnet import CONFIG, WEIGHTS, as_bert, write
 from rag_app.retrieval.bert import Bert
 
 
@@ -82,6 +83,17 @@ def test_an_mpnet_by_the_names_and_numbers_of_a_bert_is_the_mpnet():
     made = network(ours.numpy(), mask.numpy())
     off = (made - wanted)[mask.numpy() == 1]
     assert np.sqrt((off**2).mean()) < 0.05 * wanted.std()
+
+
+def test_what_is_made_of_an_mpnet_may_be_read_by_others_and_leaves_nothing_beside(tmp_path):
+    save_file(
+        {name: one.contiguous() for name, one in mpnet().state_dict().items()}, tmp_path / "x"
+    )
+    write(tmp_path / "x", tmp_path / "made")
+    assert {one.name for one in (tmp_path / "made").iterdir()} == {WEIGHTS, CONFIG}
+    modes = {one.stat().st_mode & 0o044 for one in (tmp_path / "made").iterdir()}
+    (tmp_path / "plain").touch()
+    assert modes == {(tmp_path / "plain").stat().st_mode & 0o044}
 
 
 def test_weights_of_another_model_are_no_mpnet():

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import SafetensorError
 
 from rag_app.answering.evidence import relevance
 from rag_app.answering.sentence_ranker import (
@@ -24,9 +25,9 @@ from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import SENTENCES
 from rag_app.models.weights import folder_of, is_ready
 from rag_app.retrieval.embedding import Embedder, MpnetEmbedder
-from rag_app.settings import Settings
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Passage
+from tests.writers import MODELS
 from training.ranker.groups import Group
 from training.ranker.train import PASSAGES, Network, drawn, export, loss_of, some_of
 
@@ -118,14 +119,16 @@ class Alike(Embedder):
 
     fingerprint = "alike"
 
-    def __init__(self, torn=False):
-        self.torn, self.read = torn, []
+    def __init__(self, torn=None, fails=None):
+        self.torn, self.fails, self.read = torn, fails, []
 
     def warm(self):
         if self.torn:
-            raise ModelUnavailable("torn")
+            raise self.torn
 
     def embed_documents(self, texts):
+        if self.fails:
+            raise self.fails
         self.read += texts
         return [[1.0, 0.0] if "guests" in text.lower() else [0.0, 1.0] for text in texts]
 
@@ -164,14 +167,22 @@ def test_only_the_likeliest_are_compared_and_the_others_stay_in_their_order():
     assert len(left) == 50 - COMPARED and sorted(left) == sorted(left, key=lambda two: two[1])
 
 
-def test_without_the_larger_model_the_ranker_ranks_alone():
+@pytest.mark.parametrize(
+    "similar",
+    [
+        Alike(torn=ModelUnavailable("torn")),
+        Alike(torn=SafetensorError("torn")),
+        Alike(fails=RuntimeError("out of order")),
+    ],
+)
+def test_without_the_larger_model_the_ranker_ranks_alone(similar):
     passages = [titled("club.txt", CLUB)]
-    torn = SentenceRanker(similar=Alike(torn=True))
-    assert torn.score("Which day?", passages) == SentenceRanker().score("Which day?", passages)
+    alone = SentenceRanker().score("Which day?", passages)
+    assert SentenceRanker(similar=similar).score("Which day?", passages) == alone
 
 
 def test_the_model_that_the_set_up_brings_knows_what_shares_no_word():
-    cache = Settings.load().models_folder
+    cache = MODELS
     if not is_ready(SENTENCES, cache):
         pytest.skip("it was not brought: python -m rag_app.models.weights sentences")
     ranker = SentenceRanker(similar=MpnetEmbedder(folder_of(SENTENCES, cache)))

@@ -132,11 +132,13 @@ class SentenceRanker:
                         f"The sentence ranker's files cannot be used ({type(error).__name__}). "
                         "Install the app again with: make install"
                     ) from error
-            try:
-                if self._similar is not None:
+            if self._similar is not None:
+                from safetensors import SafetensorError
+
+                try:
                     self._similar.warm()
-            except ModelUnavailable:  # torn since it was brought: the ranker alone is good, too
-                self._similar = None
+                except (ModelUnavailable, SafetensorError):
+                    self._similar = None  # torn since it was brought: the ranker alone ranks, too
 
     def score(self, question: str, passages: Sequence[Titled]) -> list[list[float]]:
         """For each passage the log-odds of its sentences against "none of all".
@@ -152,7 +154,12 @@ class SentenceRanker:
                 self._known.move_to_end((question, one))
             while len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
-            return found if self._similar is None else self._compared(question, passages, found)
+            if self._similar is None:
+                return found
+            try:
+                return self._compared(question, passages, found)
+            except (ModelUnavailable, RuntimeError, MemoryError):
+                return found  # which is good enough to answer by
 
     def _compared(
         self, question: str, passages: Sequence[Titled], odds: Sequence[Sequence[float]]

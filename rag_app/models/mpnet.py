@@ -52,11 +52,13 @@ def as_bert(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def write(file: Path, folder: Path) -> None:
     """Write what the app reads of the publisher's file into a folder."""
-    from safetensors.numpy import load_file, save_file
+    from safetensors.numpy import load_file, save
 
     folder.mkdir(parents=True, exist_ok=True)
     made = as_bert(load_file(file))
-    save_file({name: np.ascontiguousarray(one) for name, one in made.items()}, folder / WEIGHTS)
+    # Written by us: `save_file` would make a file that nobody else on the machine may read.
+    whole = save({name: np.ascontiguousarray(one) for name, one in made.items()})
+    (folder / WEIGHTS).write_bytes(whole)
     (folder / CONFIG).write_text(json.dumps(_CONFIG, indent=2) + "\n", encoding="utf-8")
 
 

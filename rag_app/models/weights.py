@@ -388,7 +388,7 @@ def _make(
         _fetch(model, weights, progress, cancelled, sources)
     progress("preparing", 0, 0)
     _convert(model, weights, made, cancelled)
-    sizes = {path.name: path.stat().st_size for path in made.iterdir()}
+    sizes = {path.name: path.stat().st_size for path in made.iterdir() if path.name != _NOTE}
     note = {"model": model.name, "sha256": model.sha256, "files": sizes}
     (made / _NOTE).write_text(json.dumps(note), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)  # one that is not whole
