@@ -115,7 +115,7 @@ def test_every_token_belongs_to_the_sentence_in_which_it_stands(question, title,
 
 
 class Alike(Embedder):
-    """Says that a sentence and a question with the same number of letters are alike."""
+    """Says that all that speaks of guests is alike, and all that does not."""
 
     fingerprint = "alike"
 
