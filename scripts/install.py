@@ -196,7 +196,7 @@ def bring_writer() -> bool:
     """Have the language model that writes; without it the app still answers, by quoting."""
     command = [str(venv_python(VENV)), "-m", "rag_app.models.weights"]
     if subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode:
-        say("The app works without the language model; the sentence above says how to get it.")
+        say("The app works without what is missing; the sentence above says how to get it.")
         return False
     return True
 

