@@ -58,6 +58,8 @@ from rag_app.types import Chunk, Passage
 from training import metrics
 
 READ = 8  # passages of a question
+EVERY = 10_000  # sentences: in a library they are at hand
+_LONGEST = 3_600.0  # seconds that making vectors of sentences takes
 CAUTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WEIGHTS = {
     "_BEFORE": ("score", "says_yes"),
@@ -147,6 +149,7 @@ def of_kitchen(folders: Sequence[Path], half: str) -> Iterator[Asked]:
         files = [f for folder in folders for f in sorted((folder / "documents").iterdir())]
         added = [library.add(file.name, file.read_bytes()) for file in files]
         library.wait([one.document.id for one in added])
+        library.wait_for_sentences(_LONGEST)
         for row in rows:
             if half != "all" and (int(row["id"][-3:]) % 2 == 1) != (half == "odd"):
                 continue
@@ -239,7 +242,7 @@ class Desk:
             context,
             None,
             self._watch,
-            SentenceRanker(similar=similar(Settings.load())).score,
+            SentenceRanker(similar=similar(Settings.load()), compared=EVERY).score,
         )
         safety = QuoteGenerator(embedder, 0.0)
         self._generator = TaughtGenerator(writer, embedder, safety, grounding)

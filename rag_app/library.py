@@ -341,6 +341,12 @@ class _Documents(_View):
         seen = self._store.documents(self.scope, document_ids)
         return self._keeping.wait([document.id for document in seen], timeout)
 
+    def wait_for_sentences(self, seconds: float) -> bool:
+        """Until each sentence of what can be found is found by itself, too, as far as it ever will
+        be; False if the time ran out before."""
+        index = self._opened.sentences
+        return index is None or index.wait(seconds)
+
     @property
     def paused(self) -> bool:
         """Whether no work is begun until `resume`, also after a restart."""

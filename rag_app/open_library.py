@@ -27,6 +27,7 @@ from rag_app.answering.generation import Generator
 from rag_app.answering.model_spec import QUOTING, ModelSpec, parse
 from rag_app.answering.overview import Makers, Overviews
 from rag_app.answering.questioner import Questioner
+from rag_app.answering.sentence_ranker import similar
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import LibraryClosed, ModelAway, RagAppError
 from rag_app.ingestion.service import Dependencies, DocumentService
@@ -36,6 +37,7 @@ from rag_app.reading.sandbox import Sandbox, swept
 from rag_app.retrieval.embedding import Embedder, MiniLmEmbedder
 from rag_app.retrieval.embedding_choice import EmbeddingChoice
 from rag_app.retrieval.reindexing import LiveEmbedder, LiveVectors, Reindexing
+from rag_app.retrieval.sentence_index import SentenceIndex
 from rag_app.scope import OWN, WORKER, Role, Scope, readers_of
 from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
@@ -298,6 +300,8 @@ class OpenLibrary:
             self._open_answering(by)
             self.keeping.start()
             self.reindexing.start()
+            if self.sentences:
+                self.sentences.start()
             self.empty_deleted()
             self._held = undone.pop_all()
         log.info(available().in_words())
@@ -322,7 +326,13 @@ class OpenLibrary:
         self.access.quotas.used = lambda subject: Usage(*self.store.kept_of(subject))
         preferences = PreferenceFile.of(self.folder, OWN.subject)
         chosen = preferences.read().embedding
-        self.reindexing = Reindexing(self.folder, self.store, settings, embedder, chosen)
+        # Where many processes share a database each would embed what the others do.
+        beside = None if settings.database_address else similar(settings)
+        self.reindexing = Reindexing(self.folder, self.store, settings, embedder, chosen, beside)
+        held = self.reindexing.live.beside
+        self.sentences: SentenceIndex | None = None
+        if held:
+            self.sentences = SentenceIndex(self.store, held.vectors, held.embedder, self._busy)
         self.meaning = EmbeddingChoice(
             self.reindexing, preferences, bool(settings.embedding), self.folder / "models"
         )
@@ -364,6 +374,7 @@ class OpenLibrary:
             terms,
             by,
             PageViews(self.stock, self.viewer, WORKER).located,
+            self.sentences,
         )
         self.overviews = Overviews(self.store, self._makers(by))
         self.underway = InFlightRequests()
@@ -388,16 +399,20 @@ class OpenLibrary:
             scope = readers_of(document.collection)
             return self.questioner.ask(question, scope, [document.id], stop, AskOptions(by))
 
-        def warming() -> bool:
-            return self.warming.state == "warming"
-
         def busy() -> bool:
-            asking = self.underway.asked_within(_CALM) or self.overviews.looked_within(_CALM)
-            return asking or warming() or bool(self.keeping.ingestion.progress(WORKER))
+            return self._busy() or self.overviews.looked_within(_CALM)
 
         who = f"{by or generator.name} {generator.name}"
         introduce = self.questioner.introduce if self.questioner.introduces else None
-        return Makers(ask, self.embedder, who, busy, introduce, warming)
+        return Makers(ask, self.embedder, who, busy, introduce, self._warms)
+
+    def _warms(self) -> bool:
+        return self.warming.state == "warming"
+
+    def _busy(self) -> bool:
+        """Whether what nobody waits for should wait."""
+        asking = self.underway.asked_within(_CALM) or self._warms()
+        return asking or bool(self.keeping.ingestion.progress(WORKER))
 
     def prepare(self, scope: Scope) -> None:
         """Search a part of the library in the background, for what is kept of it afterwards."""
@@ -418,6 +433,8 @@ class OpenLibrary:
         self.models.close()
         self.warming.wait()
         self.meaning.close()
+        if self.sentences:
+            self.sentences.stop()
         self.reindexing.stop()
         self.keeping.stop()
         self._held.close()

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+_NICE = 10  # of 19
 _HERE = Path(__file__).resolve().parents[1]  # where `rag_app` is imported from
 
 
@@ -50,6 +53,15 @@ def surviving(
         yield attempt
     if attempt.error is not None:  # a fault of ours, or a full disk: for the log, not the thread
         log.error(message, *of, exc_info=attempt.error)
+
+
+def give_way() -> None:
+    """From now on this thread, and threads that it begins, get what is left of the processor.
+
+    On Linux only: elsewhere all threads of a process are equal."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 def search_path() -> list[str]:

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
-from rag_app.models.mpnet import CONFIG, WEIGHTS, as_bert, write
+from rag_app.models.mpnet import CONFIG, WEIGHTS, adapted, as_bert, write
 from rag_app.retrieval.bert import Bert
 
 
@@ -94,6 +94,33 @@ def test_what_is_made_of_an_mpnet_may_be_read_by_others_and_leaves_nothing_besid
     modes = {one.stat().st_mode & 0o044 for one in (tmp_path / "made").iterdir()}
     (tmp_path / "plain").touch()
     assert modes == {(tmp_path / "plain").stat().st_mode & 0o044}
+
+
+def lora(folder, product, width=32):
+    folder.mkdir()
+    generator = torch.Generator().manual_seed(5)
+    name = f"base_model.model.{product}"
+    parts = {
+        f"{name}.lora_A.weight": torch.randn(2, width, generator=generator),
+        f"{name}.lora_B.weight": torch.randn(width, 2, generator=generator),
+    }
+    save_file(parts, folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text('{"r": 2, "lora_alpha": 4}')
+    return 2.0 * parts[f"{name}.lora_B.weight"] @ parts[f"{name}.lora_A.weight"]
+
+
+def test_what_an_mpnet_was_taught_besides_is_added_to_its_weights(tmp_path):
+    product = "encoder.layer.1.attention.attn.q"
+    change = lora(tmp_path / "taught", product).numpy()
+    weights = {name: one.numpy() for name, one in mpnet().state_dict().items()}
+    made = adapted(weights, tmp_path / "taught")
+    differ = [name for name in weights if not np.array_equal(made[name], weights[name])]
+    assert differ == [f"{product}.weight"]
+    off = made[differ[0]] - weights[differ[0]] - change
+    assert np.abs(off).max() < 0.01 * np.abs(change).max()
+    lora(tmp_path / "other", "encoder.layer.9.attention.attn.q")
+    with pytest.raises(KeyError):
+        adapted(weights, tmp_path / "other")
 
 
 def test_weights_of_another_model_are_no_mpnet():

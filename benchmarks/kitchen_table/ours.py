@@ -29,6 +29,7 @@ def opened(data_dir: Path, generator: str, paths: Sequence[Path]) -> Iterator[Li
             time.sleep(0.05)
         if library.warm_state != "ready":
             raise SystemExit(library.warm_state)
+        library.wait_for_sentences(_LONGEST)
         yield library
 
 

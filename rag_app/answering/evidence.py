@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
 from rag_app.retrieval.ranking import rarity, stems, telling
+from rag_app.retrieval.sentence_index import title
 from rag_app.tables.rows import LabelledRow
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Chunk, Passage, Span
@@ -36,7 +37,6 @@ _LEAST = 450  # tokens are shown, or
 _SURE, _LEAST_IF_SURE = 4.0, 200  # fewer where the likeliest sentence has such log-odds
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 LEFT_OUT = "…"
-_HEADINGS = 2  # innermost of a path of headings that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +193,6 @@ def _likeliest_first(
         if _says_something(one.text)
     ]
     return sorted(placed, key=lambda one: -one[1])
-
-
-def title(name: str, heading: str) -> str:
-    """What an excerpt is headed with: its document, and the section or the columns it is of."""
-    inner = [one_line(part) for part in heading.split(" > ")][-_HEADINGS:]
-    return " – ".join(part for part in (one_line(name), *inner) if part)
 
 
 _Unit = tuple[int, int, str, bool]  # place in a chunk, as it is shown, whether it is a row

@@ -19,7 +19,6 @@ import numpy as np
 
 from rag_app.answering.suggested_questions import opening
 from rag_app.errors import RagAppError
-from rag_app.ingestion.worker import give_way
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
@@ -31,7 +30,7 @@ from rag_app.storage.overviews import (
     Sentence,
     TopicPlace,
 )
-from rag_app.supervision import surviving
+from rag_app.supervision import give_way, surviving
 from rag_app.tables.values import days_in
 from rag_app.text.page_names import TABLES
 from rag_app.text.sentences import one_line, sentences

@@ -70,6 +70,7 @@ from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.retrieval.sentence_index import SentenceIndex
 from rag_app.retrieval.spelling import spelt_anew
 from rag_app.scope import OWN, WORKER, Scope
 from rag_app.settings import Settings
@@ -130,15 +131,19 @@ class Questioner:
         terms: ChatSettings,
         generator: Generator | ModelSpec,
         locate: Locate,
+        sentences: SentenceIndex | None = None,
     ) -> None:
         self._store = store
+        self._sentences = sentences
         self._locate = locate
         self._catalogue = Catalogue(store)
         self._vectors = vectors
         self._embedder = embedder
         self._settings = settings
         self._router = Router(threads=settings.threads)
-        self._ranker = SentenceRanker(threads=settings.threads, similar=similar(settings))
+        self._ranker = SentenceRanker(
+            threads=settings.threads, similar=sentences or similar(settings)
+        )
         self._tables = TableOpener()
         self._query_reader = QueryReader(threads=settings.threads)
         spans = SpanModel(threads=settings.threads)
@@ -524,6 +529,7 @@ class Questioner:
             catalogue=self._catalogue,
             reranker=self._relevance if reranked else None,
             reranked=reranked,
+            sentences=self._sentences,
         )
 
 

@@ -22,10 +22,11 @@ import numpy as np
 from rag_app.answering.span_model import FOLDER as READER
 from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
-from rag_app.models.catalogue import SENTENCES
-from rag_app.models.weights import folder_of, is_ready
+from rag_app.models.catalogue import SENTENCES, has_room
+from rag_app.models.weights import folder_of, is_ready, used
 from rag_app.retrieval.bert import Bert, config_of
 from rag_app.retrieval.embedding import WORDS, Embedder, MpnetEmbedder, batches, check_sha256
+from rag_app.retrieval.sentence_index import SentenceIndex, titled
 from rag_app.settings import Settings
 
 ABOUT = "ranker.json"
@@ -34,10 +35,10 @@ FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
 
 WINDOW, LONGEST_QUESTION, LONGEST_TITLE = 256, 64, 40  # tokens, as in training
 _KNOWN = 256  # pairs of question and passage whose scores are kept: each is asked for twice
-COMPARED = 32  # of the likeliest sentences of a question are compared with it
+COMPARED = 32  # of the likeliest sentences are compared with a question, and all that are at hand
 # Fitted to questions of documents that the ranker was not taught with: by how much log-odds count
 # beside the cosine of sentence and question, less what is even; without it, less what is usual.
-_ODDS, _COSINE, _EVEN, _USUAL = 0.89, 11.7, 3.42, 0.15
+_ODDS, _COSINE, _EVEN, _USUAL = 0.5, 14.0, 5.0, 0.05
 _VECTORS = 4_096  # of sentences that are kept
 NOT_READ = -20.0  # log-odds of a sentence that lies outside of the window
 _BEFORE_TEXT = ";"  # stands between title and text
@@ -54,7 +55,7 @@ class Titled:
     def sentence(self, number: int) -> str:
         """One of its sentences, behind the title."""
         start, end = self.sentences[number]
-        return f"{self.title}{_BEFORE_TEXT} {self.text[start:end]}"
+        return titled(self.title, self.text[start:end])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,16 @@ class SentenceRanker:
     """The network, loaded once when it is first needed. Thread-safe."""
 
     def __init__(
-        self, folder: Path = FOLDER, threads: int = 0, similar: Embedder | None = None
+        self,
+        folder: Path = FOLDER,
+        threads: int = 0,
+        similar: Embedder | SentenceIndex | None = None,
+        compared: int = COMPARED,
     ) -> None:
-        """`similar`: the model that compares the likeliest sentences with the question."""
+        """`similar`: the model that compares the likeliest sentences with the question, so many
+        where they are not at hand."""
         self._folder, self._threads = folder, threads
-        self._similar = similar
+        self._similar, self._compares = similar, compared
         self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
         self._loading = threading.Lock()
         self._computing = threading.Lock()
@@ -168,11 +174,14 @@ class SentenceRanker:
         places = [
             (p, s) for p, of in enumerate(odds) for s, value in enumerate(of) if value > NOT_READ
         ]
-        likeliest = sorted(places, key=lambda at: -odds[at[0]][at[1]])[:COMPARED]
+        likeliest = sorted(places, key=lambda at: -odds[at[0]][at[1]])
         texts = [passages[p].sentence(s) for p, s in likeliest]
-        asked, *vectors = self._vectors_of([question, *texts])
+        held = self._similar.holds if isinstance(self._similar, SentenceIndex) else _never
+        chosen = [n for n, text in enumerate(texts) if n < self._compares or held(text)]
+        asked, *vectors = self._vectors_of([question, *(texts[n] for n in chosen)])
         weighed = [[_ODDS * one + _COSINE * _USUAL - _EVEN for one in of] for of in odds]
-        for (p, s), vector in zip(likeliest, vectors, strict=True):
+        for n, vector in zip(chosen, vectors, strict=True):
+            p, s = likeliest[n]
             weighed[p][s] += _COSINE * (float(vector @ asked) - _USUAL)
         return weighed
 
@@ -199,10 +208,16 @@ class SentenceRanker:
         return list(map(tuple, scores))
 
 
+def _never(text: str) -> bool:
+    """Nothing is at hand."""
+    return False
+
+
 def similar(settings: Settings) -> Embedder | None:
-    """What compares sentences with a question, if the set-up brought it."""
-    if not is_ready(SENTENCES, settings.models_folder):
+    """What compares sentences with a question, if the set-up brought it and there is room."""
+    if not is_ready(SENTENCES, settings.models_folder) or not has_room(SENTENCES):
         return None
+    used(SENTENCES, settings.models_folder)
     return MpnetEmbedder(folder_of(SENTENCES, settings.models_folder), settings.threads)
 
 

@@ -13,7 +13,6 @@ from itertools import accumulate, groupby
 from rag_app.answering import answer_language, prompts
 from rag_app.answering.attribution import pieces_of
 from rag_app.answering.chat_generator import ChatGenerator, language_of
-from rag_app.answering.evidence import title
 from rag_app.answering.extraction import Candidate
 from rag_app.answering.generation import (
     Cancelled,
@@ -33,6 +32,7 @@ from rag_app.answering.task_router import TaskRequest, rest, sentences_wanted, t
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.retriever import HybridRetriever
+from rag_app.retrieval.sentence_index import title
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex

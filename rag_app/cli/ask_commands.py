@@ -27,6 +27,7 @@ from rag_app.types import Finished, RetrieverKind
 
 if TYPE_CHECKING:
     from rag_app.library import Library
+_BRIEFLY, _PATIENCE = 20.0, 300.0  # seconds for the vectors of sentences that lack one
 _SHOWN = 3  # passages, where there is no answer
 _SHOWN_CHARACTERS = 200
 _FORMATS = ("md", "html", "json")
@@ -127,6 +128,7 @@ def _answer_all(
         raise BadUse("Give either a question or --questions FILE.jsonl.")
     questions = read_questions(arguments.questions) if arguments.questions else None
     with opened(arguments) as library:
+        library.wait_for_sentences(_PATIENCE if questions else _BRIEFLY)
         if questions is None:
             ids = _ids(library, arguments.documents, arguments.tag)
             result = answer(library, arguments.query, ids)
@@ -251,6 +253,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     if arguments.html and not arguments.html.parent.is_dir():
         raise BadUse(f"There is no folder {arguments.html.parent} to write the report to.")
     with opened(arguments) as library:
+        library.wait_for_sentences(_PATIENCE)
         found = evaluate(library, asked, retrievers, not arguments.no_answers, _progress)
     if arguments.html:
         page = html(found, f"Evaluation: {arguments.questions.name}")

@@ -12,12 +12,10 @@ indexed in growing steps."""
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
@@ -46,7 +44,7 @@ from rag_app.storage import Indexed, Store
 from rag_app.storage.claims import ClaimLost
 from rag_app.storage.contents import Conclusion, Scan, Scans, StoredTable
 from rag_app.storage.vectors import VectorIndex
-from rag_app.supervision import surviving
+from rag_app.supervision import give_way, surviving
 from rag_app.tables.building import typed_tables
 from rag_app.text.languages import language_of
 from rag_app.text.page_names import readable_name
@@ -54,7 +52,6 @@ from rag_app.types import Chunk, Document, Page, Reading, Recognised, Status
 
 # Work that nobody waits for gives way to work that somebody does.
 
-_NICE = 10  # of 19
 _FIRST_STEP = 4  # pages that are worth being searchable before the others are recognised
 _NOTHING = Recognised("")
 _SWITCHED_OFF = "Recognising text in scans and pictures is switched off (RAG_APP_OCR)."
@@ -187,15 +184,6 @@ def _warnings(scans: Sequence[Scan]) -> list[str]:
             else f"No text could be recognised on {named(pages)}."
         )
     return said
-
-
-def give_way() -> None:
-    """From now on this thread, and threads that it begins, get what is left of the processor.
-
-    On Linux only: elsewhere all threads of a process are equal."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 log = logging.getLogger(__name__)

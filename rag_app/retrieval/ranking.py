@@ -21,6 +21,7 @@ WORDS_ABROAD = 1.5  # the same where the embedding model does not know the quest
 FIGURES = 0.6  # a page of nothing but figures, where those are asked for
 _MOST_FIGURES = 0.5  # a share that pages of tables reach
 NAMES = 0.5  # a document that the question names
+SENTENCES = 2.0  # the cosine of the sentence that is nearest to the question
 PAIRS = 0.2  # a passage in which the question's words stand together as they do there
 _SAME_PAGE = 0.08  # off for every passage of the same page that stands before
 _TEMPERATURE = 0.1  # of p(z|x)
@@ -63,6 +64,7 @@ class RankingFeatures:
     figures: Mapping[tuple[str, int], float] = field(default_factory=dict)  # by document and page
     weight: float = WORDS  # of the words
     pairs: Mapping[str, float] = field(default_factory=dict)  # by chunk id, from 0 to 1
+    sentences: Pool = field(default_factory=Pool)  # the nearest sentence of each chunk
 
     def score(self, chunk: Chunk) -> float:
         """How well a chunk fits, in units of cosine."""
@@ -71,7 +73,7 @@ class RankingFeatures:
         figures = min(self.figures.get((chunk.document_id, chunk.page), 0.0), _MOST_FIGURES)
         named = self.names.get(chunk.document_id, 0.0)
         rest = self.weight * words + FIGURES * figures + NAMES * named
-        rest += PAIRS * self.pairs.get(chunk.id, 0.0)
+        rest += PAIRS * self.pairs.get(chunk.id, 0.0) + SENTENCES * self.sentences.get(chunk.id)
         return self.meaning.get(chunk.id) + rest
 
 

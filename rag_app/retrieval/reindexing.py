@@ -49,8 +49,14 @@ class ModelIndex:
 class Live:
     """Who answers, and who is to take over."""
 
-    def __init__(self, current: ModelIndex, coming: ModelIndex | None = None) -> None:
-        self.current, self.coming = current, coming
+    def __init__(
+        self,
+        current: ModelIndex,
+        coming: ModelIndex | None = None,
+        beside: ModelIndex | None = None,
+    ) -> None:
+        """`beside`: who knows single sentences, whoever answers."""
+        self.current, self.coming, self.beside = current, coming, beside
         self._changed = threading.Condition()
         self._inside = 0
 
@@ -189,7 +195,8 @@ class LiveVectors:
             pair.vectors.close()
 
     def _pairs(self) -> list[ModelIndex]:
-        return [pair for pair in (self._live.current, self._live.coming) if pair is not None]
+        every = (self._live.current, self._live.coming, self._live.beside)
+        return [pair for pair in every if pair is not None]
 
 
 class CatchingUp:
@@ -326,16 +333,24 @@ class _ModelRequest:
 class Reindexing:
     """Who answers at the start, and a thread that lets another model take over.
 
-    `chosen` is what was chosen on the page or the command line; the settings go before it."""
+    `chosen` is what was chosen on the page or the command line; the settings go before it.
+    `sentences`: what embeds single sentences beside whoever answers."""
 
     def __init__(
-        self, folder: Path, store: Store, settings: Settings, built_in: Embedder, chosen: str = ""
+        self,
+        folder: Path,
+        store: Store,
+        settings: Settings,
+        built_in: Embedder,
+        chosen: str = "",
+        sentences: Embedder | None = None,
     ) -> None:
         self.notice = ""  # one sentence, if the model that was chosen cannot be used
         self._store = store
         self._models = Models(settings, folder / "models", built_in)
         self._model = AnsweringModel(store.database)
         self._vectors = vectors_of(store.database, folder, built_in.fingerprint, store.chunk_ids)
+        self._beside = self._pair("", sentences, parts=True) if sentences else None
         self._stop, self._changed = threading.Event(), threading.Event()
         self._choosing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="rag-app-reindex", daemon=True)
@@ -384,11 +399,12 @@ class Reindexing:
         work = self._catching_up
         return Progress("", "embedding", work.done, work.total, "passages")
 
-    def _pair(self, choice: str, embedder: Embedder) -> ModelIndex:
-        return ModelIndex(choice, embedder, self._vectors.open(embedder.fingerprint))
+    def _pair(self, choice: str, embedder: Embedder, parts: bool = False) -> ModelIndex:
+        return ModelIndex(choice, embedder, self._vectors.open(embedder.fingerprint, parts))
 
     def _keep_only(self, kept: Collection[Embedder]) -> None:
-        self._vectors.keep_only([embedder.fingerprint for embedder in kept])
+        beside = [self._beside.embedder] if self._beside else []
+        self._vectors.keep_only([embedder.fingerprint for embedder in [*kept, *beside]])
 
     def _begin(self, choice: str) -> Live:
         begun = self._models.begin(choice, self._model.get() or self._first(choice))
@@ -401,9 +417,9 @@ class Reindexing:
         if begun.coming is None:
             self._model.set(begun.choice, begun.embedder.fingerprint)
             self._keep_only([begun.embedder])
-            return Live(current)
+            return Live(current, beside=self._beside)
         self._keep_only([begun.embedder, begun.coming])
-        return Live(current, self._pair(choice, begun.coming))
+        return Live(current, self._pair(choice, begun.coming), self._beside)
 
     def _first(self, choice: str) -> tuple[str, str]:
         """What answers before anything was written down: what there is can be of ours only."""

@@ -35,6 +35,7 @@ from rag_app.retrieval.ranking import (
     shares,
     together,
 )
+from rag_app.retrieval.sentence_index import SentenceIndex
 from rag_app.retrieval.spelling import respelled, telling_words
 from rag_app.scope import Scope
 from rag_app.storage import Store
@@ -86,6 +87,7 @@ class HybridRetriever(BaseRetriever):
     catalogue: Catalogue | None = None  # kept by whoever asks more than once
     reranker: Reranker | None = None
     reranked: int = 20  # of the ranked passages are put in the reranker's order
+    sentences: SentenceIndex | None = None  # of the library, where there is one
 
     def passages(self, question: str) -> list[Passage]:
         """The k best passages, best first, their scores adding up to 1.
@@ -95,7 +97,10 @@ class HybridRetriever(BaseRetriever):
             return []
         documents = self.store.documents(self.scope)
         named = self._named(question, documents)
-        meaning, words, found = self._pools(question, self._choices(named), self._once(documents))
+        choices = self._choices(named)
+        meaning, words, found = self._pools(question, choices, self._once(documents))
+        sentences = self._by_sentence(question, choices, documents)
+        found |= self.store.chunks([i for i in sentences.scores if i not in found], self.scope)
         names = {d.id: d.name for d in documents}
         # Of a document that was added while we searched nothing is known: whose it is, neither.
         chunks = {id_: chunk for id_, chunk in found.items() if chunk.document_id in names}
@@ -103,7 +108,8 @@ class HybridRetriever(BaseRetriever):
         known = not self.embedder.english or is_english(question)
         weight = WORDS if known else WORDS_ABROAD
         evidence = RankingFeatures(
-            meaning, words, named, pages, weight, self._pairs(question, chunks)
+            *(meaning, words, named, pages, weight, self._pairs(question, chunks)),
+            sentences=sentences,
         )
         best = ranked(list(chunks.values()), evidence.score, self.unread.k)
         shared = chances([score for _, score in best])
@@ -200,6 +206,22 @@ class HybridRetriever(BaseRetriever):
         scope = self.store.reach.widest(self.scope)
         found = [self.vectors.search(vector, self.candidates, scope, one) for one in choices]
         return _joined([Pool.of(one, self.candidates) for one in found])
+
+    def _by_sentence(
+        self,
+        question: str,
+        choices: Sequence[tuple[str, ...] | None],
+        documents: Sequence[Document],
+    ) -> Pool:
+        """What is found by single sentences, if those of all that may be found can be."""
+        index = self.sentences if self.kind is RetrieverKind.HYBRID else None
+        if index is None or not index.covers(documents) or not is_english(question):
+            return Pool()
+        try:
+            found = [index.nearest(question, self.candidates, self.scope, one) for one in choices]
+        except ModelUnavailable:
+            return Pool()
+        return _joined(found)
 
     def _by_words(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         words, phrases = query_words(question)

@@ -349,9 +349,10 @@ class ChromaFolders:
     def __init__(self, folder: Path, built_in: str, known: ChunkIds) -> None:
         self._folder, self._built_in, self._known = folder, built_in, known
 
-    def open(self, fingerprint: str) -> ChromaVectors:
-        """The index of a model; an empty one if there is none."""
-        return ChromaVectors(self._of(fingerprint), fingerprint, self._known)
+    def open(self, fingerprint: str, parts: bool = False) -> ChromaVectors:
+        """The index of a model; an empty one if there is none. `parts`: of parts of chunks."""
+        known = None if parts else self._known
+        return ChromaVectors(self._of(fingerprint), fingerprint, known)
 
     def keep_only(self, fingerprints: Iterable[str]) -> None:
         """Delete the vectors of all other models."""

@@ -55,8 +55,8 @@ class PgTables:
             with database.write() as db:
                 lock(db, open_to_all)
 
-    def open(self, fingerprint: str) -> PgVectors:
-        """The index of a model; an empty one if there is none."""
+    def open(self, fingerprint: str, parts: bool = False) -> PgVectors:
+        """The index of a model; an empty one if there is none. `parts`: of parts of chunks."""
         return PgVectors(self._database, fingerprint)
 
     def keep_only(self, fingerprints: Collection[str]) -> None:

@@ -62,8 +62,9 @@ class VectorIndex(Protocol):
 class VectorIndexes(Protocol):
     """The vectors of a library: an index for each embedding model, told by its fingerprint."""
 
-    def open(self, fingerprint: str) -> VectorIndex:
-        """The index of a model; an empty one if there is none."""
+    def open(self, fingerprint: str, parts: bool = False) -> VectorIndex:
+        """The index of a model; an empty one if there is none. `parts`: of parts of chunks, whose
+        ids begin as theirs do."""
 
     def keep_only(self, fingerprints: Collection[str]) -> None:
         """Delete the vectors of all other models."""

@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 SHOWN = 60  # characters of a piece of evidence that must stand in a text that holds it
 WRITTEN, SPOKEN = "questions.jsonl", "spoken.jsonl"
 """Questions put beside the documents, and by people who had not got their words in mind."""
+_LONGEST = 3_600.0  # seconds that making vectors of sentences takes
 _TAG = re.compile(r"<[^>]{1,80}>")
 _MARKS = re.compile(r'[\s|,;"*_#>`…]+')
 
@@ -125,6 +126,7 @@ def opened(folder: Path) -> Iterator[Library]:
         files = sorted((folder / "documents").iterdir())
         added = [library.add(file.name, file.read_bytes()) for file in files]
         library.wait([one.document.id for one in added])
+        library.wait_for_sentences(_LONGEST)
         yield library
 
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from rag_app.answering.arithmetic import SUM
 from rag_app.answering.attribution import support
-from rag_app.answering.evidence import LEFT_OUT, title
+from rag_app.answering.evidence import LEFT_OUT
 from rag_app.answering.prompts import ReplyStatus
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.retrieval.embedding import Embedder
+from rag_app.retrieval.sentence_index import title
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Passage
 from training.data import Example, load
@@ -53,6 +54,7 @@ class Group:
     question: str
     passages: tuple[Titled, ...]
     gold: tuple[tuple[bool, ...], ...]
+    library: str = ""
 
 
 def of_library(folder: Path, asked: Sequence[LibraryQuestion]) -> Iterator[Group]:
@@ -69,7 +71,7 @@ def of_library(folder: Path, asked: Sequence[LibraryQuestion]) -> Iterator[Group
         if one.status is not ReplyStatus.ABSENT and not any(map(any, gold)):
             continue
         for wording in one.wordings:
-            yield Group(one.kind, one.document, wording, tuple(shown), tuple(gold))
+            yield Group(one.kind, one.document, wording, tuple(shown), tuple(gold), folder.name)
 
 
 def of_contexts(contexts: Sequence[Context], embedder: Embedder, seed: int = 5) -> Iterator[Group]:

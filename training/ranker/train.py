@@ -246,6 +246,12 @@ def made(data: Path, work: Path) -> dict[str, list[Group]]:
     return found
 
 
+def held_of(every: dict[str, list[Group]]) -> set[str]:
+    """The documents that are kept aside."""
+    names = sorted({one.document for one in every["library"]})
+    return set(names[HELD - 1 :: HELD])
+
+
 def drawn(groups: Sequence[Group], share: float, rng: random.Random) -> list[Group]:
     """All as often as `share` is whole, and of what is left of it so many."""
     whole, rest = divmod(share, 1)
@@ -262,8 +268,7 @@ def main(argv: Sequence[str]) -> Any:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(argv)
     every = made(given.data, given.work)
-    names = sorted({one.document for one in every["library"]})
-    held = set(names[HELD - 1 :: HELD])
+    held = held_of(every)
     mine = {
         kind: [one for one in every[kind] if one.document not in held]
         for kind in ("library", "spoken")

@@ -30,9 +30,9 @@ class AdaptedProjection(nn.Module):
     """A projection (out, in) that stays as it is, and what is added to it: `down` (rank, in),
     `up` (out, rank)."""
 
-    def __init__(self, base: nn.Linear, rank: int = RANK) -> None:
+    def __init__(self, base: nn.Linear, rank: int = RANK, scale: int = SCALE) -> None:
         super().__init__()
-        self.base = base
+        self.base, self._scale = base, scale / rank
         self.down = nn.Parameter(torch.empty(rank, base.in_features))
         self.up = nn.Parameter(torch.zeros(base.out_features, rank))  # nothing, at first
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
@@ -41,7 +41,7 @@ class AdaptedProjection(nn.Module):
         """`given` (…, in) to (…, out), in the numbers of the projection."""
         kind = self.base.weight.dtype
         low = linear(given, self.down.to(kind))
-        added: torch.Tensor = self.base(given) + linear(low, (self.up * (SCALE / RANK)).to(kind))
+        added: torch.Tensor = self.base(given) + linear(low, (self.up * self._scale).to(kind))
         return added
 
 

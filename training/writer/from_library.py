@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rag_app.answering.evidence import Excerpt, Ranking, gather, relevance, title
+from rag_app.answering.evidence import Excerpt, Ranking, gather, relevance
 from rag_app.answering.prompts import TRANSLATE, ReplyStatus
 from rag_app.answering.sentence_ranker import FOLDER as RANKER
 from rag_app.answering.sentence_ranker import SentenceRanker, Titled
@@ -29,6 +29,7 @@ from rag_app.answering.writer_generator import TASKED
 from rag_app.library import Library
 from rag_app.retrieval.embedding import MiniLmEmbedder
 from rag_app.retrieval.retriever import rerank
+from rag_app.retrieval.sentence_index import title
 from rag_app.types import Chunk, Passage
 from training.library import (
     WRITTEN,

@@ -1,0 +1,160 @@
+"""Sentences are found each by itself, beside passages, where the larger model of them is there."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from rag_app import open_library as opening
+from rag_app.errors import ModelUnavailable
+from rag_app.retrieval import sentence_index
+from rag_app.retrieval.sentence_index import titled
+from rag_app.scope import WORKER
+from tests.fakes import WordEmbedder
+from tests.test_library import FERRY, MUSEUM, add, open_library
+
+SAYS_THE_SAME = {"hound": "dogs", "gratis": "free"}
+QUESTION = "hound gratis harbour"
+OTHERS = [f"Cabin {n} has a view of the harbour and two beds.\n\n".encode() * 3 for n in range(12)]
+
+
+class Knowing(WordEmbedder):
+    """Knows two words of the question by those of the answer."""
+
+    fingerprint = "knowing"
+
+    def embed_query(self, text):
+        return super().embed_query(" ".join(SAYS_THE_SAME.get(w, w) for w in text.split()))
+
+
+@pytest.fixture
+def knowing(monkeypatch):
+    embedder = Knowing()
+    monkeypatch.setattr(opening, "similar", lambda settings: embedder)
+    return embedder
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+def caught_up(library):
+    index = library._opened.sentences
+    until(lambda: index.covers(library.documents()))
+    return index
+
+
+def kept(library, document_id):
+    return library._reindexing.live.beside.vectors.ids(document_id)
+
+
+def test_what_the_words_and_the_passages_do_not_say_a_sentence_does(knowing, tmp_path):
+    with open_library(tmp_path / "data") as library:
+        for number, text in enumerate(OTHERS):
+            add(library, f"cabin {number}.txt", text)
+        add(library, "ferry.txt", FERRY)
+        caught_up(library)
+        assert library.search(QUESTION)[0].name == "ferry.txt"
+        without = library.retriever(3).model_copy(update={"sentences": None})
+        assert without.passages(QUESTION)[0].name != "ferry.txt"
+
+
+def test_each_sentence_is_embedded_under_its_title_once_and_for_good(knowing, tmp_path):
+    data = tmp_path / "data"
+    with open_library(data) as library:
+        ferry = add(library, "ferry.txt", FERRY)
+        caught_up(library)
+        assert knowing.embedded == [
+            titled("ferry.txt", "The ferry to the island costs four euros."),
+            titled("ferry.txt", "Dogs travel free of charge."),
+        ]
+        assert len(kept(library, ferry)) == 2
+    with open_library(data) as library:
+        caught_up(library)
+    assert len(knowing.embedded) == 2
+
+
+def test_who_ranks_sentences_is_given_the_vectors_that_are_there(knowing, tmp_path):
+    data = tmp_path / "data"
+    with open_library(data) as library:
+        add(library, "ferry.txt", FERRY)
+        caught_up(library)
+    for _ in range(2):  # also after a start, from what is kept
+        with open_library(data) as library:
+            index = caught_up(library)
+            dogs = titled("ferry.txt", "Dogs travel free of charge.")
+            made = index.embed_documents([dogs, "something else", dogs])
+            assert np.allclose(made[0], knowing.embed_query(dogs), atol=1e-3)
+            assert made[0] is made[2]
+            assert knowing.embedded[2:] == ["something else"]
+            del knowing.embedded[2:]
+
+
+def test_nothing_is_weighed_by_sentences_until_all_that_may_be_found_are_known(knowing, tmp_path):
+    knowing.gate.clear()
+    with open_library(tmp_path / "data") as library:
+        ferry = add(library, "ferry.txt", FERRY)
+        index = library._opened.sentences
+        assert not index.covers(library.documents())
+        retriever = library.retriever(3)
+        none = retriever._by_sentence(QUESTION, [None], library.documents())
+        assert not none.scores
+        knowing.gate.set()
+        caught_up(library)
+        some = retriever._by_sentence(QUESTION, [None], library.documents())
+        assert {one.partition("-")[0] for one in some.scores} == {ferry[:16]}
+
+
+def test_what_is_removed_leaves_no_sentence_behind(knowing, tmp_path):
+    with open_library(tmp_path / "data") as library:
+        ferry, museum = add(library, "ferry.txt", FERRY), add(library, "museum.txt", MUSEUM)
+        index = caught_up(library)
+        library.remove(ferry)
+        assert kept(library, ferry) == set() and len(kept(library, museum)) == 2
+        assert library.wait_until_clean(60)
+        found = index.nearest("ferry to the island", 8, WORKER)
+        assert {one.partition("-")[0] for one in found.scores} == {museum[:16]}
+        until(lambda: not any("Dogs" in text for text in index._known))
+
+
+def test_only_of_the_documents_asked_for(knowing, tmp_path):
+    with open_library(tmp_path / "data") as library:
+        add(library, "ferry.txt", FERRY)
+        museum = add(library, "museum.txt", MUSEUM)
+        index = caught_up(library)
+        [best] = index.nearest("free", 8, WORKER, [museum]).scores
+        assert best.startswith(museum[:16])
+
+
+def test_a_library_that_is_too_large_is_left_as_it_is(knowing, tmp_path, monkeypatch):
+    monkeypatch.setattr(sentence_index, "MOST_PASSAGES", 1)
+    with open_library(tmp_path / "data") as library:
+        add(library, "ferry.txt", FERRY)
+        caught_up(library)
+        add(library, "museum.txt", MUSEUM)
+        index = library._opened.sentences
+        until(lambda: not index.covers([library.document("ferry.txt")]))
+        assert library.search("ferry")[0].name == "ferry.txt"
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_rest_as_it_is(knowing, tmp_path, monkeypatch):
+    def torn(texts):
+        raise ModelUnavailable("It is torn.")
+
+    monkeypatch.setattr(knowing, "embed_documents", torn)
+    with open_library(tmp_path / "data") as library:
+        add(library, "ferry.txt", FERRY)
+        until(lambda: not library._opened.sentences._thread.is_alive())
+        assert library.search("ferry")[0].name == "ferry.txt"
+
+
+def test_without_the_model_there_is_no_index(tmp_path):
+    with open_library(tmp_path / "data") as library:
+        add(library, "ferry.txt", FERRY)
+        assert library._opened.sentences is None
+        assert [one.name for one in (tmp_path / "data").glob("vectors*")] == ["vectors"]

@@ -1,0 +1,1 @@
+"""Teaches the model that compares sentences with a question."""
