@@ -31,6 +31,7 @@ from rag_app.answering.sentence_ranker import similar
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import LibraryClosed, ModelAway, RagAppError
 from rag_app.ingestion.service import Dependencies, DocumentService
+from rag_app.models.catalogue import SENTENCES, has_room
 from rag_app.reading.confinement import available
 from rag_app.reading.limits import Limits
 from rag_app.reading.sandbox import Sandbox, swept
@@ -331,7 +332,7 @@ class OpenLibrary:
         self.reindexing = Reindexing(self.folder, self.store, settings, embedder, chosen, beside)
         held = self.reindexing.live.beside
         self.sentences: SentenceIndex | None = None
-        if held:
+        if held and has_room(SENTENCES):
             self.sentences = SentenceIndex(self.store, held.vectors, held.embedder, self._busy)
         self.meaning = EmbeddingChoice(
             self.reindexing, preferences, bool(settings.embedding), self.folder / "models"

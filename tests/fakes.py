@@ -91,6 +91,9 @@ class ListVectors:
     def vectors(self, document_id: str) -> dict[str, list[float]]:
         return {i: v for i, (document, v) in self._vectors.items() if document == document_id}
 
+    def of_chunks(self, ids: Sequence[str]) -> dict[str, list[float]]:
+        return {i: self._vectors[i][1] for i in ids if i in self._vectors}
+
     def delete(self, document_id: str) -> None:
         for chunk_id in self.ids(document_id):
             del self._vectors[chunk_id]

@@ -66,6 +66,7 @@ from rag_app.answering.task_router import (
 from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
 from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable, UnknownDocument
+from rag_app.models.catalogue import SENTENCES, has_room
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
@@ -141,9 +142,8 @@ class Questioner:
         self._embedder = embedder
         self._settings = settings
         self._router = Router(threads=settings.threads)
-        self._ranker = SentenceRanker(
-            threads=settings.threads, similar=sentences or similar(settings)
-        )
+        compares = sentences or (similar(settings) if has_room(SENTENCES) else None)
+        self._ranker = SentenceRanker(threads=settings.threads, similar=compares)
         self._tables = TableOpener()
         self._query_reader = QueryReader(threads=settings.threads)
         spans = SpanModel(threads=settings.threads)

@@ -22,7 +22,7 @@ import numpy as np
 from rag_app.answering.span_model import FOLDER as READER
 from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
-from rag_app.models.catalogue import SENTENCES, has_room
+from rag_app.models.catalogue import SENTENCES
 from rag_app.models.weights import folder_of, is_ready, used
 from rag_app.retrieval.bert import Bert, config_of
 from rag_app.retrieval.embedding import WORDS, Embedder, MpnetEmbedder, batches, check_sha256
@@ -139,11 +139,9 @@ class SentenceRanker:
                         "Install the app again with: make install"
                     ) from error
             if self._similar is not None:
-                from safetensors import SafetensorError
-
                 try:
                     self._similar.warm()
-                except (ModelUnavailable, SafetensorError):
+                except ModelUnavailable:
                     self._similar = None  # torn since it was brought: the ranker alone ranks, too
 
     def score(self, question: str, passages: Sequence[Titled]) -> list[list[float]]:
@@ -214,8 +212,8 @@ def _never(text: str) -> bool:
 
 
 def similar(settings: Settings) -> Embedder | None:
-    """What compares sentences with a question, if the set-up brought it and there is room."""
-    if not is_ready(SENTENCES, settings.models_folder) or not has_room(SENTENCES):
+    """What compares sentences with a question, if the set-up brought it."""
+    if not is_ready(SENTENCES, settings.models_folder):
         return None
     used(SENTENCES, settings.models_folder)
     return MpnetEmbedder(folder_of(SENTENCES, settings.models_folder), settings.threads)

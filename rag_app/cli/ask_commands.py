@@ -128,13 +128,14 @@ def _answer_all(
         raise BadUse("Give either a question or --questions FILE.jsonl.")
     questions = read_questions(arguments.questions) if arguments.questions else None
     with opened(arguments) as library:
-        library.wait_for_sentences(_PATIENCE if questions else _BRIEFLY)
         if questions is None:
             ids = _ids(library, arguments.documents, arguments.tag)
+            library.wait_for_sentences(_BRIEFLY)
             result = answer(library, arguments.query, ids)
             (print_json if arguments.json else show)(result)
             return 0
         failed = False
+        library.wait_for_sentences(_PATIENCE)
         for asked in questions:
             said: dict[str, Any] = {"id": asked["id"], "question": asked["question"]}
             try:

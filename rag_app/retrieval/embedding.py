@@ -119,11 +119,14 @@ class SentenceEmbedder(Embedder, Generic[_Model]):
 
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
+        from safetensors import SafetensorError
+
         with self._loading:
             if self._model is None:
                 try:
                     self._model = self.load(self._threads)
                 except (
+                    SafetensorError,
                     *(ImportError, OSError, RuntimeError, ValueError, MemoryError),
                     *(KeyError, TypeError, AttributeError),  # what a torn configuration raises
                 ) as error:

@@ -172,6 +172,11 @@ class LiveVectors:
         with self._live.using() as pair:
             return pair.vectors.vectors(document_id)
 
+    def of_chunks(self, ids: Sequence[str]) -> dict[str, list[float]]:
+        """The vectors of these chunks, by chunk id, as far as there are any."""
+        with self._live.using() as pair:
+            return pair.vectors.of_chunks(ids)
+
     def delete(self, document_id: str) -> None:
         """Forget a document."""
         with self._live.using():

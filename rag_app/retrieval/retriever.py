@@ -8,6 +8,7 @@ written. Knows nothing of how hits are shown."""
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -41,12 +42,15 @@ from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.storage.words import WordHit, WordSearch
+from rag_app.supervision import surviving
 from rag_app.text.highlighting import merge_spans
 from rag_app.text.languages import RUN, SIGNS, UNSPACED, is_english
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Document, Passage, RetrieverKind, of_documents
 
 __all__ = ["HybridRetriever", "Reranker", "as_langchain", "in_order_of", "query_words", "rerank"]
+
+log = logging.getLogger(__name__)
 
 _WELL_NAMED = (
     0.25  # of the prior: a question names a document so well that it is searched by itself
@@ -215,13 +219,16 @@ class HybridRetriever(BaseRetriever):
     ) -> Pool:
         """What is found by single sentences, if those of all that may be found can be."""
         index = self.sentences if self.kind is RetrieverKind.HYBRID else None
-        if index is None or not index.covers(documents) or not is_english(question):
+        if index is None or not is_english(question):
             return Pool()
-        try:
-            found = [index.nearest(question, self.candidates, self.scope, one) for one in choices]
-        except ModelUnavailable:
+        able = [d for d in documents if self.documents is None or d.id in self.documents]
+        if not index.covers(able) or not (self.embedder.english or _in_english(able)):
             return Pool()
-        return _joined(found)
+        scope = self.store.reach.widest(self.scope)
+        with surviving(log, "sentences were not searched") as attempt:
+            found = [index.nearest(question, self.candidates, scope, one) for one in choices]
+        # Of what the first search left out, the second says nothing.
+        return Pool() if attempt.failed else Pool(_joined(found).scores, found[0].floor)
 
     def _by_words(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         words, phrases = query_words(question)
@@ -253,6 +260,11 @@ class HybridRetriever(BaseRetriever):
             except UnknownDocument:  # removed since
                 continue
         return shares
+
+
+def _in_english(documents: Iterable[Document]) -> bool:
+    """Whether an English model knows them as well as any does."""
+    return all(one.language in ("", "en") for one in documents)
 
 
 def _joined(pools: Sequence[Pool]) -> Pool:

@@ -3,18 +3,17 @@ to the one sentence that holds it than to a passage about five things.
 
 The larger model of sentences reads slowly, so their vectors are made in the background once a
 document can be found without them, and only of a library that is small enough. They are a cache
-beside those of passages: what is removed there is removed here. They are at hand in memory, too:
-whoever ranks sentences of a library need not embed them while somebody waits."""
+beside those of passages: what is removed there is removed here. Whoever ranks sentences of a
+library is given them, and need not embed any while somebody waits."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-
-import numpy as np
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
@@ -24,7 +23,7 @@ from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import give_way, surviving
 from rag_app.text.sentences import one_line, sentences
-from rag_app.types import EMBEDDED, Chunk, Document
+from rag_app.types import EMBEDDED, Chunk, Document, Status
 
 MOST_PASSAGES = 3_000
 """Of a library that is small enough: some twelve hundred pages, whose sentences take a laptop half
@@ -33,9 +32,11 @@ _TEXTS_PER_STEP = 32  # embedded at once: so long a question waits, and stopping
 _EACH = 4  # sentences that are looked for, for every passage that is wanted
 _HEADINGS = 2  # innermost of a path of headings that are shown
 _PAUSE = 2.0  # seconds before another look at what there is
+_LONGEST_PAUSE = 60.0  # after failures, it doubles
 _LOOK = 0.05  # seconds between two looks at how far it is
 _QUESTIONS = 64  # whose vectors are kept: each is asked for twice
-_APART = "."  # between the id of a chunk and the number of a sentence
+_APART = "."  # between the id of a chunk and the digest of a sentence
+_Contents = tuple[int, str]  # when its chunks were written, and its name
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +65,15 @@ class SentenceIndex:
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store, self._vectors, self._embedder, self._busy = store, vectors, embedder, busy
-        self._done: dict[str, int] = {}  # documents, and when the chunks were written
-        self._texts: dict[str, list[str]] = {}  # by document: its sentences
-        self._known: dict[str, np.ndarray] = {}  # by sentence: its vector
+        self._done: dict[str, _Contents] = {}  # documents all of whose sentences have a vector
+        self._held: dict[str, dict[str, str]] = {}  # by document: its sentences by their ids
+        self._ids: dict[str, str] = {}  # by sentence
         self._asking = threading.Lock()
         self._asked: OrderedDict[str, list[float]] = OrderedDict()  # by question: its vector
         self._seen = -1  # changes of the library after which nothing was left to embed
+        self._left, self._each = 0, 0.0  # sentences without a vector; seconds that one takes
+        self._failed = False
+        self._hurried = 0  # who waits for it: then it is not for others to go first
         self._stop, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="rag-app-sentences", daemon=True)
 
@@ -85,19 +89,26 @@ class SentenceIndex:
             self._thread.join()
 
     def wait(self, seconds: float) -> bool:
-        """Until what is there now is embedded, or never will be; False if the time ran out."""
+        """Until what is there now is embedded, or never will be; False if the time ran out, or
+        will by the look of it."""
         wanted, end = self._store.database.commits, time.monotonic() + seconds
+        self._hurried += 1
         self._woken.set()
-        while self._seen < wanted and self._thread.is_alive():
-            if time.monotonic() >= end:
-                return False
-            time.sleep(_LOOK)
-        return True
+        try:
+            while self._seen < wanted and self._thread.is_alive():
+                left = end - time.monotonic()
+                if self._failed or left <= 0 or self._left * self._each > left:
+                    return False
+                time.sleep(_LOOK)
+            return True
+        finally:
+            self._hurried -= 1
 
     def covers(self, documents: Iterable[Document]) -> bool:
         """Whether all sentences of these documents can be found: else those of others would win."""
         done = self._done
-        return all(one.id in done for one in documents if one.chunks)
+        able = (one for one in documents if one.chunks and one.status is not Status.FAILED)
+        return all(one.id in done for one in able)
 
     def nearest(
         self, question: str, k: int, scope: Scope, documents: Sequence[str] | None = None
@@ -115,17 +126,19 @@ class SentenceIndex:
         """Load the model now. Raises ModelUnavailable."""
         self._embedder.warm()
 
-    def embed_documents(self, texts: list[str]) -> list[Sequence[float] | np.ndarray]:
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """The vectors of sentences under their titles, and of other texts; those that are there
         are not made again. Raises ModelUnavailable."""
-        known = {text: self._known.get(text) for text in texts}
-        new = [text for text, vector in known.items() if vector is None]
-        made = dict(zip(new, self._embedder.embed_documents(new), strict=True))
-        return [made[text] if (held := known[text]) is None else held for text in texts]
+        ids = {text: at for text in texts if (at := self._ids.get(text))}
+        kept = self._vectors.of_chunks([*dict.fromkeys(ids.values())]) if ids else {}
+        known = {text: kept[at] for text, at in ids.items() if at in kept}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= zip(new, self._embedder.embed_documents(new), strict=True)
+        return [known[text] for text in texts]
 
     def holds(self, text: str) -> bool:
         """Whether the vector of a sentence under its title is there."""
-        return text in self._known
+        return text in self._ids
 
     def _query(self, question: str) -> list[float]:
         with self._asking:
@@ -138,54 +151,76 @@ class SentenceIndex:
     def catch_up(self) -> None:
         """Embed what lacks a vector. Raises ModelUnavailable, and DiskFull."""
         documents = [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
-        if sum(d.chunks for d in documents) > MOST_PASSAGES:
-            self._done, self._texts, self._known = {}, {}, {}
-            return
-        written = self._store.tables.written([d.id for d in documents])
-        self._done = {d: at for d, at in self._done.items() if written.get(d) == at}
-        for gone in self._texts.keys() - self._done.keys():
+        few = sum(d.chunks for d in documents) <= MOST_PASSAGES
+        written = self._store.tables.written([d.id for d in documents]) if few else {}
+        now = {d.id: (written[d.id], d.name) for d in documents if d.id in written}
+        if self._vectors.count() < sum(map(len, self._held.values())):
+            self._done = {}  # some were lost while the files were written anew
+        self._done = {d: what for d, what in self._done.items() if now.get(d) == what}
+        for gone in self._held.keys() - self._done.keys():
             self._forget(gone)
-        for document in sorted(documents, key=lambda one: one.chunks):
-            at = written.get(document.id)
-            if document.id in self._done or at is None:
-                continue
-            if self._embedded(document, at):
-                self._done = {**self._done, document.id: at}
+        left = [d for d in documents if d.id in now and d.id not in self._done]
+        missing: dict[str, dict[str, str]] = {}
+        for document in sorted(left, key=lambda one: one.chunks):
             if self._stop.is_set():
                 return
+            missing[document.id] = self._missing(document)
+        self._left = sum(map(len, missing.values()))
+        for document in left:
+            if self._embedded(document, now[document.id], missing[document.id]):
+                self._done = {**self._done, document.id: now[document.id]}
 
-    def _embedded(self, document: Document, written: int) -> bool:
-        """Whether all sentences of a document have a vector now."""
-        there = self._vectors.vectors(document.id)
+    def _missing(self, document: Document) -> dict[str, str]:
+        """The sentences of a document that lack a vector, by their ids."""
         indexed = self._store.indexed(document.id, WORKER)
         held = dict(pair for one in indexed for pair in _sentences(document.name, one.chunk))
-        self._texts[document.id] = [*held.values()]
-        for one in there.keys() & held.keys():
-            self._known[held[one]] = np.asarray(there[one], np.float16)
-        missing = [pair for pair in held.items() if pair[0] not in there]
-        for first in range(0, len(missing), _TEXTS_PER_STEP):
-            while self._busy() and not self._stop.is_set():
-                self._stop.wait(_PAUSE)
+        there = self._vectors.ids(document.id)
+        if there - held.keys():  # of an earlier reading or name, or cut otherwise
+            self._vectors.delete(document.id)
+            there = set()
+        self._keep(document.id, {one: text for one, text in held.items() if one in there})
+        return {one: text for one, text in held.items() if one not in there}
+
+    def _embedded(self, document: Document, contents: _Contents, missing: dict[str, str]) -> bool:
+        """Whether all sentences of a document have a vector now."""
+        ids = [*missing]
+        for first in range(0, len(ids), _TEXTS_PER_STEP):
+            while self._busy() and not self._hurried and not self._stop.is_set():
+                self._woken.wait(_PAUSE)
+                self._woken.clear()
             if self._stop.is_set():
                 return False
-            step = missing[first : first + _TEXTS_PER_STEP]
-            made = self._embedder.embed_documents([text for _, text in step])
-            ids = [one for one, _ in step]
-            self._vectors.upsert(document.id, ids, made, document.collection)
-            for (_, text), vector in zip(step, made, strict=True):
-                self._known[text] = np.asarray(vector, np.float16)
-            if self._store.tables.written([document.id]).get(document.id) != written:
-                self._vectors.delete(document.id)  # removed meanwhile, or read anew
+            step, began = ids[first : first + _TEXTS_PER_STEP], time.monotonic()
+            made = self._embedder.embed_documents([missing[one] for one in step])
+            if self._changed(document, contents):
+                return False
+            self._vectors.upsert(document.id, step, made, document.collection)
+            if self._changed(document, contents):  # removed meanwhile, or read anew
+                self._vectors.delete(document.id)
+                self._store.queue.mark_uncleaned()
                 self._forget(document.id)
                 return False
+            self._keep(document.id, {one: missing[one] for one in step})
+            self._left -= len(step)
+            self._each = (time.monotonic() - began) / len(step)
         return True
 
+    def _changed(self, document: Document, contents: _Contents) -> bool:
+        written = self._store.tables.written([document.id]).get(document.id)
+        return written != contents[0]
+
+    def _keep(self, document_id: str, sentences_of: dict[str, str]) -> None:
+        self._held.setdefault(document_id, {}).update(sentences_of)
+        self._ids.update((text, one) for one, text in sentences_of.items())
+
     def _forget(self, document_id: str) -> None:
-        for text in self._texts.pop(document_id, ()):
-            self._known.pop(text, None)
+        for text in self._held.pop(document_id, {}).values():
+            self._ids.pop(text, None)
 
     def _run(self) -> None:
         give_way()
+        pause = _PAUSE
+        self._woken.wait(pause)  # who opens a library for a moment pays nothing for it
         while not self._stop.is_set():
             self._woken.clear()
             now = self._store.database.commits
@@ -193,15 +228,20 @@ class SentenceIndex:
                 with surviving(log, "sentences wait", but=(ModelUnavailable,)) as attempt:
                     if now != self._seen:
                         self.catch_up()
-                self._seen = self._seen if attempt.failed else now
             except ModelUnavailable as error:
                 log.warning("sentences are not searched: %s", error)
                 return
-            self._woken.wait(_PAUSE)
+            self._failed = attempt.failed
+            self._seen = self._seen if attempt.failed else now
+            pause = min(2 * pause, _LONGEST_PAUSE) if attempt.failed else _PAUSE
+            self._woken.wait(pause)
 
 
 def _sentences(name: str, chunk: Chunk) -> Iterator[tuple[str, str]]:
-    """The id and the text, as it is embedded, of each sentence of a chunk."""
+    """The id and the text, as it is embedded, of each sentence of a chunk. The id tells the text,
+    so that a vector is never taken for that of another."""
     heading = title(name, chunk.heading)
-    for number, (start, end) in enumerate(sentences(chunk.text)):
-        yield f"{chunk.id}{_APART}{number}", titled(heading, chunk.text[start:end])
+    for start, end in sentences(chunk.text):
+        text = titled(heading, chunk.text[start:end])
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        yield f"{chunk.id}{_APART}{digest}", text

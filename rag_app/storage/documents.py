@@ -37,7 +37,7 @@ from rag_app.storage.provenance import (
     staying_behind,
     superseded,
 )
-from rag_app.storage.queue import UNCLEANED, Queue
+from rag_app.storage.queue import Queue, to_clean
 from rag_app.types import Document, Status
 
 _LISTINGS = 64  # that are kept, one for each scope that was looked through last
@@ -254,7 +254,7 @@ class Store(Contents):
         """Its file and vectors are gone."""
         with self._write() as db:
             db.execute("DELETE FROM removals WHERE document_id = ?", (document_id,))
-            _to_clean(db)
+            to_clean(db)
 
     def shred(self) -> None:
         """Make removed text unreadable on disk and give the space back."""
@@ -276,15 +276,7 @@ def _remove(db: Connection, document_id: str) -> None:
         db.execute("DELETE FROM documents WHERE id = ?", (each,))
     for each in staying:
         rename_by_origin(db, each)
-    _to_clean(db)
-
-
-def _to_clean(db: Connection) -> None:
-    """Something was removed; counted, so that what comes during the cleaning is not overlooked."""
-    db.execute(
-        "INSERT INTO marks VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = marks.value + 1",
-        (UNCLEANED,),
-    )
+    to_clean(db)
 
 
 _COLUMNS = (

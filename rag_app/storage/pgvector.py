@@ -196,6 +196,18 @@ class PgVectors:
             ).fetchall()
         return {row[0]: json.loads(row[1]) for row in rows}
 
+    def of_chunks(self, ids: Sequence[str]) -> dict[str, list[float]]:
+        """The vectors of these chunks, by chunk id, as far as there are any."""
+        with self._database.read() as db:
+            if self._state(db) is None:
+                return {}
+            rows = db.execute(
+                f"SELECT id, embedding::text FROM {self._name} "
+                "WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(ids)),),
+            ).fetchall()
+        return {row[0]: json.loads(row[1]) for row in rows}
+
     def delete(self, document_id: str) -> None:
         """Forget a document."""
         with self._database.write() as db:

@@ -13,7 +13,7 @@ from rag_app.scope import Scope
 from rag_app.storage import provenance
 from rag_app.storage.claims import Claims
 from rag_app.storage.contents import SPACE
-from rag_app.storage.database import AnyDatabase, seen
+from rag_app.storage.database import AnyDatabase, Connection, seen
 from rag_app.types import Document, Reading, Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"
@@ -70,6 +70,14 @@ class Facts:
     duplicates: tuple[str, ...]
     parts: tuple[str, ...]
     inside: tuple[str, ...]
+
+
+def to_clean(db: Connection) -> None:
+    """Something was removed; counted, so that what comes during the cleaning is not overlooked."""
+    db.execute(
+        "INSERT INTO marks VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = marks.value + 1",
+        (UNCLEANED,),
+    )
 
 
 class Queue:
@@ -149,6 +157,11 @@ class Queue:
                 "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 (name, value),
             )
+
+    def mark_uncleaned(self) -> None:
+        """Something that was removed was written all the same, and is to be overwritten."""
+        with self._write() as db:
+            to_clean(db)
 
     def unmark(self, name: str, value: int) -> None:
         """Take so much off a mark; at 0 it is gone."""

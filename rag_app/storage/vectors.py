@@ -46,6 +46,9 @@ class VectorIndex(Protocol):
     def vectors(self, document_id: str) -> dict[str, list[float]]:
         """The vectors of a document's chunks, by chunk id."""
 
+    def of_chunks(self, ids: Sequence[str]) -> dict[str, list[float]]:
+        """The vectors of these chunks, by chunk id, as far as there are any."""
+
     def delete(self, document_id: str) -> None:
         """Forget a document."""
 
