@@ -81,6 +81,7 @@ class _View:
         self._keeping, self._reindexing = opened.keeping, opened.reindexing
         self._queue, self._cleaner = opened.keeping.ingestion, opened.keeping.cleaner
         self._questioner, self._underway = opened.questioner, opened.underway
+        self.wait_for_sentences = opened.wait_for_sentences
         self._showing = PageViews(opened.stock, opened.viewer, scope)
         self.models = opened.models  # writers: nothing of documents
         self.meaning = opened.meaning if scope.runs_the_app else opened.meaning.to_look_at()
@@ -340,12 +341,6 @@ class _Documents(_View):
         While work is paused, they are given as they are."""
         seen = self._store.documents(self.scope, document_ids)
         return self._keeping.wait([document.id for document in seen], timeout)
-
-    def wait_for_sentences(self, seconds: float) -> bool:
-        """Until each sentence of what can be found is found by itself, too, as far as it ever will
-        be; False if the time ran out before."""
-        index = self._opened.sentences
-        return index is None or index.wait(seconds)
 
     @property
     def paused(self) -> bool:

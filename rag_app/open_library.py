@@ -325,20 +325,7 @@ class OpenLibrary:
         self.conversations = Conversations(self.store.database, WORKER)
         self.access = Access(self.store.database, settings)
         self.access.quotas.used = lambda subject: Usage(*self.store.kept_of(subject))
-        preferences = PreferenceFile.of(self.folder, OWN.subject)
-        chosen = preferences.read().embedding
-        # Where many processes share a database each would embed what the others do.
-        beside = None if settings.database_address else similar(settings)
-        self.reindexing = Reindexing(self.folder, self.store, settings, embedder, chosen, beside)
-        held = self.reindexing.live.beside
-        self.sentences: SentenceIndex | None = None
-        if held and has_room(SENTENCES):
-            self.sentences = SentenceIndex(self.store, held.vectors, held.embedder, self._busy)
-        self.meaning = EmbeddingChoice(
-            self.reindexing, preferences, bool(settings.embedding), self.folder / "models"
-        )
-        self.embedder = LiveEmbedder(self.reindexing.live)
-        self.vectors = LiveVectors(self.reindexing.live)
+        self._open_finding(embedder)
         undone.callback(self.vectors.close)
         self.viewer = Sandbox(Limits.from_settings(settings), swept(self.folder))
         undone.callback(self.viewer.close)
@@ -355,6 +342,28 @@ class OpenLibrary:
             self.access.quotas,
             lambda: self.overviews.wake(),
         )
+
+    def _open_finding(self, embedder: Embedder) -> None:
+        """What finds by meaning: passages, and sentences where their model was brought."""
+        settings, preferences = self.settings, PreferenceFile.of(self.folder, OWN.subject)
+        chosen = preferences.read().embedding
+        # Where many processes share a database each would embed what the others do.
+        beside = None if settings.database_address else similar(settings)
+        self.reindexing = Reindexing(self.folder, self.store, settings, embedder, chosen, beside)
+        held = self.reindexing.live.beside
+        self.sentences: SentenceIndex | None = None
+        if held and has_room(SENTENCES):
+            self.sentences = SentenceIndex(self.store, held.vectors, held.embedder, self._busy)
+        self.meaning = EmbeddingChoice(
+            self.reindexing, preferences, bool(settings.embedding), self.folder / "models"
+        )
+        self.embedder = LiveEmbedder(self.reindexing.live)
+        self.vectors = LiveVectors(self.reindexing.live)
+
+    def wait_for_sentences(self, seconds: float) -> bool:
+        """Until each sentence of what can be found is found by itself, too, as far as it ever will
+        be; False if the time runs out before."""
+        return self.sentences is None or self.sentences.wait(seconds)
 
     def _open_answering(self, by: Generator | ModelSpec) -> None:
         terms = ChatSettings(
