@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
-from rag_app.models.mpnet import CONFIG, WEIGHTS, adapted, as_bert, write
+from rag_app.models.mpnet import CONFIG, STEP, WEIGHTS, adapted, as_bert, in_bytes, write
 from rag_app.retrieval.bert import Bert
 
 
@@ -94,6 +94,19 @@ def test_what_is_made_of_an_mpnet_may_be_read_by_others_and_leaves_nothing_besid
     modes = {one.stat().st_mode & 0o044 for one in (tmp_path / "made").iterdir()}
     (tmp_path / "plain").touch()
     assert modes == {(tmp_path / "plain").stat().st_mode & 0o044}
+
+
+def test_weights_of_eight_bits_make_nearly_the_same():
+    ids, mask, _ = (one.numpy() for one in texts())
+    model = bert()
+    weights = {name: one.numpy() for name, one in model.state_dict().items()}
+    small = in_bytes(weights)
+    whole = [one for one in weights if small[one].dtype == np.int8]
+    assert len(whole) == 12 and all(f"{one}{STEP}" in small for one in whole)
+    made = Bert(small, model.config, threads=1)(ids, mask)
+    wanted = ours(model)(ids, mask)
+    off = (made - wanted)[mask == 1]
+    assert np.sqrt((off**2).mean()) < 0.05 * wanted.std()
 
 
 def lora(folder, product, width=32):

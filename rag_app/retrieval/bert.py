@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rag_app.environment import quiet_dependencies
+from rag_app.models.mpnet import STEP
 
 RELATIVE = "encoder.relative_attention_bias.weight"  # (buckets of distances, heads)
 _BUCKETS, _FARTHEST = 32, 128  # tokens apart from which all is one bucket, on each side
@@ -37,8 +38,9 @@ class Bert:
     """Token ids to the last hidden states of a `BertModel` without dropout.
 
     `weights` go by the names that transformers gives them, `config` is what the model says of
-    itself. Where the weights have a `RELATIVE` table, what stands how far apart weighs in attention
-    besides, as in MPNet (Song et al. 2020). Thread-safe: one text after the other."""
+    itself. Weights of 8 bits have what they count in beside them (`STEP`). With a `RELATIVE` table
+    it weighs in attention how far apart tokens stand, as in MPNet (Song et al. 2020). Thread-safe:
+    one text after the other."""
 
     def __init__(self, weights: Mapping[str, np.ndarray], config: Any, threads: int = 0) -> None:
         if config.hidden_act != "gelu":
@@ -133,5 +135,6 @@ class _Layers:
 
     def _numbers(self, name: str) -> Any:
         # Copied: what is shared with Python is let go of in threads without Python's lock.
-        kept = self._ops.constant(self._weights[name])
-        return self._ops.convert(kept, "f32")
+        kept = self._ops.convert(self._ops.constant(self._weights[name]), "f32")
+        steps = self._weights.get(f"{name}{STEP}")
+        return kept if steps is None else self._ops.multiply(kept, self._ops.constant(steps))
