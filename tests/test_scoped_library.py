@@ -130,7 +130,7 @@ WITHOUT = set(
     add add_set_aside cancel_waiting clear close delete_set_aside documents empty_deleted entitle
     figures pause paused prepare work_of_everybody taken_away
     progress reindexing resume scoped set_aside size_on_disk trouble unwatch vectors
-    wait_for_sentences wait_until_clean warm warm_state watch watched wind_down
+    wait_until_clean warm warm_state watch watched wind_down
     checks.clear checks.get shelves.all shelves.drop preferences.change preferences.clear
     preferences.of preferences.read preferences.write overviews.start web.add loading.add
     conversations.answer conversations.ask conversations.branch conversations.changes
@@ -151,7 +151,7 @@ PARTS = (
     "web",
 )
 # Nothing of anybody's documents.
-SHARED = {"access", "meaning", "models", "settings", "folder", "scope"}
+SHARED = {"access", "meaning", "models", "settings", "folder", "scope", "wait_for_sentences"}
 
 
 def public(thing: object) -> set[str]:
