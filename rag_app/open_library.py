@@ -410,7 +410,8 @@ class OpenLibrary:
             return self.questioner.ask(question, scope, [document.id], stop, AskOptions(by))
 
         def busy() -> bool:
-            return self._busy() or self.overviews.looked_within(_CALM)
+            soon = self.sentences is not None and self.sentences.nearly_done
+            return self._busy() or soon or self.overviews.looked_within(_CALM)
 
         who = f"{by or generator.name} {generator.name}"
         introduce = self.questioner.introduce if self.questioner.introduces else None

@@ -153,6 +153,20 @@ def test_nothing_is_weighed_by_sentences_until_all_that_may_be_found_are_known(k
         assert {one.partition("-")[0] for one in some.scores} == {ferry[:16]}
 
 
+def test_what_nobody_waits_for_waits_until_the_sentences_are_nearly_done(knowing, tmp_path):
+    knowing.gate.clear()
+    with open_library(tmp_path / "data") as library:
+        add(library, "ferry.txt", FERRY)
+        index = library._opened.sentences
+        until(lambda: index.nearly_done)
+        assert library._opened.overviews._makers.busy()
+        knowing.gate.set()
+        caught_up(library)
+        until(lambda: not index.nearly_done)
+        index._left, index._each = 10_000, 0.1
+        assert not index.nearly_done, "it would take too long"
+
+
 def test_what_is_removed_leaves_no_sentence_behind(knowing, tmp_path):
     with open_library(tmp_path / "data") as library:
         ferry, museum = add(library, "ferry.txt", FERRY), add(library, "museum.txt", MUSEUM)

@@ -34,6 +34,7 @@ _HEADINGS = 2  # innermost of a path of headings that are shown
 _PAUSE = 2.0  # seconds before another look at what there is
 _LONGEST_PAUSE = 60.0  # after failures, it doubles
 _LOOK = 0.05  # seconds between two looks at how far it is
+_USUAL, _SOON = 0.03, 90.0  # seconds that a sentence takes; that others may wait
 _QUESTIONS = 64  # whose vectors are kept: each is asked for twice
 _APART = "."  # between the id of a chunk and the digest of a sentence
 _Contents = tuple[int, str]  # when its chunks were written, and its name
@@ -104,6 +105,12 @@ class SentenceIndex:
         finally:
             self._hurried -= 1
 
+    @property
+    def nearly_done(self) -> bool:
+        """Whether it is at work and will be done soon, so that what nobody waits for may wait."""
+        works = self._left > 0 and not self._failed and self._thread.is_alive()
+        return works and self._left * (self._each or _USUAL) <= _SOON
+
     def covers(self, documents: Iterable[Document]) -> bool:
         """Whether all sentences of these documents can be found: else those of others would win."""
         done = self._done
@@ -169,6 +176,7 @@ class SentenceIndex:
         for document in left:
             if self._embedded(document, now[document.id], missing[document.id]):
                 self._done = {**self._done, document.id: now[document.id]}
+        self._left = 0
 
     def _missing(self, document: Document) -> dict[str, str]:
         """The sentences of a document that lack a vector, by their ids."""

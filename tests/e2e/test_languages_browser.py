@@ -66,7 +66,7 @@ def option(page, label: str):
 
 def test_another_model_finds_what_a_question_in_another_language_means(browser, bilingual):
     page = browser.open()
-    page.locator('input[type="file"]').first.set_input_files(
+    page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(
         [{"name": n, "mimeType": "text/plain", "buffer": data} for n, data in FILES.items()]
     )
     page.get_by_text("3 documents are ready to be asked.").wait_for()
