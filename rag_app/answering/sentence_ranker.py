@@ -36,8 +36,9 @@ FOLDER = Path(str(files("rag_app") / "models" / "sentence_ranker"))
 WINDOW, LONGEST_QUESTION, LONGEST_TITLE = 256, 64, 40  # tokens, as in training
 _KNOWN = 256  # pairs of question and passage whose scores are kept: each is asked for twice
 COMPARED = 32  # of the likeliest sentences are compared with a question, and all that are at hand
-# Fitted to questions of documents that the ranker was not taught with: by how much log-odds count
-# beside the cosine of sentence and question, less what is even; without it, less what is usual.
+# Of those tried the best for questions of documents that nothing was taught with: by how much
+# log-odds count beside the cosine of sentence and question, less what is even; without it, less
+# what is usual.
 _ODDS, _COSINE, _EVEN, _USUAL = 0.5, 14.0, 5.0, 0.05
 _VECTORS = 4_096  # of sentences that are kept
 NOT_READ = -20.0  # log-odds of a sentence that lies outside of the window

@@ -224,7 +224,7 @@ class WordPieces:
 
 class MpnetEmbedder(SentenceEmbedder[MiniLm]):
     """all-mpnet-base-v2: 768 dimensions; it knows that two wordings say the same where the smaller
-    model does not, and reads at an eighth of its speed: for a few sentences, not for a library."""
+    model does not, and reads at an eighth of its speed: for the sentences of small libraries."""
 
     english = True
 

@@ -166,9 +166,10 @@ class SentenceIndex:
         self._done = {d: what for d, what in self._done.items() if now.get(d) == what}
         for gone in self._held.keys() - self._done.keys():
             self._forget(gone)
-        left = [d for d in documents if d.id in now and d.id not in self._done]
+        lack = (d for d in documents if d.id in now and d.id not in self._done)
+        left = sorted(lack, key=lambda one: one.chunks)
         missing: dict[str, dict[str, str]] = {}
-        for document in sorted(left, key=lambda one: one.chunks):
+        for document in left:
             if self._stop.is_set():
                 return
             missing[document.id] = self._missing(document)
