@@ -353,7 +353,9 @@ class OpenLibrary:
         held = self.reindexing.live.beside
         self.sentences: SentenceIndex | None = None
         if held and has_room(SENTENCES):
-            self.sentences = SentenceIndex(self.store, held.vectors, held.embedder, self._busy)
+            self.sentences = SentenceIndex(
+                self.store, held.vectors, held.embedder, self._waited_for
+            )
         self.meaning = EmbeddingChoice(
             self.reindexing, preferences, bool(settings.embedding), self.folder / "models"
         )
@@ -424,6 +426,11 @@ class OpenLibrary:
         """Whether what nobody waits for should wait."""
         asking = self.underway.asked_within(_CALM) or self._warms()
         return asking or bool(self.keeping.ingestion.progress(WORKER))
+
+    def _waited_for(self) -> bool:
+        """Whether somebody waits for an answer or a document just now. Sentences wait for nothing
+        else, not for the writer either: without them the first questions are answered worse."""
+        return bool(self.underway.answering or self.keeping.ingestion.progress(WORKER))
 
     def prepare(self, scope: Scope) -> None:
         """Search a part of the library in the background, for what is kept of it afterwards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -165,6 +166,21 @@ def test_what_nobody_waits_for_waits_until_the_sentences_are_nearly_done(knowing
         until(lambda: not index.nearly_done)
         index._left, index._each = 10_000, 0.1
         assert not index.nearly_done, "it would take too long"
+
+
+def test_sentences_wait_for_answers_and_not_for_the_writer_to_be_loaded(knowing, tmp_path):
+    with open_library(tmp_path / "data") as library:
+        opened = library._opened
+        opened.warming.state = "warming"
+        add(library, "ferry.txt", FERRY)
+        caught_up(library)
+        stop = threading.Event()
+        with opened.underway.breaking_off(stop):
+            assert opened._waited_for()
+            museum = add(library, "museum.txt", MUSEUM)
+            until(lambda: opened.sentences._left > 0)
+            assert not kept(library, museum)
+        caught_up(library)
 
 
 def test_what_is_removed_leaves_no_sentence_behind(knowing, tmp_path):

@@ -32,6 +32,7 @@ _TEXTS_PER_STEP = 32  # embedded at once: so long a question waits, and stopping
 _EACH = 4  # sentences that are looked for, for every passage that is wanted
 _HEADINGS = 2  # innermost of a path of headings that are shown
 _PAUSE = 2.0  # seconds before another look at what there is
+_BREATH = 0.3  # seconds before another look at whether somebody waits
 _LONGEST_PAUSE = 60.0  # after failures, it doubles
 _LOOK = 0.05  # seconds between two looks at how far it is
 _USUAL, _SOON = 0.03, 90.0  # seconds that a sentence takes; that others may wait
@@ -195,7 +196,7 @@ class SentenceIndex:
         ids = [*missing]
         for first in range(0, len(ids), _TEXTS_PER_STEP):
             while self._busy() and not self._hurried and not self._stop.is_set():
-                self._woken.wait(_PAUSE)
+                self._woken.wait(_BREATH)
                 self._woken.clear()
             if self._stop.is_set():
                 return False
