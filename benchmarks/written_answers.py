@@ -240,7 +240,6 @@ class Desk:
             Reader(SpanModel(), 0.0),
             0.0,
             context,
-            None,
             self._watch,
             SentenceRanker(similar=similar(Settings.load()), compared=EVERY).score,
         )

@@ -224,19 +224,88 @@ def test_a_source_that_the_ranker_trusts_raises_the_chance():
     assert chance(5.0) > chance(-5.0)
 
 
-def test_a_machine_that_reads_slowly_is_shown_less():
-    text = " ".join(f"The ferry number {n} costs {n} euros." for n in range(200))
-    passage = replace(PASSAGE, chunk=replace(PASSAGE.chunk, text=text, end=len(text)))
-    asked = []
-    for speed in (None, 100.0, 300.0):
-        model = Scripted("Answer: The ferry costs 4 euros.", 0.97)
-        model.speed, model.count_tokens = speed, lambda texts: [len(t.split()) for t in texts]
-        writer = Writer("fake", lambda m=model: m, lambda e: e, window=4_000, most_tokens=100)
-        grounding = Grounding(context=800, hurried=200)
-        generator = TaughtGenerator(
-            writer, WordEmbedder(), QuoteGenerator(WordEmbedder(), 0.0), grounding
-        )
-        list(generator.generate(QUESTION, [passage], lambda: False))
-        asked.append(len(model.asked[0].split()))
-    unknown, slow, fast = asked
-    assert unknown == slow < 250 < 400 < fast
+class Reading:
+    """A writer that says of each place what it is told to: by a word in it, reply and sureness."""
+
+    def __init__(self, replies: dict[str, tuple[str, float]]) -> None:
+        self._replies = replies
+        self.asked: list[str] = []
+
+    def stream(self, messages, begun, logs):
+        shown = messages[-1][1]
+        [word] = [one for one in self._replies if one in shown.partition("Question: ")[0]]
+        self.asked.append(word)
+        reply, sure = self._replies[word]
+        for place, said in enumerate(reply.split(" ")):
+            about = {FIRST: sure} if place == 0 else {}
+            yield AIMessageChunk(f" {said}" if place else said, response_metadata=about)
+
+
+def passage(number, text):
+    chunk = replace(PASSAGE.chunk, document_id=f"d{number}", text=text, start=0, end=len(text))
+    return replace(PASSAGE, chunk=chunk, name=f"paper {number}.txt")
+
+
+TEXTS = ("The bus costs nine euros.", "The ferry costs four euros.", "The tram costs two euros.")
+
+
+def by_number(question, passages):
+    """The passages are the likelier the earlier they stand."""
+    return [[-float(number) for _ in one.sentences] for number, one in enumerate(passages)]
+
+
+def read(model, texts=TEXTS, caution=0.0):
+    passages = [passage(number, text) for number, text in enumerate(texts)]
+    return written(model, None, caution, passages=passages, ranking=by_number)[1]
+
+
+def test_each_place_is_read_by_itself_until_one_surely_answers():
+    model = Reading(
+        {
+            "bus": ("None", 0.99),
+            "ferry": ("Answer: The ferry costs four euros.", 0.99),
+            "tram": ("Answer: The tram costs two euros.", 0.99),
+        }
+    )
+    draft = read(model)
+    assert draft.sentences == ("The ferry costs four euros.",)
+    assert [span.document_id for span in draft.evidence[0]] == ["d1"]
+    assert model.asked == ["bus", "ferry"]
+
+
+def test_where_none_is_sure_that_place_answers_for_which_most_speaks():
+    model = Reading(
+        {
+            "bus": ("None", 0.95),
+            "ferry": ("Answer: The ferry costs four euros.", 0.6),
+            "tram": ("Answer: The tram costs two euros.", 0.65),
+        }
+    )
+    assert read(model).sentences == ("The ferry costs four euros.",), "its place is likelier"
+    assert model.asked == ["bus", "ferry", "tram", "ferry"]
+
+
+def test_where_every_place_says_none_nothing_is_said():
+    model = Reading({word: ("None", 0.97) for word in ("bus", "ferry", "tram")})
+    draft = read(model, caution=0.4)
+    assert draft.abstained and draft.closest[0].document_id == "d0"
+    assert model.asked == ["bus", "ferry", "tram"]
+
+
+def test_what_is_unlikely_is_not_read():
+    places = ("first", "second", "third", "fourth", "fifth", "sixth")
+    model = Reading({word: ("None", 0.97) for word in places})
+    read(model, [f"The {word} boat costs four euros." for word in places], caution=0.4)
+    assert model.asked == list(places[:4])
+
+
+def test_a_figure_of_another_place_is_not_said():
+    texts = ("The bus costs 9 euros.", "The ferry costs 4 euros.")
+    model = Reading(
+        {
+            "bus": ("Answer: The bus costs 9 euros.", 0.5),
+            "ferry": ("Answer: The ferry costs 9 euros.", 0.99),
+        }
+    )
+    draft = read(model, texts)
+    assert model.asked == ["bus", "ferry"] and draft.abstained

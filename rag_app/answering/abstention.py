@@ -54,7 +54,7 @@ def of_query(says_yes: float, sure_of_columns: float = 1.0, agrees: float | None
     """Chance that what a query computes is what was asked for. How sure the writer was that there
     is one, and of the columns that it computes with: the less sure of both decides; and what chance
     the ranker gives to the same result (None: it was not asked)."""
-    odds = min(_log_odds(says_yes) - _QUERY_IS_SURE, _log_odds(sure_of_columns))
+    odds = min(log_odds(says_yes) - _QUERY_IS_SURE, log_odds(sure_of_columns))
     weights = _QUERY if agrees is None else _QUERY_RANKED
     told = weights["bias"] + weights["odds"] * odds
     if agrees is not None:
@@ -68,8 +68,8 @@ def features(signals: Signals) -> dict[str, float]:
         "score": _bounded(signals.score, -_BOUND),
         "lead": _bounded(signals.lead, 0.0),
         "ranked": _bounded(signals.ranked, 0.0),
-        "says_yes": _log_odds(signals.says_yes),
-        "confirms": _log_odds(signals.confirms),
+        "says_yes": log_odds(signals.says_yes),
+        "confirms": log_odds(signals.confirms),
         "supported": _bounded(signals.supported, 0.0),
         "backed": _bounded(signals.backed, _UNBACKED),
         "agrees": _bounded(signals.agrees, 0.0),
@@ -88,7 +88,8 @@ def _bounded(value: float | None, missing: float) -> float:
     return max(-_BOUND, min(_BOUND, value))
 
 
-def _log_odds(chance: float | None) -> float:
+def log_odds(chance: float | None) -> float:
+    """Of a chance, within bounds; 0 where nobody could be asked."""
     if chance is None:
         return 0.0
     bounded = max(_EDGE, min(1 - _EDGE, chance))

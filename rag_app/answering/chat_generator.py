@@ -55,10 +55,8 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import NAMES, is_english, language
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
-SERVED, EMBEDDED, HURRIED = 3_000, 800, 450
-"""Tokens of excerpts for a model on a server, for one that computes on this machine, and for the
-same on a machine on which it reads slowly."""
-_SLOW = 185.0  # tokens a second under which a machine is slow; two cores with AMX read 208 or more
+SERVED, EMBEDDED = 3_000, 800
+"""Tokens of excerpts for a model on a server, and for one that computes on this machine."""
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
 _A_SENTENCE = 4  # words from which a sentence is not said twice by right
@@ -77,7 +75,6 @@ class Grounding:
     reader: Reader | None = None
     caution: float = 0.0  # chance of being right under which the answer is "I don't know"
     context: int = SERVED  # tokens of excerpts
-    hurried: int | None = None  # the same, where the model reads slowly or nobody knows how fast
     watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
     ranking: Ranking | None = None  # which sentences hold an answer
     rows: RowsOf | None = None  # of tables, with the names of their columns
@@ -94,7 +91,8 @@ class Writing:
     language: str = ""
     follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
-    excerpts: tuple[Excerpt, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()  # that may be shown
+    excerpts_read: tuple[Excerpt, ...] = ()  # of these, what the answer is written from
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)
@@ -102,10 +100,15 @@ class Writing:
     shows: bool = True  # whether the answer is shown as it is written
 
     def show(self, excerpts: tuple[Excerpt, ...]) -> None:
-        """These are what the model sees; with the question they hold all figures it may say."""
+        """These are what the model sees, all of them, if it is not told otherwise."""
+        self.excerpts = excerpts
+        self.read(excerpts)
+
+    def read(self, excerpts: tuple[Excerpt, ...]) -> None:
+        """Of these it sees only some; with the question they hold all figures that it may say."""
         texts = [text for one in excerpts for text in (one.title, *one.texts, *one.lines)]
         asked = [self.question, self.follow_up.text] if self.follow_up else [self.question]
-        self.excerpts = excerpts
+        self.excerpts_read = excerpts
         seen = "\n".join([*asked, *texts])
         self.known = frozenset(known_figures(seen))
         self.shares = frozenset(percentages(seen))
@@ -191,7 +194,7 @@ class ChatGenerator:
     def _supported(self, asked: Writing, text: str, notes: tuple[Note, ...], told: str) -> Draft:
         """The text with its sources among the excerpts; figures that were `told` need none."""
         return self._matched(
-            text, notes, lambda: support_in(text, asked.excerpts, self._embedder, told)
+            text, notes, lambda: support_in(text, asked.excerpts_read, self._embedder, told)
         )
 
     def _stressed(self, asked: Writing, draft: Draft) -> Draft:
@@ -325,9 +328,7 @@ class ChatGenerator:
                 f"The window of {self.name} is too small for the question and one passage. Choose "
                 "a model with a larger window, or lower RAG_APP_CHAT_TOKENS."
             )
-        slow = (room.speed or 0.0) < _SLOW
-        most = min(left, (slow and given.hurried) or given.context)
-        asked.show(self._excerpts(asked, count, most))
+        asked.show(self._excerpts(asked, count, min(left, given.context)))
 
     def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:
         given = (asked.wordings, asked.passages, count, most)

@@ -226,7 +226,6 @@ class TokenBudget:
 
     tokens: int
     count: Callable[[Sequence[str]], list[int]] | None = None  # the model's own, where it has one
-    speed: float | None = None  # tokens a second that the model reads, where that is known
 
 
 Messages = Callable[[TokenBudget], Sequence[Message]]
@@ -299,8 +298,7 @@ class Writer:
         with explained(self._explain):
             model = self._open()
             window = getattr(model, "window", self._window)
-            count, speed = (getattr(model, name, None) for name in ("count_tokens", "speed"))
-            room = TokenBudget(window - self._most_tokens, count, speed)
+            room = TokenBudget(window - self._most_tokens, getattr(model, "count_tokens", None))
             stream = self._texts(stream_of(model, list(messages(room))))
         raw, seen, drawn = "", "", time.monotonic()
         for item in pumped(stream, cancelled):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rag_app.answering.answer_language import AnyLanguage
 from rag_app.answering.attribution import support
-from rag_app.answering.chat_generator import EMBEDDED, HURRIED, ChatGenerator, Grounding
+from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
 from rag_app.answering.evidence import RowsOf
 from rag_app.answering.extraction import QuoteGenerator, Reader
@@ -246,7 +246,7 @@ class GeneratorFactory:
         if choice.kind != WRITER:
             return ChatGenerator(*parts, Grounding(ranking=self.ranker.score, rows=self.rows))
         grounding = Grounding(
-            reader, self.caution, EMBEDDED, HURRIED, ranking=self.ranker.score, rows=self.rows
+            reader, self.caution, EMBEDDED, ranking=self.ranker.score, rows=self.rows
         )
         if is_taught(choice.model):
             return TaughtGenerator(*parts, grounding)

@@ -10,7 +10,9 @@ for the answer, then whether they state exactly that."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Generator as Generated
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from rag_app.answering import abstention
@@ -61,9 +63,39 @@ _HOPE = 0.5  # of the caution, before a word is written: its sources may still s
 # Above the caution, from which an answer is shown while it is written: of 101 such answers ten were
 # withheld once their sources were known, of 131 that were only above it twenty (benchmarks/LOG.md).
 _SURER = 0.15
+_PLACES = 4  # that are read at most, and
+_CERTAIN = 3.0  # log-odds that a place answers, from which no other is read (benchmarks/LOG.md)
+_BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
 _COMMA = ("German", "Spanish", "French", "Italian", "Portuguese", "Dutch", "Polish")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the writer makes of one place, as far as it is written."""
+
+    place: int  # counted from the likeliest
+    status: ReplyStatus
+    text: str
+    raw: str
+    sure: float  # how likely its first token was
+    odds: float  # log-odds by which the place was chosen
+
+    @property
+    def says_yes(self) -> float:
+        """Chance that the place answers, by the writer."""
+        return 1.0 - self.sure if self.status is ReplyStatus.ABSENT else self.sure
+
+    @property
+    def log_odds(self) -> float:
+        """The same as log-odds."""
+        return abstention.log_odds(self.says_yes)
+
+    @property
+    def weight(self) -> float:
+        """What speaks for it beside others."""
+        return self.log_odds + self.odds
 
 
 class TaughtGenerator(ChatGenerator):
@@ -82,53 +114,73 @@ class TaughtGenerator(ChatGenerator):
             return None
         return replace(reader.drafted(asked.question, asked.passages, evidence), generator="reader")
 
-    def _messages(self, asked: Writing, room: TokenBudget) -> Sequence[Message]:
+    def _messages(self, asked: Writing, room: TokenBudget, place: int) -> Sequence[Message]:
         leans = asked.follow_up
         question = leans.typed if leans else asked.question
         before = (leans.asked, leans.said) if leans else None
         self._gather(asked, room, taught_messages(question, (), asked.language, before))
-        parts = [(one.title, one.shown) for one in asked.excerpts]
+        asked.read(asked.excerpts[::-1][place : place + 1])
+        parts = [(one.title, one.shown) for one in asked.excerpts_read]
         return taught_messages(question, parts, asked.language, before)
 
     def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
         """What is written, as far as it is; no more than the status where there is little hope.
 
+        Shown all excerpts at once a small model takes the wrong one of them, so each place is read
+        by itself, the likeliest first, until one surely answers; else that one speaks for which its
+        own odds and the writer's speak most (as RAG-Sequence weighs passages: Lewis et al. 2020).
         Where all that is known speaks for an answer and the writer says that there is none, it is
         made to go on after the word with which an answer begins."""
-        begun = ""
-        heard: list[float] = []
-        while True:
-            for raw in self.writer.write_on(
-                begun, lambda room: self._messages(asked, room), heard.append, cancelled
-            ):
-                said = understood(begun + raw)
-                if said is None:
-                    continue
-                if not begun:
-                    self._look(asked, said[0], heard)
-                    silent = said[0] is ReplyStatus.ABSENT and not asked.shows
-                    if silent or asked.chance < _HOPE * self._grounding.caution:
-                        yield said_as(ReplyStatus.ABSENT, "")
-                        return
-                    if said[0] is ReplyStatus.ABSENT:
-                        break
-                if (ended := ended_after(said[1], _PIECES)) is not None:  # it goes round
-                    yield said_as(said[0], ended)
-                    return
-                yield begun + raw
-                if self._worked_out(asked, said[1]).wrong:  # it will not be said
-                    return
-            else:
+        best: _Reading | None = None
+        for place in range(_PLACES):
+            if place and place >= len(asked.excerpts):
+                break
+            written = self._read(asked, place, "", cancelled)
+            reading = next(written, None)
+            if reading is None:  # it said nothing that is known, or nobody waits for it
+                continue
+            if reading.log_odds >= _CERTAIN:
+                yield from self._said(asked, reading, chain((reading,), written))
                 return
-            begun = said_as(ReplyStatus.ANSWERED, "").rstrip()
+            written.close()
+            best = max(best or reading, reading, key=lambda one: one.weight)
+        if best is not None and not cancelled():
+            begun = _BEGUN if best.status is ReplyStatus.ABSENT else ""
+            yield from self._said(asked, best, self._read(asked, best.place, begun, cancelled))
 
-    def _look(self, asked: Writing, status: ReplyStatus, heard: Sequence[float]) -> None:
-        """Whether what is known speaks for an answer, now that the writer has said its part."""
-        if asked.signals.says_yes is not None:
+    def _said(
+        self, asked: Writing, reading: _Reading, written: Iterator[_Reading]
+    ) -> Iterator[str]:
+        """What is written from the place that was chosen."""
+        self._look(asked, reading)
+        silent = reading.status is ReplyStatus.ABSENT and not asked.shows
+        if silent or asked.chance < _HOPE * self._grounding.caution:
+            yield said_as(ReplyStatus.ABSENT, "")
             return
-        sure = heard[0] if heard else 1.0
-        says_yes = 1.0 - sure if status is ReplyStatus.ABSENT else sure
-        asked.signals = Signals(says_yes=says_yes, ranked=asked.ranked)
+        for one in written:
+            if (ended := ended_after(one.text, _PIECES)) is not None:  # it goes round
+                yield said_as(one.status, ended)
+                return
+            yield one.raw
+            if self._worked_out(asked, one.text).wrong:  # it will not be said
+                return
+
+    def _read(
+        self, asked: Writing, place: int, begun: str, cancelled: Cancelled
+    ) -> Generated[_Reading, None, None]:
+        """What is written from one place, as far as it is, once the status is known."""
+        heard: list[float] = []
+        for raw in self.writer.write_on(
+            begun, lambda room: self._messages(asked, room, place), heard.append, cancelled
+        ):
+            said = understood(begun + raw)
+            if said is not None:
+                odds = max((max(one.odds) for one in asked.excerpts_read), default=0.0)
+                yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
+
+    def _look(self, asked: Writing, reading: _Reading) -> None:
+        """Whether what is known speaks for an answer, now that the writer has said its part."""
+        asked.signals = Signals(says_yes=reading.says_yes, ranked=asked.ranked)
         evidence = asked.evidence
         if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
             asked.signals = replace(asked.signals, score=evidence.score, lead=evidence.lead)
@@ -186,7 +238,7 @@ def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
 
     No sum of a sheet: what that comes to a query says, and which of its rows a writer adds it only
     guesses."""
-    texts: Sequence[Excerpt] = asked.excerpts
+    texts: Sequence[Excerpt] = asked.excerpts_read
     if done.steps:
         texts = [one for one in texts if Path(one.name).suffix.lower() not in TABLES]
     said = {value for one in numbers(text) for value in one}
