@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -14,8 +15,21 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from rag_app.answering.prompts import ReplyStatus
+from rag_app.answering.sentence_ranker import Titled
+from training.library import LibraryQuestion
+from training.ranker.groups import Group
 from training.tables.examples import Example
-from training.writer import contexts, export, packing, packs, queries, sheets, train, wikitables
+from training.writer import (
+    contexts,
+    export,
+    packing,
+    packs,
+    places,
+    queries,
+    sheets,
+    train,
+    wikitables,
+)
 from training.writer.adapter import AdaptedModel
 from training.writer.contexts import Asked, Context, FollowUp, Lesson
 from training.writer.from_spans import Wanted, is_faithful
@@ -301,3 +315,48 @@ def test_of_queries_that_give_the_answer_the_likeliest_is_taught(
     found = wikitables.chosen(Example("t.csv-1", likely, np.array(right), True))
     assert (found and found.at) == expected
     assert found is None or found.of == len(right) - 1
+
+
+def _group(texts, golds):
+    cut = [tuple((m.start(), m.end()) for m in re.finditer(r"[^.]+\.", text)) for text in texts]
+    titled = tuple(
+        Titled(f"paper {n}.txt", t, c) for n, (t, c) in enumerate(zip(texts, cut, strict=True))
+    )
+    gold = tuple(
+        tuple(gold in t[a:b] for a, b in c) for t, c, gold in zip(texts, cut, golds, strict=True)
+    )
+    return Group("fact", "paper 1.txt", "When is it shut?", titled, gold, "home")
+
+
+def _asked(status=ReplyStatus.ANSWERED, evidence=("It is shut on Monday.",)):
+    return LibraryQuestion("paper 1.txt", "fact", "?", "English", status, "On Monday.", evidence)
+
+
+TEXTS = ("One is open. It is shut at noon.", "A. B. C. D. It is shut on Monday. E.", "Two. Three.")
+NONE = "\0"
+
+
+def test_a_question_is_asked_of_the_place_that_answers_and_of_what_is_near_it():
+    group = _group(TEXTS, (NONE, "Monday", NONE))
+    near = [np.linspace(0.9, 0.8, len(one)) for one in group.gold]
+    told = dict(places.taught_by(group, _asked(), near, random.Random(1)))
+    [(title, text)] = [place for place, status in told.items() if status is ReplyStatus.ANSWERED]
+    assert (title, text) == ("paper 1.txt", "B.\nC.\nD.\nIt is shut on Monday.\nE.")
+    assert {t for (t, _), s in told.items() if s is ReplyStatus.ABSENT} == {
+        "paper 0.txt",
+        "paper 2.txt",
+    }
+
+
+def test_what_takes_two_places_is_asked_of_none():
+    group = _group(TEXTS, ("noon", "Monday", NONE))
+    both = _asked(evidence=("It is shut at noon.", "It is shut on Monday."))
+    near = [np.zeros(len(one)) for one in group.gold]
+    assert list(places.taught_by(group, both, near, random.Random(1))) == []
+
+
+def test_what_nothing_answers_is_asked_of_the_nearest_places():
+    group = _group(TEXTS, (NONE, NONE, NONE))
+    near = [np.zeros(len(one)) for one in group.gold]
+    told = list(places.taught_by(group, _asked(ReplyStatus.ABSENT, ()), near, random.Random(1)))
+    assert len(told) == 2 and {status for _, status in told} == {ReplyStatus.ABSENT}
