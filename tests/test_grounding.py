@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 from langchain_core.messages import AIMessageChunk
 
 from rag_app.answering.chat_generator import Grounding
+from rag_app.answering.evidence import Excerpt, places
 from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import FIRST, Writer
 from rag_app.answering.writer_generator import TaughtGenerator
@@ -309,3 +311,52 @@ def test_a_figure_of_another_place_is_not_said():
     )
     draft = read(model, texts)
     assert model.asked == ["bus", "ferry"] and draft.abstained
+
+
+def test_a_part_of_an_answer_is_not_enough_to_stop_at():
+    model = Reading(
+        {
+            "bus": ("Partly: The bus costs nine euros.", 0.99),
+            "ferry": ("Answer: The ferry costs four euros.", 0.99),
+            "tram": ("None", 0.99),
+        }
+    )
+    assert read(model).sentences == ("The ferry costs four euros.",)
+
+
+def test_a_reply_without_a_status_is_left_at_once():
+    model = Reading(
+        {
+            "bus": ("Well, that depends on a great many things.", 0.5),
+            "ferry": ("Answer: The ferry costs four euros.", 0.99),
+        }
+    )
+    assert read(model, TEXTS[:2]).sentences == ("The ferry costs four euros.",)
+
+
+def test_who_stops_begins_no_further_place():
+    stopped = threading.Event()
+
+    class Stopping(Reading):
+        def stream(self, messages, begun, logs):
+            stopped.set()
+            yield from super().stream(messages, begun, logs)
+
+    model = Stopping({word: ("None", 0.97) for word in ("bus", "ferry", "tram")})
+    passages = [passage(number, text) for number, text in enumerate(TEXTS)]
+    writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
+    safety = QuoteGenerator(WordEmbedder(), 0.0)
+    grounding = Grounding(ranking=by_number)
+    generator = TaughtGenerator(writer, WordEmbedder(), safety, grounding)
+    list(generator.generate(QUESTION, passages, stopped.is_set))
+    assert model.asked == ["bus"]
+
+
+def test_the_rows_of_a_table_are_one_place_wherever_it_was_cut():
+    def one(heading, line, document="d"):
+        return Excerpt(document, "a.md", 1, heading, (), (line,), (line,), (False,), (0.0,))
+
+    first, later = one("Fares", "bus | 9"), one("Fares > Line | Euro", "tram | 2")
+    other, text = one("Fares", "bus | 8", "e"), one("Fares", "The bus is dear.")
+    told = places([text, first, other, later])
+    assert told == [(first, later), (other,), (text,)]

@@ -30,6 +30,7 @@ from rag_app.answering.evidence import (
     RowsOf,
     closest,
     gather,
+    places,
 )
 from rag_app.answering.extraction import Reader, SpanEvidence
 from rag_app.answering.generation import (
@@ -92,7 +93,8 @@ class Writing:
     follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()  # that may be shown
-    excerpts_read: tuple[Excerpt, ...] = ()  # of these, what the answer is written from
+    places: Sequence[tuple[Excerpt, ...]] = ()  # these, as they are read one by one
+    excerpts_read: tuple[Excerpt, ...] = ()  # what the answer is written from
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)
@@ -101,7 +103,7 @@ class Writing:
 
     def show(self, excerpts: tuple[Excerpt, ...]) -> None:
         """These are what the model sees, all of them, if it is not told otherwise."""
-        self.excerpts = excerpts
+        self.excerpts, self.places = excerpts, places(excerpts)
         self.read(excerpts)
 
     def read(self, excerpts: tuple[Excerpt, ...]) -> None:

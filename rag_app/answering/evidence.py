@@ -115,6 +115,17 @@ def gather(
     return _excerpts(passages, found, chosen)
 
 
+def places(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, ...]]:
+    """What is read together, the likeliest first: each excerpt by itself, but those with rows of
+    one section of a document, since the rest of a table says what its rows come to."""
+    found: dict[tuple[str, ...], list[Excerpt]] = {}
+    for number, one in enumerate(reversed(excerpts)):
+        rows = any(CELLS in line for line in one.lines)
+        section = [part for part in one.heading.split(" > ") if CELLS not in part]
+        found.setdefault((one.document_id, *section) if rows else (str(number),), []).append(one)
+    return [tuple(reversed(group)) for group in found.values()]
+
+
 _NUMBERING = re.compile(r"^[\d.()\s]*")
 _CELLS = " | "
 _TELLS = 20  # characters: scripts without spaces have one word

@@ -1,9 +1,9 @@
 """Answers by the writer that comes with the app: one that was taught to answer from passages, and a
 small one that was taught nothing.
 
-The first reads the excerpts once, says first whether they answer the question, and then answers in
-a sentence or two; sums it leaves to code. How sure it is of its first word is weighed with what
-reader and retrieval say, so one reading of the passages gives both the chance and the answer. The
+The first reads the excerpts place by place, says first whether a place answers the question, and
+then answers in a sentence or two; sums it leaves to code. How sure it is of its first word is
+weighed with what reader and retrieval say, so one reading gives both the chance and the answer. The
 other has examples in its prompt and is asked thrice: whether the excerpts answer the question, then
 for the answer, then whether they state exactly that."""
 
@@ -119,7 +119,7 @@ class TaughtGenerator(ChatGenerator):
         question = leans.typed if leans else asked.question
         before = (leans.asked, leans.said) if leans else None
         self._gather(asked, room, taught_messages(question, (), asked.language, before))
-        asked.read(asked.excerpts[::-1][place : place + 1])
+        asked.read(asked.places[place] if asked.places else ())
         parts = [(one.title, one.shown) for one in asked.excerpts_read]
         return taught_messages(question, parts, asked.language, before)
 
@@ -133,13 +133,13 @@ class TaughtGenerator(ChatGenerator):
         made to go on after the word with which an answer begins."""
         best: _Reading | None = None
         for place in range(_PLACES):
-            if place and place >= len(asked.excerpts):
+            if cancelled() or (place and place >= len(asked.places)):
                 break
             written = self._read(asked, place, "", cancelled)
             reading = next(written, None)
-            if reading is None:  # it said nothing that is known, or nobody waits for it
+            if reading is None:  # it said nothing that is known
                 continue
-            if reading.log_odds >= _CERTAIN:
+            if reading.status is ReplyStatus.ANSWERED and reading.log_odds >= _CERTAIN:
                 yield from self._said(asked, reading, chain((reading,), written))
                 return
             written.close()
@@ -174,6 +174,8 @@ class TaughtGenerator(ChatGenerator):
             begun, lambda room: self._messages(asked, room, place), heard.append, cancelled
         ):
             said = understood(begun + raw)
+            if said is None and len(begun + raw) >= len(_BEGUN):  # no status will come
+                return
             if said is not None:
                 odds = max((max(one.odds) for one in asked.excerpts_read), default=0.0)
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)

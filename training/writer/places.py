@@ -14,7 +14,7 @@ import argparse
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +66,14 @@ def place_of(passage: Titled, sentence: int) -> Place:
 
 
 def taught_by(
-    group: Group, one: LibraryQuestion, near: Sequence[np.ndarray], rng: random.Random
+    group: Group,
+    one: LibraryQuestion,
+    near: Sequence[np.ndarray],
+    rng: random.Random,
+    aside: Collection[str] = (),
 ) -> Iterator[tuple[Place, ReplyStatus]]:
-    """The places that a question is asked of, and what each makes of it."""
+    """The places that a question is asked of, and what each makes of it; none of the documents that
+    are kept `aside`."""
     order = sorted(range(len(near)), key=lambda p: -max(near[p], default=-1.0))
     order = [p for p in order if len(near[p])]
     golds = [p for p in order if any(group.gold[p])]
@@ -80,14 +85,18 @@ def taught_by(
             yield place, one.status
     if not answered and one.status is not ReplyStatus.ABSENT:
         return
-    misses = [p for p in order if p not in golds][:_NEAR]
+    misses = [
+        p for p in order if p not in golds and not group.passages[p].title.startswith(tuple(aside))
+    ][:_NEAR]
     for p in rng.sample(misses, min(_MISSES, len(misses))):
         place = place_of(group.passages[p], int(np.argmax(near[p])))
         if not any(one.held(plain("\n".join(place)))):
             yield place, ReplyStatus.ABSENT
 
 
-def contexts(groups: Sequence[Group], nearness: Nearness, seed: int) -> Iterator[Context]:
+def contexts(
+    groups: Sequence[Group], nearness: Nearness, aside: Collection[str], seed: int
+) -> Iterator[Context]:
     """Each place once, with all that it is asked; `groups` of one library."""
     rng = random.Random(seed)
     folder = next(one for one in folders() if one.name == groups[0].library)
@@ -98,7 +107,7 @@ def contexts(groups: Sequence[Group], nearness: Nearness, seed: int) -> Iterator
         if one is None or one.turn or group.question != one.question:
             continue
         near = nearness.of(one.wordings[-1], group.passages)
-        for place, status in taught_by(group, one, near, rng):
+        for place, status in taught_by(group, one, near, rng, aside):
             answer = "" if status is ReplyStatus.ABSENT else one.answer
             asked[place][one.question] = Asked(one.question, one.language, status, answer)
     for place, those in asked.items():
@@ -126,7 +135,7 @@ def main(argv: Sequence[str]) -> int:
     nearness = Nearness(embedder)
     write(
         given.out,
-        (one for some in libraries.values() for one in contexts(some, nearness, given.seed)),
+        (one for some in libraries.values() for one in contexts(some, nearness, aside, given.seed)),
     )
     return 0
 
