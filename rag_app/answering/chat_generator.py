@@ -93,7 +93,6 @@ class Writing:
     follow_up: FollowUp | None = None  # as it was typed, if it leans on the turn before it
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()  # that may be shown
-    places: Sequence[tuple[Excerpt, ...]] = ()  # these, as they are read one by one
     excerpts_read: tuple[Excerpt, ...] = ()  # what the answer is written from
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
@@ -101,9 +100,14 @@ class Writing:
     chance: float = 0.0  # of being right, as far as that is known
     shows: bool = True  # whether the answer is shown as it is written
 
+    @property
+    def places(self) -> list[tuple[Excerpt, ...]]:
+        """What may be shown, as it is read one by one."""
+        return places(self.excerpts)
+
     def show(self, excerpts: tuple[Excerpt, ...]) -> None:
         """These are what the model sees, all of them, if it is not told otherwise."""
-        self.excerpts, self.places = excerpts, places(excerpts)
+        self.excerpts = excerpts
         self.read(excerpts)
 
     def read(self, excerpts: tuple[Excerpt, ...]) -> None:

@@ -126,9 +126,10 @@ class TaughtGenerator(ChatGenerator):
     def _replies(self, asked: Writing, cancelled: Cancelled) -> Iterator[str]:
         """What is written, as far as it is; no more than the status where there is little hope.
 
-        Shown all excerpts at once a small model takes the wrong one of them, so each place is read
-        by itself, the likeliest first, until one surely answers; else that one speaks for which its
-        own odds and the writer's speak most (as RAG-Sequence weighs passages: Lewis et al. 2020).
+        Shown all excerpts at once a small model answers fewer questions rightly, and later, so
+        each place is read by itself, the likeliest first, until one surely answers; else that one
+        speaks for which its own odds and the writer's speak most (as RAG-Sequence weighs passages:
+        Lewis et al. 2020).
         Where all that is known speaks for an answer and the writer says that there is none, it is
         made to go on after the word with which an answer begins."""
         best: _Reading | None = None

@@ -1,11 +1,11 @@
-"""Single places of the written libraries, as the app reads them one by one to the writer.
+"""Single places of the written libraries, much as the app has the writer read them one by one.
 
     python -m training.writer.places --data DATA --work WORK --out WORK/places.jsonl
 
 The app has the writer read place after place until one answers, so what it has to tell is whether
 the one in front of it does. Of each question that one place answers this place is taught, and those
-which the model of sentences takes to be nearest and which do not answer: as hard to tell apart as
-what it will meet. `--data` and `--work` are those of the ranker, whose groups are used; what that
+which the model of sentences takes to be nearest and which do not answer. A row of a table is taught
+with its neighbours, which the app may leave out. `--data` and `--work` are those of the ranker, whose groups are used; what that
 keeps aside is kept aside here."""
 
 from __future__ import annotations
