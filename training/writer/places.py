@@ -5,8 +5,8 @@
 The app has the writer read place after place until one answers, so what it has to tell is whether
 the one in front of it does. Of each question that one place answers this place is taught, and those
 which the model of sentences takes to be nearest and which do not answer. A row of a table is taught
-with its neighbours, which the app may leave out. `--data` and `--work` are those of the ranker, whose groups are used; what that
-keeps aside is kept aside here."""
+with its neighbours, which the app may leave out. `--data` and `--work` are those of the ranker,
+whose groups are used; what that keeps aside is kept aside here."""
 
 from __future__ import annotations
 
