@@ -34,7 +34,7 @@ import httpx
 import psutil
 
 from rag_app.library import Library
-from rag_app.server.key_holders import KeyFile
+from rag_app.server.gate import KeyFile
 from rag_app.settings import Settings
 from rag_app.types import RetrieverKind, Status
 from tests import object_stores, postgres

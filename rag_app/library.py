@@ -404,7 +404,7 @@ class _Documents(_View):
         return self._store.page(document_id, number, self.scope)
 
     def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
-        """What a page is called, see `text.page_names`, or the section of a text without pages that
+        """What a page is called, see `text.formats`, or the section of a text without pages that
         `start` stands in; `name` of a document that may be gone."""
         return self._showing.page_name(document_id, number, name, start)
 

@@ -49,7 +49,7 @@ from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.queue import SeenDocument
 from rag_app.storage.remote_originals import originals_of
 from rag_app.text import languages
-from rag_app.text.page_names import page_name, section_name
+from rag_app.text.formats import page_name, section_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture, Report
 
 

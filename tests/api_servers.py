@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from rag_app.library import Library
 from rag_app.scope import OWN, Scope
-from rag_app.server.key_holders import KeyHolder
+from rag_app.server.gate import KeyHolder
 from rag_app.server.mount import mounted
 from rag_app.settings import Settings
 

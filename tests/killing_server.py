@@ -23,7 +23,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from rag_app.server.key_holders import KeyFile
+from rag_app.server.gate import KeyFile
 from rag_app.types import Status
 from tests import scans
 from tests.killing import KINDS, content

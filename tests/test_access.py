@@ -12,8 +12,7 @@ import pytest
 
 from rag_app.access.access import Access
 from rag_app.access.audit import Action
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE, Emptying, Grantee, PeopleGroup, Person
+from rag_app.access.nouns import MACHINE, Emptying, Grantee, Identity, PeopleGroup, Person
 from rag_app.errors import (
     AccessError,
     LastAdministrator,

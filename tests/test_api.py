@@ -18,8 +18,7 @@ import pytest
 
 from rag_app import errors
 from rag_app.access.audit import Action
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
 from rag_app.answering.generation import Cancelled, Piece, pieces
 from rag_app.errors import ChatModelError

@@ -17,10 +17,10 @@ from langchain_core.tools import StructuredTool
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 from rag_app.scope import readers_of
 from rag_app.server.completions import supported
-from rag_app.server.models import generator_of, offered
+from rag_app.server.desk import generator_of, offered
 from rag_app.server.problems import UnknownModel
 from rag_app.settings import Settings
 from rag_app.types import Answer, Finished, Timing

@@ -10,9 +10,8 @@ import pytest
 
 from rag_app.access import keys as module
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
 from rag_app.access.keys import ApiKeys
-from rag_app.access.nouns import MACHINE
+from rag_app.access.nouns import MACHINE, Identity
 from rag_app.errors import AccessError, NotAllowed, UnknownGrantee
 from rag_app.settings import Settings
 from rag_app.ui import api_entry

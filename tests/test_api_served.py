@@ -26,7 +26,7 @@ from websockets.sync.client import connect
 
 from rag_app.cli import entry, serve
 from rag_app.scope import OWN
-from rag_app.server.key_holders import PREFIX, KeyFile
+from rag_app.server.gate import PREFIX, KeyFile
 from rag_app.server.problems import STATUSES
 from tests.page_client import Visitor
 from tests.pdfs import pdf

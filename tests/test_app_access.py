@@ -14,8 +14,7 @@ from dataclasses import replace
 import pytest
 
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import Grantee
+from rag_app.access.nouns import Grantee, Identity
 from rag_app.access.quotas import Limited, Quota
 from rag_app.library import Library
 from rag_app.scope import HOME, Role

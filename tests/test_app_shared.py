@@ -11,8 +11,7 @@ import streamlit as st
 
 from rag_app.access import proof
 from rag_app.access.audit import Action
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from rag_app.access.audit import Action, AuditLog, as_csv, as_json_lines, moment
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.settings import Settings

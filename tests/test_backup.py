@@ -23,8 +23,7 @@ from typing import Any
 import pytest
 
 import rag_app.open_library
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
 from rag_app.cli import entry
 from rag_app.errors import BackupError, LibraryInUse

@@ -12,8 +12,7 @@ import pytest
 from rag_app import open_library
 from rag_app.access.access import Access
 from rag_app.access.audit import Action
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import Grantee
+from rag_app.access.nouns import Grantee, Identity
 from rag_app.cli import entry
 from rag_app.library import Library
 from rag_app.scope import Role

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 from rag_app.answering.span_model import PassageSpans
 from rag_app.cli import document_commands as cli_queue
 from rag_app.cli import entry

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
 from rag_app.cli import entry
 from rag_app.errors import MoveError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.text.page_names import at_the_beginning, beside, how_many, page_name, which_of
+from rag_app.text.formats import at_the_beginning, beside, how_many, page_name, which_of
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE
+from rag_app.access.nouns import MACHINE, Identity
 from rag_app.errors import (
     BackupError,
     DatabaseUnavailable,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.access import proof
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 
 ISSUER = proof.TokenIssuer("https://id.example.org/realm", "rag-app", "groups")
 CLAIMS = {

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE
+from rag_app.access.nouns import MACHINE, Identity
 from rag_app.access.quotas import NO_QUOTA, LeakyBucket, Limited, Quota, Quotas, Usage
 from rag_app.errors import AccessError, NotAllowed, QuotaReached, UnknownGrantee
 from rag_app.library import Library

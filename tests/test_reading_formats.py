@@ -11,8 +11,7 @@ from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
 from rag_app.reading import detect
 from rag_app.reading.detection import NAMES, reader
 from rag_app.reading.limits import Limits
-from rag_app.text.formats import FORMATS, Format
-from rag_app.text.page_names import at_the_beginning, how_many, page_name
+from rag_app.text.formats import FORMATS, Format, at_the_beginning, how_many, page_name
 from rag_app.types import Page, Reading
 
 

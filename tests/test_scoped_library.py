@@ -14,8 +14,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from rag_app.access.audit import Action
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE
+from rag_app.access.nouns import MACHINE, Identity
 from rag_app.access.quotas import Limited
 from rag_app.answering.questioner import Questioner
 from rag_app.errors import (

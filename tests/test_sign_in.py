@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from rag_app.access import proof
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 from rag_app.cli import entry, serve
 from rag_app.ui import app_entry, folder_panel, live_answer, sign_in, texts
 from rag_app.ui.web_authentication import DOORKEEPER, REFUSAL_HEADER

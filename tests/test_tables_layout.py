@@ -6,8 +6,7 @@ import pytest
 
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import PageBuilder
-from rag_app.tables.building import sql_names, typed_tables
-from rag_app.tables.headers import unit_in_name
+from rag_app.tables.building import sql_names, typed_tables, unit_in_name
 from rag_app.types import ColumnKind, Merged, RowRole, Table
 
 

@@ -17,7 +17,7 @@ from rag_app.reading.sheets import read_delimited, read_sheets
 from rag_app.reading.web import read_html
 from rag_app.reading.workbook import sheet_facts, unit_of_format
 from rag_app.tables.building import typed_tables
-from rag_app.tables.cells import Cells
+from rag_app.tables.regions import Cells
 from rag_app.types import ColumnKind, Merged, Reading
 
 LIMITS = Limits()

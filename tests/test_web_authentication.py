@@ -21,7 +21,7 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 from rag_app.access import proof
 from rag_app.access.access import Access
-from rag_app.access.identity import everybody
+from rag_app.access.nouns import everybody
 from rag_app.errors import SettingsError
 from rag_app.settings import Settings
 from rag_app.ui import texts, web_authentication, web_guard

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import MACHINE, Grantee
+from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.errors import UnknownGrantee
 from rag_app.library import Library
 from rag_app.scope import HOME, Role, Scope

@@ -26,9 +26,8 @@ import pypdfium2 as pdfium
 
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
-from rag_app.tables.cells import Cells
-from rag_app.tables.headers import lay_out
-from rag_app.tables.regions import Region, regions
+from rag_app.tables.building import lay_out
+from rag_app.tables.regions import Cells, Region, regions
 
 TRUTH = Path(__file__).with_name("tables.jsonl")
 

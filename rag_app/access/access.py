@@ -9,9 +9,17 @@ from typing import Any
 
 from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog, moment
-from rag_app.access.identity import Identity
 from rag_app.access.keys import ApiKeys
-from rag_app.access.nouns import Actor, Collection, Emptying, Grant, Grantee, Machine, written
+from rag_app.access.nouns import (
+    Actor,
+    Collection,
+    Emptying,
+    Grant,
+    Grantee,
+    Identity,
+    Machine,
+    written,
+)
 from rag_app.access.people import People, named
 from rag_app.access.quotas import Quotas
 from rag_app.errors import NotAllowed, UnknownGrantee

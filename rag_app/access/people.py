@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 
 from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog, moment, one_line
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import Actor, Grantee, PeopleGroup, Person, written
+from rag_app.access.nouns import Actor, Grantee, Identity, PeopleGroup, Person, written
 from rag_app.errors import AccessError, LastAdministrator, NameTaken, UnknownGrantee
 from rag_app.storage.database import AnyDatabase, Connection
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 
 IDENTITY_HEADER = "X-Rag-App-Identity"  # in which the server tells its page, see `written`
 _KEY_LENGTH = 255  # characters: as much as OpenID Connect allows in who somebody is

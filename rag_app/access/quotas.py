@@ -17,8 +17,8 @@ from rag_app.access.nouns import Actor, written
 from rag_app.errors import AccessError, QuotaReached
 from rag_app.storage.database import AnyDatabase
 from rag_app.storage.engines import levels_of
-from rag_app.text.page_names import count
-from rag_app.text.page_names import size as size_of
+from rag_app.text.formats import count
+from rag_app.text.formats import size as size_of
 
 _EVERYBODY = ""
 _LOOK_EVERY = 5.0  # seconds after which a limit that another process set is heard of

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from rag_app.access.identity import Identity
 from rag_app.access.nouns import (
     Actor,
     Collection,
     Grant,
     Grantee,
     GranteeKind,
+    Identity,
     Machine,
     PeopleGroup,
     Person,

@@ -32,7 +32,7 @@ from rag_app.storage.overviews import (
 )
 from rag_app.supervision import give_way, surviving
 from rag_app.tables.values import days_in
-from rag_app.text.page_names import TABLES
+from rag_app.text.formats import TABLES
 from rag_app.text.sentences import one_line, sentences
 from rag_app.text.structure import guess_headings
 from rag_app.types import (

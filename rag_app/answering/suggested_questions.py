@@ -14,7 +14,7 @@ from rag_app.answering.attribution import known_figures, pieces_of
 from rag_app.answering.chat_generator import without_invented
 from rag_app.answering.prompts import INTRODUCTION
 from rag_app.storage.overviews import Introduction
-from rag_app.text.page_names import readable_name
+from rag_app.text.formats import readable_name
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Chunk, Page, Span
 

@@ -12,8 +12,8 @@ from rag_app.storage import Store
 from rag_app.tables.describing import alike
 from rag_app.tables.joining import with_likes
 from rag_app.tables.values import with_months
+from rag_app.text.formats import TABLES
 from rag_app.text.languages import compared
-from rag_app.text.page_names import TABLES
 from rag_app.types import Document, Draft, Note, NoteKind, Passage, Table
 
 FIRST = 3  # passages

@@ -50,8 +50,8 @@ from rag_app.answering.prompts import (
 )
 from rag_app.errors import ChatModelError
 from rag_app.retrieval.embedding import Embedder
+from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
-from rag_app.text.page_names import TABLES
 from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Draft, Note, NoteKind, Span
 

@@ -33,7 +33,7 @@ from rag_app.export.json_contract import (
 from rag_app.scope import Role
 from rag_app.storage.engines import check_backed_up_here, open_database
 from rag_app.storage.originals import made_for_me
-from rag_app.text.page_names import count, size
+from rag_app.text.formats import count, size
 
 if TYPE_CHECKING:
     from rag_app.storage.backup import Manifest, Told

@@ -22,7 +22,7 @@ from rag_app.export.json_contract import (
     read_questions,
 )
 from rag_app.export.messages import CLOSEST
-from rag_app.text.page_names import beside, page_name
+from rag_app.text.formats import beside, page_name
 from rag_app.types import Finished, RetrieverKind
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from rag_app.export.json_contract import (
 )
 from rag_app.scope import Role, Scope
 from rag_app.storage.documents import cleaned
-from rag_app.text.page_names import count
+from rag_app.text.formats import count
 from rag_app.types import Added, Document, Status
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from rag_app.environment import server_environment
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
-from rag_app.server.key_holders import KeyFile
+from rag_app.server.gate import KeyFile
 from rag_app.settings import Settings
 
 if TYPE_CHECKING:

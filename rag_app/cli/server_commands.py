@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -23,11 +25,12 @@ from rag_app.cli.document_commands import (
     with_parts,
 )
 from rag_app.cli.serve import opened, settings_of
+from rag_app.environment import cluster_of_ray, shared_environment, take_on
 from rag_app.errors import DiskFull, DocumentError, FilesError, SettingsError
 from rag_app.export.json_contract import BadUse, moved_json, print_json, refused_json
 from rag_app.observing import logs, traces
-from rag_app.settings import QUEUES, Settings
-from rag_app.text.page_names import count
+from rag_app.settings import QUEUES, Settings, app_version
+from rag_app.text.formats import count
 
 if TYPE_CHECKING:
     from rag_app.ingestion.loading import FileSource, FoundFile
@@ -45,6 +48,10 @@ _STAYS = (
     "{folder} still has library.sqlite3 and its folders of vectors, as they were. Look at the "
     "library, and then delete these: they keep the text of what is removed from now on, too."
 )
+_STARTING = 300.0  # seconds until the first of them has to be there
+_ENDING = 60.0  # seconds that they may take to put down what they have begun
+_ANSWERING = 10.0  # seconds until somebody has to listen at the address of the cluster
+_LEAST_MEMORY = 80 * 1024 * 1024  # bytes for Ray's own store, in which nothing of ours lies
 
 
 def add_load_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -72,8 +79,6 @@ def _load(arguments: argparse.Namespace) -> int:
     with ExitStack() as held:
         ahead = _AHEAD
         if arguments.on == "ray":
-            from rag_app.cli.ray_workers import ray_workers
-
             ahead = max(_AHEAD, _EACH * held.enter_context(ray_workers(settings_of(arguments))))
             arguments.queues = "none"
         library = seen_in(held.enter_context(opened(arguments)), arguments.collection)
@@ -367,3 +372,104 @@ def _percent() -> Iterator[Heard]:
     finally:
         if seen:
             print(file=sys.stderr)
+
+
+class Worker:
+    """A process that works on documents until it is told to end."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        take_on(environment)
+        from rag_app.library import Library
+
+        self._held = ExitStack()
+        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="rag-app-"))
+        settings = Settings.load(
+            data_dir=folder, queues=",".join(QUEUES), writer="off", generator="quotes", threads=1
+        )
+        self._library = self._held.enter_context(Library(settings))
+
+    def version(self) -> str:
+        """Of the app, on the machine it runs on."""
+        return app_version()
+
+    def end(self) -> None:
+        """Finish what is begun, and let go of everything."""
+        self._library.wind_down(_ENDING / 2)
+        self._held.close()
+
+
+@contextmanager
+def ray_workers(settings: Settings) -> Iterator[int]:
+    """How many workers there are while the block lasts: one for each processor that Ray has free.
+
+    Of the cluster that RAY_ADDRESS names, or else of a Ray that is started here. Raises
+    SettingsError."""
+    if not (settings.database_address and settings.files_url):
+        raise SettingsError(
+            "Workers on Ray share the library and its originals with others: set "
+            "RAG_APP_DATABASE_URL and RAG_APP_FILES_URL to places that every machine reaches."
+        )
+    address = cluster_of_ray()
+    try:
+        import ray
+    except ImportError as error:
+        raise SettingsError(
+            'Ray is not installed: pip install "rag-app[bulk]" brings it.'
+        ) from error
+    with _joined(ray, address):
+        running = _started(ray)
+        try:
+            yield len(running)
+        finally:
+            ending = [one.end.remote() for one in running]
+            ray.wait(ending, num_returns=len(ending), timeout=_ENDING)
+
+
+@contextmanager
+def _joined(ray: Any, address: str) -> Iterator[None]:
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    here = {"address": "local", "include_dashboard": False, "object_store_memory": _LEAST_MEMORY}
+    try:
+        _look_at(address)
+        ray.init(**quiet, **({} if address else here))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SettingsError(
+            "No cluster of Ray can be joined. Look whether RAY_ADDRESS is right, or unset it to "
+            "have one started here."
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _look_at(address: str) -> None:
+    """Ray itself waits for minutes for what is not there. Raises OSError."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERING).close()
+
+
+def _started(ray: Any) -> list[Any]:
+    """The workers, one of which has begun; the others follow. Raises SettingsError."""
+    environment = shared_environment()
+    number = max(1, int(ray.available_resources().get("CPU", 1)))
+    actor = ray.remote(num_cpus=1, max_restarts=-1)(Worker)
+    running = [actor.remote(environment) for _ in range(number)]
+    ready, _ = ray.wait([one.version.remote() for one in running], timeout=_STARTING)
+    if not ready:
+        raise SettingsError(f"Ray has started no worker within {_STARTING:.0f} seconds.")
+    try:
+        there = ray.get(ready[0])
+    except ray.exceptions.RayError as error:
+        raise SettingsError(f"A worker on Ray could not begin: {_reason(error)}") from error
+    if there != app_version():
+        raise SettingsError(
+            f"The machines of Ray have version {there} of the app, this one has {app_version()}."
+        )
+    return running
+
+
+def _reason(error: Exception) -> str:
+    """The last line of what happened there: before it are other people's files and lines."""
+    return (str(error).strip().splitlines() or ["no reason was given."])[-1]

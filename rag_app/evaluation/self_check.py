@@ -27,7 +27,7 @@ from rag_app.evaluation.metrics import quantile
 from rag_app.evaluation.runner import is_verbatim
 from rag_app.export.readable import cells, header_row
 from rag_app.library import Library
-from rag_app.text.page_names import TABLES
+from rag_app.text.formats import TABLES
 from rag_app.types import Answer, Citation, Document, Finished, Page, Passage, Span, askable
 
 FIRST = 5  # pages that a person looks at

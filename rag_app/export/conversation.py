@@ -31,8 +31,8 @@ from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.conversations import REMOVED
 from rag_app.storage.provenance import Origin
+from rag_app.text.formats import TABLES, beside, count, page_name
 from rag_app.text.highlighting import Area, areas, mark
-from rag_app.text.page_names import TABLES, beside, count, page_name
 from rag_app.types import Answer, Basis, Citation
 
 FORMATS = ("md", "html", "json")

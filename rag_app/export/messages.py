@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag_app.text.formats import count
 from rag_app.text.languages import NAMES
-from rag_app.text.page_names import count
 from rag_app.types import Answer, Computation, Note, NoteKind, Operation, RowsUsed, Task
 
 JUDGED = (Task.QUESTION, Task.COMPUTATION)

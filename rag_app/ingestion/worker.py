@@ -46,8 +46,8 @@ from rag_app.storage.contents import Conclusion, Scan, Scans, StoredTable
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import give_way, surviving
 from rag_app.tables.building import typed_tables
+from rag_app.text.formats import readable_name
 from rag_app.text.languages import language_of
-from rag_app.text.page_names import readable_name
 from rag_app.types import Chunk, Document, Page, Reading, Recognised, Status
 
 # Work that nobody waits for gives way to work that somebody does.

@@ -28,7 +28,7 @@ from rag_app.reading.limits import (
     inner_name,
 )
 from rag_app.reading.sections import OnPage, PageBuilder
-from rag_app.text.page_names import size
+from rag_app.text.formats import size
 from rag_app.types import Reading
 
 TORN = (

@@ -25,9 +25,8 @@ from rag_app.export.json_contract import answer_json, document_json, event_json,
 from rag_app.library import Library
 from rag_app.scope import Scope
 from rag_app.server import problems, schemas
-from rag_app.server.desk import Ask, Desk
+from rag_app.server.desk import Ask, Desk, generator_of
 from rag_app.server.gate import view_of
-from rag_app.server.models import generator_of
 from rag_app.server.streams import EventStream, frame, until_gone
 from rag_app.server.upload_forms import FILE, UploadedForm, received
 from rag_app.settings import Settings

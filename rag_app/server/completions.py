@@ -27,9 +27,8 @@ from rag_app.library import Library
 from rag_app.server import problems
 from rag_app.server.api import PREFIX as API
 from rag_app.server.api import whole_answer, within
-from rag_app.server.desk import Ask, Desk
+from rag_app.server.desk import Ask, Desk, generator_of, offered
 from rag_app.server.gate import view_of
-from rag_app.server.models import generator_of, offered
 from rag_app.server.schemas import CollectionIds
 from rag_app.server.streams import EventStream, frame
 from rag_app.text.sentences import sentences

@@ -12,8 +12,10 @@ from typing import Generic, Protocol, TypeVar
 import anyio
 from anyio import to_thread
 
+from rag_app.answering.model_spec import QUOTING, WRITER, ModelSpec, parse
 from rag_app.library import Library
 from rag_app.scope import Scope
+from rag_app.server.problems import UnknownModel
 from rag_app.supervision import held
 from rag_app.types import Event
 
@@ -130,3 +132,32 @@ class _Outcome(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._values[0]
+
+
+def offered(library: Library) -> dict[str, str]:
+    """By name what answers, written on one line; the one of the settings comes first."""
+    here = [one for one in library.models.writers() if not library.models.missing(one)]
+    lines = dict.fromkeys([library.settings.answers_by, *here, *sorted(QUOTING)])
+    names: dict[str, str] = {}
+    for line in lines:
+        names.setdefault(_name(parse(line)), line)
+    return names
+
+
+def _name(spec: ModelSpec) -> str:
+    if spec.kind in QUOTING:
+        return spec.kind
+    return f"{spec.kind}:{spec.model if spec.kind == WRITER else spec.name}"
+
+
+def generator_of(library: Library, model: str | None) -> str | None:
+    """What is asked for by a name; None: what the settings say. Raises UnknownModel."""
+    if model is None:
+        return None
+    known = offered(library)
+    if model not in known:
+        raise UnknownModel(
+            f"No model of this name is offered here. Choose one of: {', '.join(known)}."
+        )
+    line = known[model]
+    return None if line == library.settings.answers_by else line

@@ -19,8 +19,7 @@ from starlette.types import ASGIApp
 from rag_app.errors import RagAppError
 from rag_app.server import api, completions, problems, tools
 from rag_app.server.desk import Desk, Scoped
-from rag_app.server.gate import BodyLimit, Gate
-from rag_app.server.key_holders import KeyHolder
+from rag_app.server.gate import BodyLimit, Gate, KeyHolder
 from rag_app.server.streams import Presence
 from rag_app.settings import Settings
 

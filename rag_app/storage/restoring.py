@@ -43,7 +43,7 @@ from rag_app.storage.backup import (
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import made_for_me, own
 from rag_app.storage.remote_originals import send_all
-from rag_app.text.page_names import size
+from rag_app.text.formats import size
 
 _LARGEST_MANIFEST = 256 << 20  # bytes: of a million documents
 _NAMING = ("SELECT id, suffix FROM documents", "SELECT document_id, suffix FROM removals")

@@ -1,32 +1,35 @@
 """From the grids of a reading to typed tables that can be kept.
 
-Blocks are made one after the other, so that a table of a million rows needs little more room than
-its text."""
+What a row is for (title, names of columns, data, totals, notes), its structure decides: what the
+cells below hold, what is empty, and whether a row is the sum of those above it; only where that
+cannot tell, the word for a total does. Blocks are made one after the other, so that a table of a
+million rows needs little more room than its text."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_app.storage.contents import StoredTable, TableBlock
-from rag_app.tables.cells import Cells
 from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_values
-from rag_app.tables.headers import Layout, lay_out, unit_in_name, with_unit
-from rag_app.tables.regions import regions
+from rag_app.tables.regions import Cells, Region, regions, shape
 from rag_app.tables.typing import ColumnRule, count_texts, rules
-from rag_app.tables.values import currency
-from rag_app.types import Column, ColumnKind, Grid, Reading, SideRow, Table
+from rag_app.tables.values import currency, is_empty, written_number, year
+from rag_app.types import Column, ColumnKind, Grid, Reading, RowRole, SideRow, Table
 
 MOST_COLUMNS = 2_000
 _BLOCK = 500_000  # cells
 _LONGEST_BLOCK = 65_536  # rows
 _MOST_SIDE_ROWS = 500
-_LONGEST_NAME = 40
+_LONGEST_KEY = 40
 _YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # What a query cannot call a column without quotes.
 _RESERVED_WORDS = """
@@ -44,6 +47,22 @@ _RESERVED_WORDS = """
     unique unpack unpivot using values varchar variadic verbose when where window with
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
+ROW_ID = "rowid"  # DuckDB's own name for the number of a row, which `*` leaves out
+_WORDS = re.compile(r"\W+")
+_DEEPEST = 2  # rows that name the columns
+_LOOKED_AT = 200
+_LONGEST_NAME = 80  # characters
+_LONG_NOTE = 40
+_NUMBERED = 0.6  # of the steps from row to row, in a column that numbers them
+_LAST = 50  # rows at the end of a table in which a total is looked for if it is long
+_LONG = 20_000  # rows
+_TOTAL = re.compile(
+    r"\W*(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
+    r"|totaux|somme|suma|soma|итого|всего|summa|razem|(?:合计|合計|总计|小计|計)\w{0,8})\b.{0,40}",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(r"(?:\s\(|\[)\s*(?:in\s)?\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z")
+_UNIT = re.compile(r"[^\W\d_]{1,4}[²³23]?(?:/[^\W\d_]{1,4}[²³]?)?|%|°[CF]?")
 
 
 def typed_tables(document_id: str, reading: Reading) -> Iterator[StoredTable]:
@@ -179,10 +198,6 @@ def _numbers(grid: Grid, name: str) -> NDArray[np.uint32]:
     return np.frombuffer(getattr(grid, name), dtype=np.uint32)
 
 
-ROW_ID = "rowid"  # DuckDB's own name for the number of a row, which `*` leaves out
-_WORDS = re.compile(r"\W+")
-
-
 def sql_names(names: Iterable[str]) -> list[str]:
     """Names for columns that can be written in a query as they are; each is there once.
 
@@ -195,7 +210,7 @@ def sql_names(names: Iterable[str]) -> list[str]:
 def _safe(name: str) -> str:
     bare = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
     letters = unicodedata.normalize("NFKC", bare).lower().replace("%", " percent ")
-    plain = _WORDS.sub("_", letters).strip("_")[:_LONGEST_NAME].strip("_")
+    plain = _WORDS.sub("_", letters).strip("_")[:_LONGEST_KEY].strip("_")
     if not plain or plain[0].isdecimal() or plain in _RESERVED:
         return f"c_{plain}".rstrip("_") if plain else "c"
     return plain
@@ -208,3 +223,283 @@ def _free(name: str, taken: set[str]) -> str:
         found = f"{name}_{number}"
     taken |= {found, f"{found}_text", f"{found}_unit"}
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which rows of a region are what; `names` are those of its columns."""
+
+    region: Region
+    title: str
+    names: tuple[str, ...]
+    header: tuple[int, ...]
+    data: tuple[int, ...]
+    aside: tuple[tuple[int, RowRole], ...]  # rows of any other role, in order
+
+
+def lay_out(cells: Cells, region: Region) -> Layout:
+    """What each row of a region is for."""
+    rows = list(region.rows)
+    titles = _titles(cells, region)
+    rows = rows[len(titles) :]
+    depth = _depth(cells, region, rows, len(titles))
+    header, body = rows[:depth], rows[depth:]
+    aside = [(row, RowRole.TITLE) for row in titles] + [(row, RowRole.HEADER) for row in header]
+    notes = _notes(cells, region, header, body)
+    data = [row for row in body if row not in notes]
+    aside += notes.items()
+    totals = _totals(cells, region, data) if depth or len(data) > 2 else set()
+    data = [row for row in data if row not in totals]
+    aside += [(row, RowRole.TOTAL) for row in totals]
+    title = " – ".join(filter(None, (" ".join(filter(None, cells.texts(r))) for r in titles)))
+    return Layout(
+        region, title, _names(cells, region, header), tuple(header), tuple(data),
+        tuple(sorted(aside)),
+    )  # fmt: skip
+
+
+def _texts(cells: Cells, region: Region, row: int) -> list[str]:
+    return cells.texts(row)[region.first_column : region.last_column + 1]
+
+
+def _count(cells: Cells, region: Region, row: int) -> int:
+    return sum(map(bool, _texts(cells, region, row)))
+
+
+def _titles(cells: Cells, region: Region) -> list[int]:
+    """The rows above the names: one cell is filled, where the table has several columns."""
+    found: list[int] = []
+    for row in region.rows[:-1]:
+        if region.width < 2 or _count(cells, region, row) > 1 or len(found) == 5:
+            break
+        found.append(row)
+    if len(found) == len(region.rows) - 1 and region.width == 2:
+        return []
+    return found
+
+
+def _depth(cells: Cells, region: Region, rows: Sequence[int], titles: int) -> int:
+    """How many rows name the columns."""
+    said = cells.grid.header_rows - titles
+    if region.rows and region.rows[0] == 0 and 0 < said < len(rows):
+        return said
+    if len(rows) < 2:
+        return 0
+    sample = rows[2 : 2 + _LOOKED_AT] or rows[1:]
+    columns = list(region.columns)
+    typed = rules(count_texts(cells.text(row, column) for row in sample) for column in columns)
+    below = {c: r for c, r in zip(columns, typed, strict=True) if r.kind is not ColumnKind.TEXT}
+    if not below:
+        return int(_names_texts(cells, region, rows))
+    depth = 0
+    while depth < min(_DEEPEST, len(rows) - 1) and _names_values(cells, rows[depth], below, depth):
+        depth += 1
+    if depth == _DEEPEST and not _is_two_deep(cells, region, rows):
+        return 1
+    return depth
+
+
+def _names_values(cells: Cells, row: int, below: Mapping[int, ColumnRule], depth: int) -> bool:
+    """Whether a row has names where the rows below have values. A year names a column, too."""
+    named = 0
+    for column, rule in below.items():
+        text = cells.text(row, column)
+        names_a_year = year(text) is not None and rule.kind is not ColumnKind.YEAR
+        if not names_a_year and rule.typed(text).value is not None:
+            return False
+        named += not is_empty(text)
+    return named >= (len(below) + 1) // 2 if depth else named > 0 or bool(cells.texts(row)[0])
+
+
+def _is_two_deep(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
+    """Whether the second row goes on naming: the first leaves gaps that the second fills."""
+    top, below = ([cells.text(row, column) for column in region.columns] for row in rows[:2])
+    gaps = sum(not a and bool(b) for a, b in zip(top, below, strict=True))
+    short = all(len(text) <= _LONGEST_NAME for text in below)
+    spans = gaps > 1 or not below[0] or not top[0]  # a row of data fills its first column
+    return short and len(rows) > _DEEPEST and spans
+
+
+def _names_texts(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
+    """Whether the first row of a table of texts names its columns: it says nothing twice."""
+    first = [cells.text(rows[0], column) for column in region.columns]
+    filled = [text for text in first if text]
+    if len(filled) * 3 < len(first) * 2 or len(set(filled)) * 3 < len(filled) * 2:
+        return False
+    if any(len(text) > _LONGEST_NAME for text in filled):
+        return False
+    if 2 * sum(shape(text) == "t" for text in filled) < len(filled):
+        return False
+    return not any(
+        text and text == cells.text(row, column)
+        for row in rows[1:_LOOKED_AT]
+        for text, column in zip(first, region.columns, strict=True)
+    )
+
+
+def _names(cells: Cells, region: Region, header: Sequence[int]) -> tuple[str, ...]:
+    """What the columns are called: of two rows the upper goes on over what it leaves empty."""
+    if not header:
+        return tuple(f"Column {number}" for number in range(1, region.width + 1))
+    lines = [[cells.text(row, column) for column in region.columns] for row in header]
+    top, last = list(lines[0]), lines[-1]
+    if len(header) > 1:
+        for column in range(1, len(top)):
+            if not top[column] and last[column]:
+                top[column] = top[column - 1] if last[column - 1] else ""
+    names = [
+        " ".join(dict.fromkeys(filter(None, parts))) or f"Column {number}"
+        for number, parts in enumerate(zip(top, *lines[1:], strict=True), 1)
+    ]
+    return tuple(_unique(name[: 2 * _LONGEST_NAME] for name in names))
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return found
+
+
+def _notes(
+    cells: Cells, region: Region, header: Sequence[int], body: Sequence[int]
+) -> dict[int, RowRole]:
+    """The rows of a body that are no data: the names said again, and lines of one cell.
+
+    In a table of two columns such a line may well be a row without its value."""
+    found: dict[int, RowRole] = {}
+    named = [_texts(cells, region, row) for row in header]
+    for row in body:
+        texts = _texts(cells, region, row)
+        if texts in named:
+            found[row] = RowRole.HEADER
+            continue
+        filled = [text for text in texts if text]
+        if len(filled) > 1 or region.width < 2:
+            continue
+        if not filled or region.width > 2 or len(filled[0]) > _LONG_NOTE:
+            found[row] = RowRole.NOTE
+    if len(found) == len(body):
+        return {}
+    return found
+
+
+def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
+    """The rows that say what others add up to."""
+    begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
+    standing_out = [at for at in range(begin, len(data)) if _stands_out(cells, region, data, at)]
+    last = {at for at in range(max(3, len(data) - 2), len(data))}
+    if not standing_out and (not last or len(data) > _LONG):
+        return set()
+    sums = _Sums(cells, region, data)
+    for at in sorted({*standing_out, *last}):
+        stands_out = at in standing_out
+        if sums.adds_up(at, sure=not stands_out) or (
+            stands_out and _is_named(cells, region, data[at], at >= len(data) - 2)
+        ):
+            sums.note_total(at)
+    return {data[at] for at in sums.totals}
+
+
+def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
+    """Whether a cell of a row is empty that is filled above, or it has a total's name."""
+    texts = _texts(cells, region, data[at])
+    if _named_total(texts):
+        return True
+    above = _texts(cells, region, data[at - 1])
+    if not any(texts[: len(above)]):
+        return False
+    pairs = list(zip_longest(texts, above, fillvalue=""))
+    return any(b and not a for a, b in pairs) and not any(a and not b for a, b in pairs)
+
+
+def _named_total(texts: Sequence[str]) -> bool:
+    return any(shape(text) == "t" and _TOTAL.fullmatch(text) for text in texts[:3])
+
+
+def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
+    """Whether the word alone makes a total: it stands at the end of a table, with numbers alone
+    beside it; a row with a day or a name of its own is an entry that is called so."""
+    texts = [text for text in _texts(cells, region, row) if text]
+    others = [text for text in texts if not is_empty(text) and written_number(text) is None]
+    return at_end and _named_total(texts) and len(others) == 1 < len(texts)
+
+
+class _Sums:
+    """The measures of a table, as sums from its first row on."""
+
+    def __init__(self, cells: Cells, region: Region, data: Sequence[int]) -> None:
+        columns = list(region.columns)
+        typed = rules(count_texts(cells.text(row, c) for row in data) for c in columns)
+        self.totals: list[int] = []
+        self._values: list[NDArray[np.float64]] = []
+        self._sums: list[NDArray[np.float64]] = []
+        self._room: list[float] = []
+        for rule, column in zip(typed, columns, strict=True):
+            if rule.kind.is_measure and rule.units != ("%",):
+                values = _floats(rule, (cells.text(row, column) for row in data), len(data))
+                if _counts_rows(values):
+                    continue
+                self._values.append(values)
+                self._sums.append(np.concatenate([[0.0], np.nancumsum(values)]))
+                self._room.append(0.5 * 10.0 ** -min(rule.places, 9))
+
+    def note_total(self, at: int) -> None:
+        """Remember that this row is a total: it is not to be added again."""
+        self.totals.append(at)
+
+    def adds_up(self, at: int, sure: bool) -> bool:
+        """Whether a row is the sum of those since the last total, of all above, or of the totals.
+
+        `sure`: nothing else speaks for it, so several measures have to agree, and all of them."""
+        since = self.totals[-1] + 1 if self.totals else 0
+        # Rows that would be added up, and each sum as (from, the totals in it).
+        ways = [(at - since, (since, 0))]
+        if self.totals:
+            ways += [(at - len(self.totals), (0, -1)), (len(self.totals), (at, 1))]
+        return any(self._agrees(at, *way, sure) for count, way in ways if count > 1 + sure)
+
+    def _agrees(self, at: int, since: int, totals: int, sure: bool) -> bool:
+        """Whether most measures of a row are the sum of the rows `since`, so many times the totals
+        above added to it."""
+        said = agrees = 0
+        for values, sums, room in zip(self._values, self._sums, self._room, strict=True):
+            value = float(values[at])
+            if np.isnan(value) or value == 0:
+                continue
+            said += 1
+            added = float(sums[at] - sums[since])
+            added += totals * float(np.nansum(values[self.totals])) if self.totals else 0.0
+            agrees += abs(added - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
+        return agrees == said > 1 if sure else agrees > 0 and agrees * 2 > said
+
+
+def _counts_rows(values: NDArray[np.float64]) -> bool:
+    """Whether a column numbers the rows: 1, 2, 3 are no measures, though 1 and 2 make 3."""
+    return len(values) > 2 and float(np.mean(np.diff(values) == 1)) > _NUMBERED
+
+
+def _floats(rule: ColumnRule, texts: Iterable[str], count: int) -> NDArray[np.float64]:
+    @lru_cache(100_000)
+    def number(text: str) -> float:
+        value = rule.typed(text).value
+        return float(value) if isinstance(value, int | float | Decimal) else np.nan
+
+    return np.fromiter(map(number, texts), dtype=np.float64, count=count)
+
+
+def unit_in_name(name: str) -> str:
+    """The unit that the name of a column says: "Amount (EUR)", "Weight [kg]", "Price in €"."""
+    money = next(filter(None, (currency(word.strip("()[],")) for word in name.split())), "")
+    found = _IN_BRACKETS.search(name)
+    if money or not found:
+        return money
+    return found[1] if _UNIT.fullmatch(found[1]) else ""
+
+
+def with_unit(rule: ColumnRule, unit: str) -> ColumnRule:
+    """A rule whose numbers have this unit where they say none."""
+    fits = rule.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER) and not rule.units
+    return replace(rule, units=(unit,)) if fits and unit else rule

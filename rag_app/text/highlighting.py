@@ -12,7 +12,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_app.text.page_names import page_name
+from rag_app.text.formats import page_name
 from rag_app.types import Box, Citation, PagePicture
 
 CITE = "#cite:"  # what the link of a citation starts with; a heading's own anchor has no colon

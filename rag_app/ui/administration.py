@@ -12,8 +12,7 @@ import streamlit as st
 
 from rag_app.access.access import Access
 from rag_app.access.audit import Action, AuditEntry, as_csv, as_json_lines, moment
-from rag_app.access.identity import Identity
-from rag_app.access.nouns import Collection, Grantee, PeopleGroup, Person
+from rag_app.access.nouns import Collection, Grantee, Identity, PeopleGroup, Person
 from rag_app.access.quotas import Limited
 from rag_app.errors import AccessError
 from rag_app.settings import Settings

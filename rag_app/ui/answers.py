@@ -19,7 +19,7 @@ from rag_app.export import messages
 from rag_app.export.conversation import file_name, where_in
 from rag_app.export.readable import CELLS, PageMarks, header_row, readable
 from rag_app.library import Library
-from rag_app.text import page_names
+from rag_app.text import formats
 from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
 from rag_app.types import (
     Answer,
@@ -308,7 +308,7 @@ def read_from(library: Library, exchange_id: str, passages: Sequence[Passage]) -
         pages.setdefault((passage.chunk.document_id, passage.chunk.page), (number, passage))
     links = "".join(
         f"<a href='{CITE}{exchange_id}-p{number}'>"
-        f"{escape(page_names.beside(passage.name, _where(library, passage)))}</a>"
+        f"{escape(formats.beside(passage.name, _where(library, passage)))}</a>"
         for number, passage in list(pages.values())[:_NEAREST]
     )
     st.html(f"<p class='reading'>{texts_answers.READ_FROM} {links}</p>")

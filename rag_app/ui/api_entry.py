@@ -7,7 +7,7 @@ from functools import cache
 from rag_app.access.keys import is_key
 from rag_app.library import Library
 from rag_app.scope import Scope
-from rag_app.server.key_holders import KeyFile, KeyHolder
+from rag_app.server.gate import KeyFile, KeyHolder
 from rag_app.server.mount import Mounted, mounted
 from rag_app.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rag_app.access.access import Access
-from rag_app.access.identity import IsActive
+from rag_app.access.nouns import IsActive
 from rag_app.library import Library
 from rag_app.observing import logs
 from rag_app.settings import Settings

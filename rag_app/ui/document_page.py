@@ -11,8 +11,8 @@ from rag_app.answering.overview import Overview, Sentence
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.storage.overviews import DatedSentence
+from rag_app.text.formats import TABLES, section_name
 from rag_app.text.highlighting import escape_markdown
-from rag_app.text.page_names import TABLES, section_name
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status, askable
 from rag_app.ui import browser, composer, groups_panel, search_panel, texts, web_pages

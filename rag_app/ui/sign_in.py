@@ -8,7 +8,7 @@ from html import escape
 
 import streamlit as st
 
-from rag_app.access.identity import Identity, IsActive, everybody
+from rag_app.access.nouns import Identity, IsActive, everybody
 from rag_app.access.proof import IDENTITY_HEADER, read
 from rag_app.settings import Settings
 from rag_app.ui import live_answer, texts

@@ -19,8 +19,8 @@ from rag_app.export.conversation import safe_name
 from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.retrieval.retriever import Hit
+from rag_app.text.formats import TABLES
 from rag_app.text.highlighting import Area, areas, escape_markdown, mark
-from rag_app.text.page_names import TABLES
 from rag_app.types import Box, Citation, Document, Page, PagePicture
 from rag_app.ui import browser, session_sync, tasks_menu, texts, texts_answers, web_pages
 from rag_app.ui.jobs import caught

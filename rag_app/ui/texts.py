@@ -14,9 +14,9 @@ from rag_app.export.messages import sureness
 from rag_app.models.catalogue import CATALOGUE
 from rag_app.settings import Settings
 from rag_app.storage import Conversation
-from rag_app.text.page_names import at_the_beginning, has_pages, how_many, page_name, unit, which_of
-from rag_app.text.page_names import count as count
-from rag_app.text.page_names import size as size
+from rag_app.text.formats import at_the_beginning, has_pages, how_many, page_name, unit, which_of
+from rag_app.text.formats import count as count
+from rag_app.text.formats import size as size
 from rag_app.types import Answer, Basis, Document, Page, Progress, Status
 
 APP = "Ask your documents"

@@ -17,8 +17,8 @@ from rag_app.answering.model_spec import parse
 from rag_app.retrieval.served_embedding import server_of
 from rag_app.scope import Role
 from rag_app.settings import Settings
-from rag_app.text.page_names import count
-from rag_app.text.page_names import size as size_of
+from rag_app.text.formats import count
+from rag_app.text.formats import size as size_of
 
 ADMINISTRATION = "Administration"
 SENT_WHERE = "What is sent where"

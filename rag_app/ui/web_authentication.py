@@ -35,7 +35,7 @@ from streamlit.web.server.starlette.starlette_app_utils import (
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from rag_app.access import proof
-from rag_app.access.identity import Identity, IsActive, everybody
+from rag_app.access.nouns import Identity, IsActive, everybody
 from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.environment import knows_its_callers
 from rag_app.errors import SettingsError

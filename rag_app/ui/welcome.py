@@ -13,8 +13,8 @@ from rag_app.answering.model_spec import parse
 from rag_app.answering.overview import Overview
 from rag_app.library import Library
 from rag_app.storage.overviews import Introduction
+from rag_app.text.formats import readable_name
 from rag_app.text.highlighting import escape_markdown
-from rag_app.text.page_names import readable_name
 from rag_app.types import Document, Status, askable
 from rag_app.ui import browser, composer, document_page, texts
 from rag_app.ui.jobs import caught

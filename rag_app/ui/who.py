@@ -12,7 +12,7 @@ from html import escape
 import streamlit as st
 
 from rag_app.access.access import Access
-from rag_app.access.identity import Identity
+from rag_app.access.nouns import Identity
 from rag_app.library import Library
 from rag_app.scope import Role
 from rag_app.ui import sign_in, texts, texts_access
