@@ -11,12 +11,13 @@ from decimal import Decimal
 import pytest
 from langchain_core.messages import AIMessageChunk
 
-from rag_app.answering.calculations import Calculations, WithTables
+from rag_app.answering.calculations import Calculations
 from rag_app.answering.chain import AskContext, cite_cells, finalize
 from rag_app.answering.generation import EACH, FIRST, Piece, Writer
 from rag_app.answering.prompts import query_said_as, understood_query
 from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.query_reading import QueryReader
+from rag_app.answering.source_choice import WithTables
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.errors import ChatModelError
 from rag_app.export.json_contract import answer_json

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from langchain_core.messages import AIMessageChunk
 
-from rag_app.answering.calculations import WithTables
 from rag_app.answering.generation import FIRST, Piece, Writer, pieces
 from rag_app.answering.prompts import query_said_as
+from rag_app.answering.source_choice import WithTables
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.table_choice import TableChoice
 from rag_app.export.messages import sentence
@@ -135,6 +135,45 @@ def test_without_a_writer_a_row_is_no_answer_where_something_is_to_be_computed(
     draft = parts[-1].draft
     assert "".join(piece.text for piece in parts) == "".join(draft.sentences) == said
     assert draft.abstained is computes and draft.closest == ((row.span,) if computes else ())
+
+
+RENT = "The rent is 61 euros."
+TEXT = Document("t" * 64, "agreement.txt", ".txt", 1, Status.READY, "2024")
+IN_TEXT = Span(TEXT.id, 1, 0, len(RENT))
+IN_SHEET = Span(DOCUMENTS[0].id, 1, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("span", "computes", "text_is_found", "computed"),
+    [
+        (IN_TEXT, False, True, False),
+        (IN_TEXT, True, True, True),
+        (IN_SHEET, False, True, True),
+        (IN_TEXT, False, False, True),
+    ],
+)
+def test_a_text_that_answers_goes_before_tables_unless_something_is_to_be_computed(
+    store, span, computes, text_is_found, computed
+):
+    tables = answers(store, "SELECT cost FROM t1 WHERE lower(driver) = 'ann lee'")
+    by = Quoting(span, RENT)
+    both = WithTables(by, None, tables, (*DOCUMENTS, TEXT), "English", computes=computes)
+    passage = Passage(Chunk(TEXT.id, 1, 0, 0, len(RENT), RENT), TEXT.name, 1.0)
+    passages = (*found(store, *OF_BOTH), *([passage] if text_is_found else []))
+    parts = list(both.generate(COST, passages, lambda: False))
+    said = "61." if computed else RENT
+    assert "".join(piece.text for piece in parts) == "".join(parts[-1].draft.sentences) == said
+
+
+def test_who_stops_while_a_text_is_read_is_not_waiting_for_a_table(store):
+    class Stopped(Silent):
+        def generate(self, question, passages, cancelled):
+            yield from ()
+
+    both = WithTables(Stopped(), None, answers(store, ""), (*DOCUMENTS, TEXT), "", computes=False)
+    passage = Passage(Chunk(TEXT.id, 1, 0, 0, len(RENT), RENT), TEXT.name, 1.0)
+    passages = (*found(store, *OF_BOTH), passage)
+    assert not [piece for piece in both.generate(COST, passages, lambda: True) if piece.text]
 
 
 def test_a_document_that_is_more_than_its_tables_is_not_offered(store):

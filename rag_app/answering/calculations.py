@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, DecimalException
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from rag_app.answering.arithmetic import as_shown, may_be_used
 from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
-from rag_app.answering.generation import Cancelled, Generator, Piece, Tokens, Writer, pieces
+from rag_app.answering.generation import Cancelled, Tokens, Writer
 from rag_app.answering.prompts import CALCULATE, Message
-from rag_app.answering.table_answers import TableAnswers
-from rag_app.answering.table_choice import sheet_found, sheets
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
@@ -38,7 +36,6 @@ from rag_app.types import (
     Basis,
     Cell,
     Computation,
-    Document,
     Draft,
     Note,
     NoteKind,
@@ -516,80 +513,3 @@ def _steps(calculation: Calculation, found: Mapping[str, FoundLine]) -> str:
 def _bare(value: Decimal) -> str:
     text = f"{value.normalize():f}"
     return f"({text})" if value < 0 else text
-
-
-# Chances of queries, in all: where a sheet was found, and where nothing else answers (LOG.md).
-_HARDLY, _LIKELY = 0.1, 0.5
-
-
-class WithTables:
-    """A generator that first looks whether statements, where they are read, or tables answer, and
-    looks at likely tables once more where nothing else does."""
-
-    def __init__(
-        self,
-        by: Generator,
-        calculations: Calculations | None,
-        tables: TableAnswers,
-        documents: Sequence[Document],
-        language: str,
-        computes: bool,
-        searched: str = "",
-        before: Sequence[str] = (),
-    ) -> None:
-        self._by, self._calculations, self._tables = by, calculations, tables
-        self._documents, self._language, self._before = documents, language, before
-        self._computes, self._searched = computes, searched
-
-    @property
-    def name(self) -> str:
-        """Of the one that answers from passages."""
-        return self._by.name
-
-    def warm(self) -> None:
-        """Load what it needs now. Raises ModelUnavailable."""
-        self._by.warm()
-
-    def generate(
-        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
-    ) -> Iterator[Piece]:
-        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
-        sheet, draft = sheet_found(passages, self._documents), None
-        asked = (question, passages, self._documents, self._language, cancelled)
-        of_tables = partial(self._tables.answer, *asked, self._searched, self._before)
-        # That something is to be computed speaks for no table: only a writer tells.
-        looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
-        if not sheet and self._calculations and self._calculations.wants(question, passages):
-            draft = self._calculations.answer(question, passages, self._language, cancelled)
-        if draft is None and looks:
-            least = 0.0 if self._before or self._computes else _HARDLY
-            draft = of_tables(least)
-        if draft is None or draft.abstained:
-            shown = False
-            for piece in self._unless_a_row(self._by.generate(question, passages, cancelled)):
-                said, shown = piece.draft, shown or bool(piece.text)
-                again = self._tables.has_writer and not (looks or shown or cancelled())
-                if said and said.abstained and again:
-                    draft = of_tables(_LIKELY, unranked=False)
-                    if draft is not None and not draft.abstained:
-                        break
-                if said and said.abstained and draft:  # which sheets may be meant
-                    said = replace(said, notes=(*said.notes, *draft.notes))
-                yield Piece(piece.text, said)
-            else:
-                return
-        yield from pieces(replace(draft, generator=self.name))
-
-    def _unless_a_row(self, said: Iterator[Piece]) -> Iterator[Piece]:
-        """What is said without a writer; where something is to be computed, a row of a sheet that
-        is quoted is no answer."""
-        if not self._computes or self._tables.has_writer:
-            yield from said
-            return
-        *_, last = found = list(said)
-        spans = [span for each in last.draft.evidence for span in each] if last.draft else []
-        known = sheets(self._documents)
-        if last.draft and spans and all(span.document_id in known for span in spans):
-            sure, near = last.draft.confidence, tuple(spans)
-            found = [Piece(draft=Draft((), (), sure, abstained=True, closest=near))]
-        yield from found

@@ -29,7 +29,7 @@ from rag_app.answering.ask_options import (
     taken,
 )
 from rag_app.answering.attribution import invented, known_figures
-from rag_app.answering.calculations import Calculations, WithTables
+from rag_app.answering.calculations import Calculations
 from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
@@ -49,6 +49,7 @@ from rag_app.answering.query_ranking import QueryRanker
 from rag_app.answering.query_reading import QueryReader
 from rag_app.answering.query_rewriting import Rewriter, Turn
 from rag_app.answering.sentence_ranker import SentenceRanker, similar
+from rag_app.answering.source_choice import WithTables
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.suggested_questions import Suggestion, introduced, placed
 from rag_app.answering.table_answers import TableAnswers

@@ -1,0 +1,110 @@
+"""Whether the texts that were found answer a question, a statement, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from rag_app.answering.calculations import Calculations
+from rag_app.answering.generation import Cancelled, Generator, Piece, pieces
+from rag_app.answering.table_answers import TableAnswers
+from rag_app.answering.table_choice import FIRST, sheet_found, sheets
+from rag_app.types import Document, Draft, Passage
+
+# Chances of queries, in all: where a sheet was found, and where nothing else answers (LOG.md).
+_HARDLY, _LIKELY = 0.1, 0.5
+
+
+class WithTables:
+    """A generator that first looks whether statements, where they are read, or tables answer, and
+    looks at likely tables once more where nothing else does.
+
+    Where texts were found beside sheets, and nothing says that something is to be computed, the
+    texts go first: the rent is in the agreement, and its sum over a year in the cash book."""
+
+    def __init__(
+        self,
+        by: Generator,
+        calculations: Calculations | None,
+        tables: TableAnswers,
+        documents: Sequence[Document],
+        language: str,
+        computes: bool,
+        searched: str = "",
+        before: Sequence[str] = (),
+    ) -> None:
+        self._by, self._calculations, self._tables = by, calculations, tables
+        self._documents, self._language, self._before = documents, language, before
+        self._computes, self._searched = computes, searched
+
+    @property
+    def name(self) -> str:
+        """Of the one that answers from passages."""
+        return self._by.name
+
+    def warm(self) -> None:
+        """Load what it needs now. Raises ModelUnavailable."""
+        self._by.warm()
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        """Yield pieces, the last one with the draft. Raises ModelUnavailable."""
+        sheet, draft = sheet_found(passages, self._documents), None
+        asked = (question, passages, self._documents, self._language, cancelled)
+        of_tables = partial(self._tables.answer, *asked, self._searched, self._before)
+        # That something is to be computed speaks for no table: only a writer tells.
+        looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
+        if not sheet and self._calculations and self._calculations.wants(question, passages):
+            draft = self._calculations.answer(question, passages, self._language, cancelled)
+        held: list[Piece] = []
+        if looks and not (self._computes or self._before) and self._texts_found(passages):
+            held = list(self._by.generate(question, passages, cancelled))
+            if held and self._rests_on_texts(held[-1].draft):
+                yield from held
+                return
+        if draft is None and looks:
+            least = 0.0 if self._before or self._computes else _HARDLY
+            draft = of_tables(least)
+        if draft is None or draft.abstained:
+            shown = False
+            said = held or self._by.generate(question, passages, cancelled)
+            for piece in self._unless_a_row(said):
+                told, shown = piece.draft, shown or bool(piece.text)
+                again = self._tables.has_writer and not (looks or shown or cancelled())
+                if told and told.abstained and again:
+                    draft = of_tables(_LIKELY, unranked=False)
+                    if draft is not None and not draft.abstained:
+                        break
+                if told and told.abstained and draft:  # which sheets may be meant
+                    told = replace(told, notes=(*told.notes, *draft.notes))
+                yield Piece(piece.text, told)
+            else:
+                return
+        yield from pieces(replace(draft, generator=self.name))
+
+    def _texts_found(self, passages: Sequence[Passage]) -> bool:
+        """Whether a text is among the first that was found, and a writer reads it."""
+        known = sheets(self._documents)
+        first = (passage.chunk.document_id for passage in passages[:FIRST])
+        return self._tables.has_writer and any(one not in known for one in first)
+
+    def _rests_on_texts(self, draft: Draft | None) -> bool:
+        known = sheets(self._documents)
+        spans = (span for each in draft.evidence for span in each) if draft else ()
+        return any(span.document_id not in known for span in spans)
+
+    def _unless_a_row(self, said: Iterable[Piece]) -> Iterator[Piece]:
+        """What is said without a writer; where something is to be computed, a row of a sheet that
+        is quoted is no answer."""
+        if not self._computes or self._tables.has_writer:
+            yield from said
+            return
+        *_, last = found = list(said)
+        spans = [span for each in last.draft.evidence for span in each] if last.draft else []
+        known = sheets(self._documents)
+        if last.draft and spans and all(span.document_id in known for span in spans):
+            sure, near = last.draft.confidence, tuple(spans)
+            found = [Piece(draft=Draft((), (), sure, abstained=True, closest=near))]
+        yield from found
