@@ -29,7 +29,6 @@ class Signals:
     lead: float | None = None  # those less the log-odds of the next that says something else
     ranked: float | None = None  # the ranker's log-odds that any sentence shown holds the answer
     says_yes: float | None = None  # writer: how sure it is that they answer the question
-    confirms: float | None = None  # an untaught writer: chance that they state the answer
     supported: float | None = None  # share of the answer's sentences that a source supports
     backed: float | None = None  # the ranker's log-odds of the likeliest of these sources
     agrees: float | None = None  # how much of the reader's own likeliest answers the answer says
@@ -42,9 +41,6 @@ def before(signals: Signals) -> float:
 
 def after(signals: Signals) -> float:
     """Chance that the finished answer is right."""
-    if signals.confirms is not None:
-        by_writer = _AFTER_CONFIRMED_WRITER
-        return _chance(by_writer if signals.score is None else _AFTER_CONFIRMED, signals)
     if signals.ranked is None:
         return _chance(_AFTER_UNRANKED, signals)
     return _chance(_AFTER_WRITER if signals.score is None else _AFTER, signals)
@@ -69,7 +65,6 @@ def features(signals: Signals) -> dict[str, float]:
         "lead": _bounded(signals.lead, 0.0),
         "ranked": _bounded(signals.ranked, 0.0),
         "says_yes": log_odds(signals.says_yes),
-        "confirms": log_odds(signals.confirms),
         "supported": _bounded(signals.supported, 0.0),
         "backed": _bounded(signals.backed, _UNBACKED),
         "agrees": _bounded(signals.agrees, 0.0),
@@ -112,6 +107,3 @@ _QUERY = {"bias": -0.45, "odds": 0.66}
 # With the ranker's second opinion: near what fits 97 answers over sheets best, and more careful,
 # since few of these were asked of other documents.
 _QUERY_RANKED = {"bias": -1.0, "odds": 0.5, "agrees": 1.5}
-# By hand: of writers that were taught nothing and are asked whether they confirm what they said.
-_AFTER_CONFIRMED = {"bias": -1.5, "score": 0.2, "says_yes": 0.5, "confirms": 1.0, "supported": 1.0}
-_AFTER_CONFIRMED_WRITER = {"bias": -1.0, "says_yes": 1.0, "confirms": 1.0, "supported": 1.0}

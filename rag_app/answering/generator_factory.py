@@ -10,7 +10,7 @@ import math
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +23,9 @@ from rag_app.answering.evidence import RowsOf
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, instead
 from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
-from rag_app.answering.prompts import Message
 from rag_app.answering.sentence_ranker import SentenceRanker
 from rag_app.answering.span_model import SpanModel
-from rag_app.answering.writer_generator import TaughtGenerator, UntaughtGenerator
+from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.environment import limit_torch
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import is_taught
@@ -241,22 +240,15 @@ class GeneratorFactory:
             most_tokens=self.terms.most_tokens,
             says_why=choice.kind in ("openai", "ollama"),
         )
-        reader = Reader(self.span_model, 0.0)
         parts = (writer, self.embedder, self._safety())
+        grounding = Grounding(ranking=self.ranker.score, rows=self.rows)
         if choice.kind != WRITER:
-            return ChatGenerator(*parts, Grounding(ranking=self.ranker.score, rows=self.rows))
-        grounding = Grounding(
-            reader, self.caution, EMBEDDED, ranking=self.ranker.score, rows=self.rows
-        )
-        if is_taught(choice.model):
-            return TaughtGenerator(*parts, grounding)
-
-        def certainty(messages: Sequence[Message]) -> float:
-            model = open_model(choice, self.terms)
-            chance: float = model.probability(list(messages))  # type: ignore[attr-defined]
-            return chance
-
-        return UntaughtGenerator(*parts, grounding, certainty)
+            return ChatGenerator(*parts, grounding)
+        grounding = replace(grounding, context=EMBEDDED)
+        if not is_taught(choice.model):
+            return ChatGenerator(*parts, grounding)
+        reader = Reader(self.span_model, 0.0)
+        return TaughtGenerator(*parts, replace(grounding, reader=reader, caution=self.caution))
 
     def _safety(self) -> Generator:
         """What answers where a model fails."""
