@@ -28,6 +28,7 @@ from benchmarks.written_answers import rouge_l
 
 EVERY = {part: questions(part) for part in PARTS}
 ALL = [question for part in PARTS for question in EVERY[part]]
+STRANGERS = sorted((HERE.parent / "strangers").glob("*/"))
 ABSTAINED = "I could not find an answer to this in your documents."
 NO_TIME = Seconds(None, None, 1.0)
 
@@ -59,6 +60,16 @@ def test_every_kind_is_there_and_about_a_fifth_cannot_be_answered(part):
 def test_all_evidence_is_of_documents_of_the_part(part):
     named = {one.document for each in EVERY[part] for one in each.evidence}
     assert named == {path.name for path in documents(part)}
+
+
+@pytest.mark.parametrize("folder", STRANGERS, ids=lambda folder: folder.name)
+def test_what_strangers_asked_can_be_asked_as_well(folder):
+    asked, names = questions(folder), {path.name for path in documents(folder)}
+    assert len({one.id for one in asked}) == len(asked) >= 20
+    for one in asked:
+        assert {each.document for each in one.evidence} <= names
+        right = one.kind == UNANSWERABLE or verdict(one, one.note, refused=False) == "right"
+        assert right, one.id
 
 
 def test_what_can_be_answered_says_how_and_where_and_nothing_else_does():

@@ -4,6 +4,7 @@
     python -m benchmarks.kitchen_table --kinds fact,list --every 5    a quick look
     python -m benchmarks.kitchen_table --generator quotes --out build/quotes.jsonl
     python -m benchmarks.kitchen_table --peers --writer FOLDER        with other projects beside
+    python -m benchmarks.kitchen_table --folder benchmarks/strangers/seventeen
 
 With --out each answer is kept at once, and a run that was broken off goes on where it was. Settings
 are those of the environment (RAG_APP_…), which say what is measured. The tables go to standard
@@ -29,8 +30,9 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.paths = documents(options.part)
-        self.questions = chosen(questions(options.part), options.kinds, options.every)
+        part = options.folder.resolve() if options.folder else options.part
+        self.paths = documents(part)
+        self.questions = chosen(questions(part), options.kinds, options.every)
         self._kept = Kept(options.out)
 
     def missing(self, by: str) -> list[Question]:
@@ -86,7 +88,8 @@ def main(argv: Sequence[str]) -> int:
     run = Run(options)
     sides = [ask_ours(run)]
     sides += [ask_peer(run, key) for key in peers.KEYS] if options.peers else []
-    print(f"# {options.part}: {len(run.questions)} questions, {len(run.paths)} documents")
+    whose = options.folder or options.part
+    print(f"# {whose}: {len(run.questions)} questions, {len(run.paths)} documents")
     for by in sides:
         print("\n" + figures.report(by, run.rows(by)))
     return 0
@@ -112,6 +115,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--part", choices=PARTS, default="dev", help="aside: for final runs only")
+    parser.add_argument("--folder", type=Path, help="instead: documents and questions like these")
     parser.add_argument("--kinds", type=_kinds, default=(), help="only these, parted by commas")
     parser.add_argument("--every", type=_count, default=1, help="only every n-th question")
     parser.add_argument("--generator", help="instead of the one in the settings")

@@ -25,7 +25,7 @@ def report(by: str, rows: Sequence[Row]) -> str:
 def verdicts(rows: Sequence[Row]) -> str:
     """Right, wrong and silent by kind and in all."""
     lines = ["| kind | n | right | wrong | silent |", "|---|---|---|---|---|"]
-    for kind in KINDS:
+    for kind in dict.fromkeys((*KINDS, *(row.kind for row in rows))):
         if mine := [row for row in rows if row.kind == kind]:
             lines.append(_counts(kind, mine))
     answerable = [row for row in rows if row.kind != UNANSWERABLE]

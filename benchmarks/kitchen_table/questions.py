@@ -66,13 +66,13 @@ class Question:
         )
 
 
-def documents(part: str) -> list[Path]:
-    """The files of a part, by name."""
+def documents(part: str | Path) -> list[Path]:
+    """The files of a part, or of a whole path to another folder like it, by name."""
     return sorted((HERE / part / "documents").iterdir())
 
 
-def questions(part: str) -> list[Question]:
-    """All questions of a part, in order."""
+def questions(part: str | Path) -> list[Question]:
+    """All its questions, in order."""
     lines = (HERE / part / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [Question.of(json.loads(line)) for line in lines]
 
