@@ -26,7 +26,7 @@ from benchmarks.kitchen_table.questions import (
 from benchmarks.kitchen_table.rows import Kept, Row, Said, Seconds
 from benchmarks.written_answers import rouge_l
 
-EVERY = {part: questions(part) for part in PARTS}
+EVERY = {part: questions(HERE / part) for part in PARTS}
 ALL = [question for part in PARTS for question in EVERY[part]]
 STRANGERS = sorted((HERE.parent / "strangers").glob("*/"))
 ABSTAINED = "I could not find an answer to this in your documents."
@@ -59,7 +59,7 @@ def test_every_kind_is_there_and_about_a_fifth_cannot_be_answered(part):
 @pytest.mark.parametrize("part", PARTS)
 def test_all_evidence_is_of_documents_of_the_part(part):
     named = {one.document for each in EVERY[part] for one in each.evidence}
-    assert named == {path.name for path in documents(part)}
+    assert named == {path.name for path in documents(HERE / part)}
 
 
 @pytest.mark.parametrize("folder", STRANGERS, ids=lambda folder: folder.name)
@@ -88,7 +88,7 @@ def test_the_answers_in_the_notes_are_right_and_a_refusal_never_is():
 
 
 def test_no_part_shares_a_question_or_a_document_with_another():
-    dev, aside = ({path.name for path in documents(part)} for part in PARTS)
+    dev, aside = ({path.name for path in documents(HERE / part)} for part in PARTS)
     assert not dev & aside
     asked = Counter(one.text.casefold() for one in ALL if not one.turns)
     assert len(asked) == len([one for one in ALL if not one.turns])
@@ -107,7 +107,7 @@ def test_the_readme_counts_what_is_there():
         line = next(one for one in told.splitlines() if one.startswith(f"| `{kind}`"))
         assert line.endswith(f"| {counts['dev'][kind]} | {counts['aside'][kind]} |")
     for part in PARTS:
-        assert f"| `{part}` | {len(documents(part))} | {len(EVERY[part])} |" in told
+        assert f"| `{part}` | {len(documents(HERE / part))} | {len(EVERY[part])} |" in told
 
 
 def test_questions_are_chosen_by_kind_and_thinned():

@@ -165,15 +165,42 @@ def test_a_text_that_answers_goes_before_tables_unless_something_is_to_be_comput
     assert "".join(piece.text for piece in parts) == "".join(parts[-1].draft.sentences) == said
 
 
-def test_who_stops_while_a_text_is_read_is_not_waiting_for_a_table(store):
+def test_who_stops_while_a_text_is_read_waits_neither_for_a_table_nor_for_it_again(store):
+    asked = []
+
     class Stopped(Silent):
         def generate(self, question, passages, cancelled):
+            asked.append(question)
             yield from ()
 
-    both = WithTables(Stopped(), None, answers(store, ""), (*DOCUMENTS, TEXT), "", computes=False)
+    class Closed(TableAnswers):
+        def answer(self, *_, **__):
+            raise AssertionError("tables were opened")
+
+    writer = Writer("w", lambda: Scripted(""), lambda e: e, window=4_000, most_tokens=99)
+    tables = Closed(store, OWN, writer, 0.3, taught=True)
+    both = WithTables(Stopped(), None, tables, (*DOCUMENTS, TEXT), "", computes=False)
     passage = Passage(Chunk(TEXT.id, 1, 0, 0, len(RENT), RENT), TEXT.name, 1.0)
     passages = (*found(store, *OF_BOTH), passage)
-    assert not [piece for piece in both.generate(COST, passages, lambda: True) if piece.text]
+    assert list(both.generate(COST, passages, lambda: True)) == [] and asked == [COST]
+
+
+@pytest.mark.parametrize(("taught", "notes"), [(False, ()), (True, (NoteKind.QUOTED_INSTEAD,))])
+def test_tables_go_first_beside_another_writer_and_beside_what_is_quoted_since_it_failed(
+    store, taught, notes
+):
+    class Failed(Quoting):
+        def generate(self, question, passages, cancelled):
+            (piece,) = (p for p in super().generate(question, passages, cancelled) if p.draft)
+            yield Piece(draft=replace(piece.draft, notes=tuple(Note(kind) for kind in notes)))
+
+    model = Scripted(query_said_as("SELECT cost FROM t1 WHERE lower(driver) = 'ann lee'", "{0}."))
+    writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
+    tables = TableAnswers(store, OWN, writer, 0.3, taught=taught)
+    both = WithTables(Failed(IN_TEXT, RENT), None, tables, (*DOCUMENTS, TEXT), "", computes=False)
+    passage = Passage(Chunk(TEXT.id, 1, 0, 0, len(RENT), RENT), TEXT.name, 1.0)
+    *_, last = both.generate(COST, (*found(store, *OF_BOTH), passage), lambda: False)
+    assert last.draft.sentences == ("61.",)
 
 
 def test_a_document_that_is_more_than_its_tables_is_not_offered(store):

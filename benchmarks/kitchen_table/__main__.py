@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.kitchen_table import figures, ours, peers
-from benchmarks.kitchen_table.questions import KINDS, PARTS, Question, chosen, documents, questions
+from benchmarks.kitchen_table.questions import HERE, PARTS, Question, chosen, documents, questions
 from benchmarks.kitchen_table.rows import Kept, Row, Said
 from rag_app.settings import Settings
 
@@ -30,9 +30,8 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        part = options.folder.resolve() if options.folder else options.part
-        self.paths = documents(part)
-        self.questions = chosen(questions(part), options.kinds, options.every)
+        self.paths = documents(options.asked)
+        self.questions = chosen(questions(options.asked), options.kinds, options.every)
         self._kept = Kept(options.out)
 
     def missing(self, by: str) -> list[Question]:
@@ -97,8 +96,6 @@ def main(argv: Sequence[str]) -> int:
 
 def _kinds(text: str) -> tuple[str, ...]:
     kinds = tuple(kind.strip() for kind in text.split(",") if kind.strip())
-    if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise argparse.ArgumentTypeError(f"no such kind: {', '.join(unknown)}")
     return kinds
 
 
@@ -114,8 +111,9 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--part", choices=PARTS, default="dev", help="aside: for final runs only")
-    parser.add_argument("--folder", type=Path, help="instead: documents and questions like these")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--part", choices=PARTS, default="dev", help="aside: for final runs only")
+    which.add_argument("--folder", type=Path, help="documents and questions like these elsewhere")
     parser.add_argument("--kinds", type=_kinds, default=(), help="only these, parted by commas")
     parser.add_argument("--every", type=_count, default=1, help="only every n-th question")
     parser.add_argument("--generator", help="instead of the one in the settings")
@@ -123,7 +121,12 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--peers", action="store_true", help="ask other projects, too")
     parser.add_argument("--writer", type=Path, help="folder of the language model, for the peers")
     parser.add_argument("--out", type=Path, help="keep the answers here, a line of JSON each")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.asked = options.folder.resolve() if options.folder else HERE / options.part
+    known = {one.kind for one in questions(options.asked)}
+    if unknown := [kind for kind in options.kinds if kind not in known]:
+        parser.error(f"no such kind: {', '.join(unknown)}")
+    return options
 
 
 if __name__ == "__main__":

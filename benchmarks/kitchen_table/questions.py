@@ -66,14 +66,14 @@ class Question:
         )
 
 
-def documents(part: str | Path) -> list[Path]:
-    """The files of a part, or of a whole path to another folder like it, by name."""
-    return sorted((HERE / part / "documents").iterdir())
+def documents(folder: Path) -> list[Path]:
+    """The files of a part, or of another folder like it, by name."""
+    return sorted((folder / "documents").iterdir())
 
 
-def questions(part: str | Path) -> list[Question]:
+def questions(folder: Path) -> list[Question]:
     """All its questions, in order."""
-    lines = (HERE / part / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [Question.of(json.loads(line)) for line in lines]
 
 

@@ -2,8 +2,8 @@
 
 None of them knows enough alone. The reader was taught what no answer looks like, but reads little
 else; the writer knows language better and is gullible; whether the sources hold what is written is
-known only afterwards. Two logistic regressions weigh them: one before a word is written,
-which decides whether it is shown as it is written, and one on the finished answer. Under the
+known only afterwards. Two logistic regressions weigh them: one before a word is written, which
+decides whether one is written and shown meanwhile, and one on the finished answer. Under the
 caution that a person has chosen the answer is "I don't know" and the closest sentence.
 
 Fitted by `python -m benchmarks.written_answers --fit`; figures in benchmarks/LOG.md."""

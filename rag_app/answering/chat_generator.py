@@ -98,7 +98,6 @@ class Writing:
     shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)
     chance: float = 0.0  # of being right, as far as that is known
-    shows: bool = True  # whether the answer is shown as it is written
 
     @property
     def places(self) -> list[tuple[Excerpt, ...]]:

@@ -10,7 +10,7 @@ from rag_app.answering.calculations import Calculations
 from rag_app.answering.generation import Cancelled, Generator, Piece, pieces
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.table_choice import FIRST, sheet_found, sheets
-from rag_app.types import Document, Draft, Passage
+from rag_app.types import Document, Draft, NoteKind, Passage
 
 # Chances of queries, in all: where a sheet was found, and where nothing else answers (LOG.md).
 _HARDLY, _LIKELY = 0.1, 0.5
@@ -21,7 +21,8 @@ class WithTables:
     looks at likely tables once more where nothing else does.
 
     Where texts were found beside sheets, and nothing says that something is to be computed, the
-    texts go first: the rent is in the agreement, and its sum over a year in the cash book."""
+    app's own writer reads the texts first: the rent is in the agreement, and its sum over a year in
+    the cash book. What it writes is shown when it is known to rest on one of them."""
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class WithTables:
         self._by, self._calculations, self._tables = by, calculations, tables
         self._documents, self._language, self._before = documents, language, before
         self._computes, self._searched = computes, searched
+        self._sheets = sheets(documents)
 
     @property
     def name(self) -> str:
@@ -58,10 +60,10 @@ class WithTables:
         looks = bool(self._before or sheet or (self._computes and self._tables.has_writer))
         if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
-        held: list[Piece] = []
+        held: list[Piece] | None = None
         if looks and not (self._computes or self._before) and self._texts_found(passages):
             held = list(self._by.generate(question, passages, cancelled))
-            if held and self._rests_on_texts(held[-1].draft):
+            if cancelled() or (held and self._rests_on_texts(held[-1].draft)):
                 yield from held
                 return
         if draft is None and looks:
@@ -69,8 +71,8 @@ class WithTables:
             draft = of_tables(least)
         if draft is None or draft.abstained:
             shown = False
-            said = held or self._by.generate(question, passages, cancelled)
-            for piece in self._unless_a_row(said):
+            read = partial(self._by.generate, question, passages, cancelled)
+            for piece in self._unless_a_row(read() if held is None else held):
                 told, shown = piece.draft, shown or bool(piece.text)
                 again = self._tables.has_writer and not (looks or shown or cancelled())
                 if told and told.abstained and again:
@@ -85,15 +87,16 @@ class WithTables:
         yield from pieces(replace(draft, generator=self.name))
 
     def _texts_found(self, passages: Sequence[Passage]) -> bool:
-        """Whether a text is among the first that was found, and a writer reads it."""
-        known = sheets(self._documents)
+        """Whether a text is among the first that was found, and the app's own writer reads it."""
         first = (passage.chunk.document_id for passage in passages[:FIRST])
-        return self._tables.has_writer and any(one not in known for one in first)
+        return self._tables.has_taught_writer and any(one not in self._sheets for one in first)
 
     def _rests_on_texts(self, draft: Draft | None) -> bool:
-        known = sheets(self._documents)
-        spans = (span for each in draft.evidence for span in each) if draft else ()
-        return any(span.document_id not in known for span in spans)
+        """Whether a writer has written it, with a text among its sources."""
+        if draft is None or any(note.kind is NoteKind.QUOTED_INSTEAD for note in draft.notes):
+            return False
+        spans = (span for each in draft.evidence for span in each)
+        return any(span.document_id not in self._sheets for span in spans)
 
     def _unless_a_row(self, said: Iterable[Piece]) -> Iterator[Piece]:
         """What is said without a writer; where something is to be computed, a row of a sheet that
@@ -103,8 +106,7 @@ class WithTables:
             return
         *_, last = found = list(said)
         spans = [span for each in last.draft.evidence for span in each] if last.draft else []
-        known = sheets(self._documents)
-        if last.draft and spans and all(span.document_id in known for span in spans):
+        if last.draft and spans and all(span.document_id in self._sheets for span in spans):
             sure, near = last.draft.confidence, tuple(spans)
             found = [Piece(draft=Draft((), (), sure, abstained=True, closest=near))]
         yield from found

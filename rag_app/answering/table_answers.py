@@ -215,6 +215,11 @@ class TableAnswers:
         """Whether there is one that can be asked for a query."""
         return self._writer is not None
 
+    @property
+    def has_taught_writer(self) -> bool:
+        """Whether it is the app's own, which says first whether what it reads answers."""
+        return self._writer is not None and self._taught
+
     def _computed(
         self,
         question: str,

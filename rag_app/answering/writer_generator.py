@@ -141,8 +141,8 @@ class TaughtGenerator(ChatGenerator):
     ) -> Iterator[str]:
         """What is written from the place that was chosen."""
         self._look(asked, reading)
-        silent = reading.status is ReplyStatus.ABSENT and not asked.shows
-        if silent or asked.chance < _HOPE * self._grounding.caution:
+        least = 1.0 if reading.status is ReplyStatus.ABSENT else _HOPE
+        if asked.chance < least * self._grounding.caution:
             yield said_as(ReplyStatus.ABSENT, "")
             return
         for one in written:
@@ -175,7 +175,6 @@ class TaughtGenerator(ChatGenerator):
         if evidence is not None and evidence.answers and is_english(asked.wordings[-1]):
             asked.signals = replace(asked.signals, score=evidence.score, lead=evidence.lead)
         asked.chance = abstention.before(asked.signals)
-        asked.shows = asked.chance >= self._grounding.caution
 
     def _worked_out(self, asked: Writing, text: str) -> Computed:
         return computed(text, asked.known, asked.language in _COMMA, asked.shares)

@@ -24,7 +24,6 @@ from rag_app.environment import server_environment
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
-from rag_app.server.gate import KeyFile
 from rag_app.settings import Settings
 
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ def add_options(parser: argparse.ArgumentParser, host: str, port: int | str) -> 
 
 
 def _show_key(arguments: argparse.Namespace) -> int:
+    from rag_app.server.gate import KeyFile
+
     keys = KeyFile(settings_of(arguments).folder)
     print(keys.renew() if arguments.new else keys.key())
     return 0
@@ -104,6 +105,8 @@ def _prepare_api(settings: Settings) -> None:
     if settings.sign_in != "none":
         print("API: /api/v1, /v1 and /mcp on the port of the page, for keys of people.", flush=True)
         return
+    from rag_app.server.gate import KeyFile
+
     key = KeyFile(settings.folder).key()
     shown = key if sys.stdout.isatty() else "rag-app api-key shows it"
     print(f"API: /api/v1, /v1 and /mcp on the port of the page. Key: {shown}", flush=True)

@@ -1,4 +1,8 @@
-"""rag-app load, worker and move: a library on a server, filled, worked on and brought there."""
+"""rag-app load, worker and move: a library on a server, filled, worked on and brought there.
+
+Workers of one load may be actors of Ray, on the machines of its cluster or on this one: they do
+what `rag-app worker` does, from the same queue and with the same functions. Ray says where they
+run, and starts one anew that died; nothing of a document goes through it."""
 
 from __future__ import annotations
 
@@ -48,8 +52,8 @@ _STAYS = (
     "{folder} still has library.sqlite3 and its folders of vectors, as they were. Look at the "
     "library, and then delete these: they keep the text of what is removed from now on, too."
 )
-_STARTING = 300.0  # seconds until the first of them has to be there
-_ENDING = 60.0  # seconds that they may take to put down what they have begun
+_STARTING = 300.0  # seconds until the first of Ray's workers has to be there
+_ENDING = 60.0  # seconds that these may take to put down what they have begun
 _ANSWERING = 10.0  # seconds until somebody has to listen at the address of the cluster
 _LEAST_MEMORY = 80 * 1024 * 1024  # bytes for Ray's own store, in which nothing of ours lies
 
@@ -374,7 +378,7 @@ def _percent() -> Iterator[Heard]:
             print(file=sys.stderr)
 
 
-class Worker:
+class RayWorker:
     """A process that works on documents until it is told to end."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -454,7 +458,7 @@ def _started(ray: Any) -> list[Any]:
     """The workers, one of which has begun; the others follow. Raises SettingsError."""
     environment = shared_environment()
     number = max(1, int(ray.available_resources().get("CPU", 1)))
-    actor = ray.remote(num_cpus=1, max_restarts=-1)(Worker)
+    actor = ray.remote(num_cpus=1, max_restarts=-1)(RayWorker)
     running = [actor.remote(environment) for _ in range(number)]
     ready, _ = ray.wait([one.version.remote() for one in running], timeout=_STARTING)
     if not ready:

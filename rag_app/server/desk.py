@@ -1,6 +1,8 @@
 """Where requests and the library meet: its calls block, so they are made in threads, a few at once.
 
-A client that goes away ends its answer; one that reads slowly holds no thread."""
+A client that goes away ends its answer; one that reads slowly holds no thread. A program chooses
+among what the library offers, under names that say nothing of servers and folders: it makes nobody
+call a server or load a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a request passes before anything of it is looked at: its origin, its key, its size."""
+"""What a request passes before anything of it is looked at: its origin, its key, its size;
+and who holds a key, and whose view of the library it opens.
+
+On one's own computer there is one key, in a file of the data directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The tables on a grid: where one ends and the next begins, by empty rows and columns.
+"""The cells of a grid by row and column, and the tables on it: where one ends and the next begins,
+by empty rows and columns.
 
 A sheet is often several tables. An empty row inside a table parts nothing: what comes after it goes
 on if it looks like what came before."""

@@ -2,7 +2,8 @@
 
 Knows no reader but by its name, and opens nothing: that is for the package `reading`. And what a
 page is called where it is named: only some formats have pages. Slides are slides, tables have rows;
-what a text is cut into for reading are parts, since its own program turns its pages elsewhere."""
+what a text is cut into for reading are parts, since its own program turns its pages elsewhere.
+Numbers and sizes as people say them stand here, too."""
 
 from __future__ import annotations
 
