@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="of the extra “bulk”"),
 ]
 FILES = 100
-_WORKER = "ray::Worker"
+_WORKER = "ray::RayWorker"
 
 
 @pytest.fixture
