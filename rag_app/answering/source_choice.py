@@ -61,7 +61,7 @@ class WithTables:
         if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
         held: list[Piece] | None = None
-        if looks and not (self._computes or self._before) and self._texts_found(passages):
+        if sheet and not (self._computes or self._before) and self._texts_found(passages):
             held = list(self._by.generate(question, passages, cancelled))
             if cancelled() or (held and self._rests_on_texts(held[-1].draft)):
                 yield from held

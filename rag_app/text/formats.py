@@ -144,6 +144,8 @@ def format_of(suffix: str) -> Format | None:
 
 LOCKABLE = all_that(lambda each: each.lockable)
 PICTURES = all_that(lambda each: each.picture)
+TABLES = all_that(lambda each: each.table)
+"""Suffixes of documents that are nothing but tables."""
 
 
 def readable_name(name: str) -> str:
@@ -152,9 +154,6 @@ def readable_name(name: str) -> str:
 
 
 # Numbers as people say them: with their noun, and as sizes of files.
-
-TABLES = all_that(lambda each: each.table)
-"""Suffixes of documents that are nothing but tables."""
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
