@@ -139,19 +139,43 @@ def test_a_step_that_meets_a_removal_leaves_nothing_and_is_cleaned_after(knowing
         assert kept(library, ferry) == set() and not index.holds(titled("ferry.txt", "Dogs"))
 
 
-def test_nothing_is_weighed_by_sentences_until_all_that_may_be_found_are_known(knowing, tmp_path):
+def test_no_document_wins_by_having_its_sentences_first(knowing, tmp_path):
     knowing.gate.clear()
     with open_library(tmp_path / "data") as library:
         ferry = add(library, "ferry.txt", FERRY)
-        index = library._opened.sentences
-        assert not index.covers(library.documents())
         retriever = library.retriever(3)
-        none = retriever._by_sentence(QUESTION, [None], library.documents())
-        assert not none.scores
+        index, covered = retriever._knowing(QUESTION, library.documents())
+        assert index is library._opened.sentences and not covered
         knowing.gate.set()
         caught_up(library)
-        some = retriever._by_sentence(QUESTION, [None], library.documents())
+        assert retriever._knowing(QUESTION, library.documents()) == (index, True)
+        some = retriever._by_sentence(index, QUESTION, [None])
         assert {one.partition("-")[0] for one in some.scores} == {ferry[:16]}
+
+
+def test_until_then_those_of_the_likeliest_passages_are_compared_and_kept(knowing, tmp_path):
+    with open_library(tmp_path / "data") as library:
+        index = library._opened.sentences
+        index._busy = lambda: True  # it makes none by itself
+        for number, text in enumerate(OTHERS):
+            add(library, f"cabin {number}.txt", text)
+        add(library, "ferry.txt", FERRY)
+        for _ in range(2):
+            assert not index.covers(library.documents())
+            assert library.search(QUESTION)[0].name == "ferry.txt"
+        assert titled("ferry.txt", "Dogs travel free of charge.") in index._ahead
+        index._busy = lambda: False
+        caught_up(library)
+        assert len(knowing.embedded) == len(set(knowing.embedded)) > 0
+        assert not index._ahead, "they are where all are"
+
+
+def test_nobody_waits_for_sentences_of_a_library_that_is_too_large(knowing, monkeypatch, tmp_path):
+    monkeypatch.setattr(sentence_index, "MOST_PASSAGES", 0)
+    with open_library(tmp_path / "data") as library:
+        add(library, "ferry.txt", FERRY)
+        until(lambda: not library._opened.sentences.small)
+        assert library.search(QUESTION) and not knowing.embedded
 
 
 def test_what_nobody_waits_for_waits_until_the_sentences_are_nearly_done(knowing, tmp_path):

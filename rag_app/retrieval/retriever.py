@@ -60,6 +60,7 @@ _MOST_ODDS = 30.0
 _LARGE = 50_000  # passages of a library
 _WIDE = 10  # times the candidates, of which those of named documents are picked
 _MOST_NAMED = 16  # documents that are searched by themselves
+_LIKELIEST = 20  # passages whose sentences are embedded while somebody waits
 _BESIDE = ThreadPoolExecutor(2, "rag-app-words")  # models stay in the thread that asks
 
 Reranker = Callable[[str, Sequence[Passage]], Sequence[float]]
@@ -103,7 +104,8 @@ class HybridRetriever(BaseRetriever):
         named = self._named(question, documents)
         choices = self._choices(named)
         meaning, words, found = self._pools(question, choices, self._once(documents))
-        sentences = self._by_sentence(question, choices, documents)
+        index, covered = self._knowing(question, documents)
+        sentences = self._by_sentence(index, question, choices) if index and covered else Pool()
         found |= self.store.chunks([i for i in sentences.scores if i not in found], self.scope)
         names = {d.id: d.name for d in documents}
         # Of a document that was added while we searched nothing is known: whose it is, neither.
@@ -115,7 +117,13 @@ class HybridRetriever(BaseRetriever):
             *(meaning, words, named, pages, weight, self._pairs(question, chunks)),
             sentences=sentences,
         )
-        best = ranked(list(chunks.values()), evidence.score, self.unread.k)
+        waiting = index is not None and not covered
+        most = max(self.unread.k, _LIKELIEST if waiting else 0)
+        best = ranked(list(chunks.values()), evidence.score, most)
+        if index and waiting:  # those of the likeliest passages are nearly as good till then
+            likely = [chunk for chunk, _ in best]
+            sentences = _of_these(index, question, likely[:_LIKELIEST], names)
+            best = ranked(likely, replace(evidence, sentences=sentences).score, len(likely))
         shared = chances([score for _, score in best])
         passages = [
             Passage(chunk, names[chunk.document_id], chance)
@@ -211,19 +219,23 @@ class HybridRetriever(BaseRetriever):
         found = [self.vectors.search(vector, self.candidates, scope, one) for one in choices]
         return _joined([Pool.of(one, self.candidates) for one in found])
 
-    def _by_sentence(
-        self,
-        question: str,
-        choices: Sequence[tuple[str, ...] | None],
-        documents: Sequence[Document],
-    ) -> Pool:
-        """What is found by single sentences, if those of all that may be found can be."""
+    def _knowing(
+        self, question: str, documents: Sequence[Document]
+    ) -> tuple[SentenceIndex | None, bool]:
+        """What knows single sentences, where it has the languages, and those of all that is
+        searched or soon will; and whether it has: else those of some documents would win."""
         index = self.sentences if self.kind is RetrieverKind.HYBRID else None
         if index is None or not is_english(question):
-            return Pool()
+            return None, False
         able = [d for d in documents if self.documents is None or d.id in self.documents]
-        if not index.covers(able) or not (self.embedder.english or _in_english(able)):
-            return Pool()
+        covered = index.covers(able)
+        known = self.embedder.english or _in_english(able)
+        return (index, covered) if known and (covered or index.small) else (None, False)
+
+    def _by_sentence(
+        self, index: SentenceIndex, question: str, choices: Sequence[tuple[str, ...] | None]
+    ) -> Pool:
+        """What is found by single sentences."""
         scope = self.store.reach.widest(self.scope)
         with surviving(log, "sentences were not searched") as attempt:
             found = [index.nearest(question, self.candidates, scope, one) for one in choices]
@@ -260,6 +272,15 @@ class HybridRetriever(BaseRetriever):
             except UnknownDocument:  # removed since
                 continue
         return shares
+
+
+def _of_these(
+    index: SentenceIndex, question: str, chunks: Sequence[Chunk], names: Mapping[str, str]
+) -> Pool:
+    """The nearest sentence of each of a few chunks, while those of others have no vectors yet."""
+    with surviving(log, "sentences were not compared") as attempt:
+        found = index.among(question, [(names[one.document_id], one) for one in chunks])
+    return Pool() if attempt.failed else found
 
 
 def _in_english(documents: Iterable[Document]) -> bool:

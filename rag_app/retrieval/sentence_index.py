@@ -15,6 +15,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import Pool
@@ -37,6 +39,7 @@ _LONGEST_PAUSE = 60.0  # after failures, it doubles
 _LOOK = 0.05  # seconds between two looks at how far it is
 _USUAL, _SOON = 0.03, 90.0  # seconds that a sentence takes; that others may wait
 _QUESTIONS = 64  # whose vectors are kept: each is asked for twice
+_AHEAD = 1_024  # sentences whose vectors are kept while their document has none yet
 _APART = "."  # between the id of a chunk and the digest of a sentence
 _Contents = tuple[int, str]  # when its chunks were written, and its name
 
@@ -72,6 +75,8 @@ class SentenceIndex:
         self._ids: dict[str, str] = {}  # by sentence
         self._asking = threading.Lock()
         self._asked: OrderedDict[str, list[float]] = OrderedDict()  # by question: its vector
+        self._ahead: dict[str, np.ndarray] = {}  # by sentence: its vector, for who could not wait
+        self.small = True  # the library: all its sentences will have a vector
         self._seen = -1  # changes of the library after which nothing was left to embed
         self._left, self._each = 0, 0.0  # sentences without a vector; seconds that one takes
         self._failed = False
@@ -130,6 +135,22 @@ class SentenceIndex:
             best.setdefault(one.partition(_APART)[0], cosine)
         return Pool(best, found[-1][1] if len(found) >= _EACH * k else 0.0)
 
+    def among(self, question: str, chunks: Sequence[tuple[str, Chunk]]) -> Pool:
+        """Of these chunks, with the names of their documents, the cosine of the sentence that is
+        nearest to the question; what lacks a vector is embedded now. Raises ModelUnavailable."""
+        held = [(chunk.id, text) for name, chunk in chunks for _, text in _sentences(name, chunk)]
+        if not held:
+            return Pool()
+        texts = [text for _, text in held]
+        made = np.asarray(self.embed_documents(texts), np.float32).reshape(len(held), -1)
+        ahead = {**self._ahead, **dict(zip(texts, made, strict=True))}
+        self._ahead = dict([one for one in ahead.items() if one[0] not in self._ids][-_AHEAD:])
+        cosines = made @ np.asarray(self._query(question), np.float32)
+        best: dict[str, float] = {}
+        for (chunk_id, _), cosine in zip(held, cosines.tolist(), strict=True):
+            best[chunk_id] = max(cosine, best.get(chunk_id, -1.0))
+        return Pool(best, min(best.values()))
+
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
         self._embedder.warm()
@@ -140,6 +161,8 @@ class SentenceIndex:
         ids = {text: at for text in texts if (at := self._ids.get(text))}
         kept = self._vectors.of_chunks([*dict.fromkeys(ids.values())]) if ids else {}
         known = {text: kept[at] for text, at in ids.items() if at in kept}
+        ahead = self._ahead
+        known |= {t: ahead[t].tolist() for t in texts if t not in known and t in ahead}
         new = [text for text in dict.fromkeys(texts) if text not in known]
         known |= zip(new, self._embedder.embed_documents(new), strict=True)
         return [known[text] for text in texts]
@@ -159,8 +182,8 @@ class SentenceIndex:
     def catch_up(self) -> None:
         """Embed what lacks a vector. Raises ModelUnavailable, and DiskFull."""
         documents = [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
-        few = sum(d.chunks for d in documents) <= MOST_PASSAGES
-        written = self._store.tables.written([d.id for d in documents]) if few else {}
+        self.small = sum(d.chunks for d in documents) <= MOST_PASSAGES
+        written = self._store.tables.written([d.id for d in documents]) if self.small else {}
         now = {d.id: (written[d.id], d.name) for d in documents if d.id in written}
         if self._vectors.count() < sum(map(len, self._held.values())):
             self._done = {}  # some were lost while the files were written anew
@@ -201,7 +224,7 @@ class SentenceIndex:
             if self._stop.is_set():
                 return False
             step, began = ids[first : first + _TEXTS_PER_STEP], time.monotonic()
-            made = self._embedder.embed_documents([missing[one] for one in step])
+            made = self.embed_documents([missing[one] for one in step])
             if self._changed(document, contents):
                 return False
             self._vectors.upsert(document.id, step, made, document.collection)
@@ -222,6 +245,7 @@ class SentenceIndex:
     def _keep(self, document_id: str, sentences_of: dict[str, str]) -> None:
         self._held.setdefault(document_id, {}).update(sentences_of)
         self._ids.update((text, one) for one, text in sentences_of.items())
+        self._ahead = {text: made for text, made in self._ahead.items() if text not in self._ids}
 
     def _forget(self, document_id: str) -> None:
         for text in self._held.pop(document_id, {}).values():
