@@ -2,9 +2,8 @@
 
 Whether a question leans on the one before it at all, linear weights of its words and its shape say,
 which were fitted on follow-up questions and on complete ones (training/follow_ups.py). The writer
-then writes it out; where none answers, or what it wrote still leans, rules (English, pure) put a
-name in the place of a pronoun and the topic behind what names nothing. Small talk is nothing to
-lean on, and a wish only for what points at what it was about."""
+then writes it out; where none answers, or it finds no words for it, the last question that leans on
+nothing stands beside it. Small talk is nothing to lean on."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -21,14 +21,6 @@ from numpy.typing import NDArray
 
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
 from rag_app.answering.attribution import invented, known_figures
-from rag_app.answering.coreference import (
-    LONGEST,
-    YEAR,
-    Turn,
-    is_anchored,
-    standalone,
-    years,
-)
 from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, wanted
@@ -41,6 +33,15 @@ CONTEXT_BUCKETS = 1 << 13  # that features are hashed to
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LONG = 6  # letters of a word that says something
 _MOST = 12  # words that are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question that was asked and the answer that was given, as both were shown."""
+
+    question: str
+    answer: str
+    computed_from: tuple[str, ...] = ()  # ids of the documents whose tables gave the answer
 
 
 def needs_context(question: str) -> float:
@@ -132,10 +133,11 @@ def _telling(text: str) -> set[str]:
 
 __all__ = ["Rewriter", "Turn", "cleaned", "follow_up"]
 
-# The gate, then the language model that comes with the app, then rules.
+# The gate, then the language model that comes with the app, then the question before.
 
 NEEDED = 0.15  # likelihood of needing context from which a question is rewritten
-_LEANING = 0.5  # from which what a model made of it still leans
+_LEANING = 0.5  # from which it surely leans, and what a model made of it still does
+_STILL = 0.85  # the same where a model could not, or would not, make it stand alone
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 3, 160
 _NEW = 0.34  # share of the telling words of a rewrite that nobody said before, at most
 _HEAD = """\
@@ -151,10 +153,9 @@ Ask = Callable[[Sequence[tuple[str, str]], Callable[[], bool]], str]
 class Rewriter:
     """Makes questions that lean on a conversation standalone; leaves complete ones alone.
 
-    `ask`: a language model, None: rules alone; one that was `taught` to do this needs no examples.
-    The model goes first: of strangers' follow-ups it makes better questions than rules do. It sees
-    the last turn alone, for others lead it astray, then all of them; the rules take what it leaves
-    leaning (benchmarks/LOG.md). Thread-safe."""
+    `ask`: a language model, or None; one that was `taught` to do this needs no examples. It sees
+    the last turn alone, for others lead it astray, then all of them (benchmarks/LOG.md).
+    Thread-safe."""
 
     def __init__(self, ask: Ask | None = None, taught: bool = False) -> None:
         self._ask = ask
@@ -176,10 +177,8 @@ class Rewriter:
                 return made
             if made and (not best or needs_context(made) < needs_context(best)):
                 best = made
-        by_rule, beside = standalone(question, turns), _beside(question, turns)
-        if by_rule != question and not is_anchored(by_rule, question):
-            return by_rule
-        return best or (by_rule if beside == question else beside)
+        said, least = best or question, _LEANING if self._ask is None else _STILL
+        return _beside(said, turns) if needs_context(said) >= least else said
 
     def _written(self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]) -> str:
         """What a model makes of it; empty where there is none, it makes up what nobody said, or it
@@ -229,12 +228,10 @@ def _chosen(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _beside(question: str, turns: Sequence[Turn]) -> str:
-    """A wish for another form, "explain it simply", with the question that it is about."""
-    short = len(question.split()) <= _MOST_BESIDE and needs_context(question) > _SURE_BESIDE
-    return f"{question} ({turns[-1].question})" if short else question
-
-
-_MOST_BESIDE, _SURE_BESIDE = 6, 0.85
+    """A question with the last one that leans on nothing, or the first of all, behind it."""
+    asked = [turn.question for turn in turns]
+    alone = next((one for one in reversed(asked) if needs_context(one) < NEEDED), asked[0])
+    return f"{question} ({_cut(alone)})" if alone.strip() and len(question) <= LONGEST else question
 
 
 def _messages(question: str, turns: Sequence[Turn]) -> list[tuple[str, str]]:
@@ -282,6 +279,8 @@ def _said_before(made: str, question: str, turns: Sequence[Turn]) -> bool:
 
 Names = Callable[[str], bool]  # whether a wish names documents
 
+LONGEST = 600  # characters of one text that are looked at
+YEAR = re.compile(r"(?<![\w.,$€£])(?:1[5-9]|20)\d\d(?!\w|[.,]\d|%)")
 _MOST_WORDS = 12
 _FILLS = (
     r"(?:(?:and|now|then|please|again|but|ok|okay|can|could|would|you|make|do|try|give|say|write|tell|put"
@@ -321,6 +320,11 @@ _POINTS = re.compile(r"\W*(?:of\s+|between\s+)?(?:it|them|these|those|both|that)
 _ONE_OF_A_YEAR = re.compile(rf"(?:the )?(?:one (?:of|from) )?{YEAR.pattern}(?: one)?")
 _REPEATED = {Task.SUMMARY: "Summarise", Task.TRANSLATION: "Translate"}
 _TAIL = re.compile(rf",? in (?:{'|'.join(LANGUAGES)})\Z")
+
+
+def years(text: str) -> list[str]:
+    """The years that a text names, in order."""
+    return YEAR.findall(text[:LONGEST])
 
 
 def written_out(turns: Sequence[Turn], names: Names) -> list[Turn]:
