@@ -53,6 +53,25 @@ def test_a_fetch_tells_how_far_it_is_and_why_it_failed(models, monkeypatch, tmp_
     assert not folder_of(SMALL, tmp_path / "writers").exists()
 
 
+@pytest.mark.parametrize(
+    ("key", "brought"), [("small", ["small", "sentences"]), ("qwen3-4b", None)]
+)
+def test_what_finds_sentences_comes_along_and_is_not_insisted_on(
+    models, monkeypatch, tmp_path, key, brought
+):
+    asked = []
+
+    def ensure(model, cache, progress, cancelled):
+        asked.append(model.key)
+        if not model.writes:
+            raise ModelUnavailable("It could not be fetched.")
+
+    monkeypatch.setattr(chat_models, "ensure", ensure)
+    fetch = models.fetch(key)
+    fetch.stop()
+    assert asked == (brought or [key]) and not fetch.error
+
+
 def test_a_choice_says_what_it_is_and_how_large():
     assert texts.choice("writer:small").startswith("Qwen2.5 Coder 0.5B: writes answers")
     assert "MB" in texts.choice("writer:small")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from rag_app.answering.generation import explained
 from rag_app.answering.model_spec import LOCAL, OLLAMA_URL, WRITER, ModelSpec, parse
-from rag_app.errors import ChatModelError, RagAppError
-from rag_app.models.catalogue import CATALOGUE, DEFAULT, SMALL, has_room
+from rag_app.errors import ChatModelError, ModelUnavailable, RagAppError
+from rag_app.models.catalogue import CATALOGUE, DEFAULT, SENTENCES, SMALL, has_room
 from rag_app.models.download import (
     Bring,
     Fetch,
+    OnProgress,
     discard,
     folder_of,
     hub_download,
@@ -322,12 +323,19 @@ class ChatModelCatalogue:
     def _bring(self, model: str) -> Bring:
         if model not in CATALOGUE:
             return hub_download(model, self._terms.models)
-        return lambda on_progress, cancelled: ensure(
-            CATALOGUE[model],
-            self._terms.writers,
-            lambda doing, done, total: on_progress(done, total),
-            cancelled,
-        )
+        writer, cache = CATALOGUE[model], self._terms.writers
+
+        def bring(on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
+            def took(doing: str, done: int, total: int) -> None:
+                on_progress(done, total)
+
+            folder = ensure(writer, cache, took, cancelled)
+            if writer.adapter:  # as the set-up brings it: with what finds sentences for it
+                with suppress(ModelUnavailable):  # it writes without, too
+                    ensure(SENTENCES, cache, took, cancelled)
+            return folder
+
+        return bring
 
     def writers(self) -> list[str]:
         """The language models that can come with the app and fit this computer, as choices."""
