@@ -11,11 +11,10 @@ from rag_app.answering.query_rewriting import (
     Turn,
     cleaned,
 )
+from rag_app.errors import ChatModelError
 
 ACME = Turn("What was the revenue of Acme Corp in 2020?", "Revenue was $5.2 million in 2020. [1]")
-TYPED = Turn("how much did acme corp earn in 2020", "It earned $5.2 million.")
 CHIEF = Turn("who is the ceo of acme corp", "Jane Roe has led the company since 2019.")
-LEASE = Turn("what is the notice period in the lease agreement", "Three months.")
 WARRANTY = Turn("What is the warranty?", "Two years.")
 
 
@@ -26,12 +25,14 @@ def without_a_writer(question, turns):
 @pytest.mark.parametrize(
     "question", ["how old is she?", "and in 2021?", "for how much?", "And when?", "in one sentence"]
 )
-def test_without_a_writer_the_last_question_that_stood_alone_stands_beside(question):
+def test_without_a_writer_the_last_question_and_what_it_leans_on_stand_beside(question):
     beside = f"{question} ({ACME.question})"
     assert without_a_writer(question, [ACME]) == beside
     assert without_a_writer(question, [CHIEF, ACME]) == beside
     leaning = [Turn("and who runs it?", "Jane Roe."), Turn("since when?", "2019")]
-    assert without_a_writer(question, [CHIEF, ACME, *leaning]) == beside
+    assert without_a_writer(question, [CHIEF, ACME, *leaning]) == (
+        f"{question} ({ACME.question} since when?)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,9 @@ def test_without_a_writer_the_last_question_that_stood_alone_stands_beside(quest
         "How did Globex finance the purchase of Initech in 2019?",
         "What did Globex say about its debts?",
         "How high is the deposit that they want?",
+        "Was kostet die Fähre?",
+        "什么时候?",
+        "Когда это случилось?",
         "and why did it happen " * 400,
     ],
 )
@@ -56,11 +60,6 @@ def test_without_a_conversation_nothing_changes(question):
 
 ANY = st.text(max_size=60)
 TURNS = st.lists(st.builds(Turn, ANY, ANY), max_size=4)
-
-
-@given(ANY, TURNS)
-def test_no_word_that_was_typed_gets_lost(question, turns):
-    assert without_a_writer(question, turns).startswith(question)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +125,15 @@ def test_what_a_model_writes_is_taken_unless_it_leaves_open_what_is_asked():
     assert made.pop("What age is Jane Roe?") == "What age is Jane Roe?"
     assert made.pop("How old is SHE") == made["And she?"] == f"{asked} ({CHIEF.question})"
     assert len(set(made.values())) == 1
+
+
+def test_a_model_that_does_not_reply_is_as_none_and_one_that_repeats_is_believed():
+    def broken(messages, cancelled):
+        raise ChatModelError("It is not there.")
+
+    asked = "What is the warranty?"  # the likelihood that it leans is 0.78
+    assert Rewriter(broken).rewrite(asked, [ACME]) == f"{asked} ({ACME.question})"
+    assert Rewriter(lambda messages, cancelled: asked).rewrite(asked, [ACME]) == asked
 
 
 def test_a_model_sees_the_last_turn_alone_and_all_of_them_where_that_is_not_enough():

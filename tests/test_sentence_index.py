@@ -140,17 +140,20 @@ def test_a_step_that_meets_a_removal_leaves_nothing_and_is_cleaned_after(knowing
 
 
 def test_no_document_wins_by_having_its_sentences_first(knowing, tmp_path):
-    knowing.gate.clear()
     with open_library(tmp_path / "data") as library:
         ferry = add(library, "ferry.txt", FERRY)
-        retriever = library.retriever(3)
-        index, covered = retriever._knowing(QUESTION, library.documents())
-        assert index is library._opened.sentences and not covered
-        knowing.gate.set()
-        caught_up(library)
-        assert retriever._knowing(QUESTION, library.documents()) == (index, True)
+        index, retriever = caught_up(library), library.retriever(3)
         some = retriever._by_sentence(index, QUESTION, [None])
         assert {one.partition("-")[0] for one in some.scores} == {ferry[:16]}
+        index._busy = lambda: True  # it makes none by itself
+        add(library, "museum.txt", MUSEUM)
+        index.nearest = lambda *given: pytest.fail("those of the ferry alone are there")
+        assert retriever.passages(QUESTION)
+        made = {text for text in knowing.embedded if ";" in text}
+        add(library, "cabin.txt", OTHERS[0])
+        calm = {"hurries": False, "reranker": None}
+        assert retriever.model_copy(update=calm).passages("what else")
+        assert {text for text in knowing.embedded if ";" in text} == made
 
 
 def test_until_then_those_of_the_likeliest_passages_are_compared_and_kept(knowing, tmp_path):
@@ -174,8 +177,20 @@ def test_nobody_waits_for_sentences_of_a_library_that_is_too_large(knowing, monk
     monkeypatch.setattr(sentence_index, "MOST_PASSAGES", 0)
     with open_library(tmp_path / "data") as library:
         add(library, "ferry.txt", FERRY)
-        until(lambda: not library._opened.sentences.small)
+        assert not library._opened.sentences.will_cover(library.documents())
         assert library.search(QUESTION) and not knowing.embedded
+
+
+def test_after_a_start_what_is_kept_is_not_made_again_for_who_asks_at_once(knowing, tmp_path):
+    data = tmp_path / "data"
+    with open_library(data) as library:
+        add(library, "ferry.txt", FERRY)
+        caught_up(library)
+    made = list(knowing.embedded)
+    with open_library(data) as library:
+        index = library._opened.sentences
+        index.covers = lambda documents: False  # it has not looked yet
+        assert library.search(QUESTION) and knowing.embedded == made
 
 
 def test_what_nobody_waits_for_waits_until_the_sentences_are_nearly_done(knowing, tmp_path):

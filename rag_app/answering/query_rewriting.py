@@ -2,8 +2,8 @@
 
 Whether a question leans on the one before it at all, linear weights of its words and its shape say,
 which were fitted on follow-up questions and on complete ones (training/follow_ups.py). The writer
-then writes it out; where none answers, or it finds no words for it, the last question that leans on
-nothing stands beside it. Small talk is nothing to lean on."""
+then writes it out; where none answers, or it finds no words for it, the last question stands beside
+it, with what that leans on. Small talk is nothing to lean on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, wanted
 from rag_app.errors import ChatModelError
-from rag_app.text.languages import STOP, compared
+from rag_app.text.languages import STOP, compared, is_english
 from rag_app.types import Task
 
 _WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
@@ -170,25 +170,28 @@ class Rewriter:
         """The question as it would be asked without the turns before it."""
         if not turns or needs_context(question) < NEEDED:
             return question
-        best = ""
+        best, replied = "", False
         for shown in [turns[-1:], turns] if len(turns) > 1 else [turns]:
             made = self._written(question, shown, cancelled)
+            replied = replied or made is not None
             if made and needs_context(made) < _LEANING:
                 return made
             if made and (not best or needs_context(made) < needs_context(best)):
                 best = made
-        said, least = best or question, _LEANING if self._ask is None else _STILL
+        said, least = best or question, _STILL if replied else _LEANING
         return _beside(said, turns) if needs_context(said) >= least else said
 
-    def _written(self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]) -> str:
-        """What a model makes of it; empty where there is none, it makes up what nobody said, or it
-        repeats what leans."""
+    def _written(
+        self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]
+    ) -> str | None:
+        """What a model makes of it; empty where it makes up what nobody said, or repeats what
+        leans; None: there is none that replies."""
         if self._ask is None or cancelled():
-            return ""
+            return None
         try:
             reply = self._ask(self._messages(question, turns), cancelled)
         except ChatModelError:
-            return ""
+            return None
         if compared(reply) == compared(question):
             return "" if needs_context(question) >= _LEANING else question
         made = cleaned(reply, question, turns)
@@ -228,10 +231,15 @@ def _chosen(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _beside(question: str, turns: Sequence[Turn]) -> str:
-    """A question with the last one that leans on nothing, or the first of all, behind it."""
-    asked = [turn.question for turn in turns]
-    alone = next((one for one in reversed(asked) if needs_context(one) < NEEDED), asked[0])
-    return f"{question} ({_cut(alone)})" if alone.strip() and len(question) <= LONGEST else question
+    """A question with the last one behind it, and what that leans on. English: of what is leaning
+    in other languages nothing was learnt."""
+    if len(question) > LONGEST or not is_english(question):
+        return question
+    asked = [turn.question for turn in turns if turn.question.strip()]
+    if not asked:
+        return question
+    alone = next((one for one in reversed(asked) if needs_context(one) < NEEDED), asked[-1])
+    return f"{question} ({_cut(' '.join(dict.fromkeys([alone, asked[-1]])))})"
 
 
 def _messages(question: str, turns: Sequence[Turn]) -> list[tuple[str, str]]:

@@ -434,7 +434,9 @@ class Questioner:
             documents = self._holding(about, asked)
         task = replace(task, naming=named.words, among=len(asked.readable))
         ids = tuple(document.id for document in documents)
-        within = asked.retriever.model_copy(update={"documents": ids, "reranker": None})
+        within = asked.retriever.model_copy(
+            update={"documents": ids, "reranker": None, "hurries": False}
+        )
         desk = TaskRunner(self._store, self._vectors, self._embedder, asked.scope, asked.told)
         context = AskContext(
             asked.said,
@@ -531,6 +533,7 @@ class Questioner:
             reranker=self._relevance if reranked else None,
             reranked=reranked,
             sentences=self._sentences,
+            hurries=True,
         )
 
 

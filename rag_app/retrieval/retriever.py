@@ -93,6 +93,7 @@ class HybridRetriever(BaseRetriever):
     reranker: Reranker | None = None
     reranked: int = 20  # of the ranked passages are put in the reranker's order
     sentences: SentenceIndex | None = None  # of the library, where there is one
+    hurries: bool = False  # embeds sentences of the likeliest passages that have no vector yet
 
     def passages(self, question: str) -> list[Passage]:
         """The k best passages, best first, their scores adding up to 1.
@@ -117,13 +118,13 @@ class HybridRetriever(BaseRetriever):
             *(meaning, words, named, pages, weight, self._pairs(question, chunks)),
             sentences=sentences,
         )
-        waiting = index is not None and not covered
-        most = max(self.unread.k, _LIKELIEST if waiting else 0)
-        best = ranked(list(chunks.values()), evidence.score, most)
-        if index and waiting:  # those of the likeliest passages are nearly as good till then
+        most = self.unread.k
+        best = ranked(list(chunks.values()), evidence.score, max(most, _LIKELIEST))
+        if index and not covered:  # those of the likeliest passages are nearly as good till then
             likely = [chunk for chunk, _ in best]
             sentences = _of_these(index, question, likely[:_LIKELIEST], names)
             best = ranked(likely, replace(evidence, sentences=sentences).score, len(likely))
+        best = best[:most]
         shared = chances([score for _, score in best])
         passages = [
             Passage(chunk, names[chunk.document_id], chance)
@@ -143,7 +144,7 @@ class HybridRetriever(BaseRetriever):
         strange = [w for w in rare if not self.store.words.documents_with(w, self.scope)]
         if not strange:
             return ""
-        wide = self.model_copy(update={"k": self.candidates, "reranker": None})
+        wide = self.model_copy(update={"k": self.candidates, "reranker": None, "hurries": False})
         return respelled(question, strange, [p.chunk.text for p in wide.passages(question)])
 
     @property
@@ -228,9 +229,11 @@ class HybridRetriever(BaseRetriever):
         if index is None or not is_english(question):
             return None, False
         able = [d for d in documents if self.documents is None or d.id in self.documents]
+        if not (self.embedder.english or _in_english(able)):
+            return None, False
         covered = index.covers(able)
-        known = self.embedder.english or _in_english(able)
-        return (index, covered) if known and (covered or index.small) else (None, False)
+        soon = self.hurries and index.will_cover(documents)
+        return (index, covered) if covered or soon else (None, False)
 
     def _by_sentence(
         self, index: SentenceIndex, question: str, choices: Sequence[tuple[str, ...] | None]
@@ -278,8 +281,11 @@ def _of_these(
     index: SentenceIndex, question: str, chunks: Sequence[Chunk], names: Mapping[str, str]
 ) -> Pool:
     """The nearest sentence of each of a few chunks, while those of others have no vectors yet."""
-    with surviving(log, "sentences were not compared") as attempt:
-        found = index.among(question, [(names[one.document_id], one) for one in chunks])
+    try:
+        with surviving(log, "sentences were not compared", but=(ModelUnavailable,)) as attempt:
+            found = index.among(question, [(names[one.document_id], one) for one in chunks])
+    except ModelUnavailable:  # the index says so itself
+        return Pool()
     return Pool() if attempt.failed else found
 
 

@@ -2,9 +2,9 @@
 to the one sentence that holds it than to a passage about five things.
 
 The larger model of sentences reads slowly, so their vectors are made in the background once a
-document can be found without them, and only of a library that is small enough. They are a cache
-beside those of passages: what is removed there is removed here. Whoever ranks sentences of a
-library is given them, and need not embed any while somebody waits."""
+document can be found without them, and only of a library that is small enough; of what is likeliest
+to answer they are made ahead, where a question cannot wait for all. They are a cache beside those
+of passages: what is removed there is removed here."""
 
 from __future__ import annotations
 
@@ -75,8 +75,9 @@ class SentenceIndex:
         self._ids: dict[str, str] = {}  # by sentence
         self._asking = threading.Lock()
         self._asked: OrderedDict[str, list[float]] = OrderedDict()  # by question: its vector
+        self._making = threading.Lock()
         self._ahead: dict[str, np.ndarray] = {}  # by sentence: its vector, for who could not wait
-        self.small = True  # the library: all its sentences will have a vector
+        self._none = False  # the library is too large, or the model torn: none will have a vector
         self._seen = -1  # changes of the library after which nothing was left to embed
         self._left, self._each = 0, 0.0  # sentences without a vector; seconds that one takes
         self._failed = False
@@ -135,19 +136,29 @@ class SentenceIndex:
             best.setdefault(one.partition(_APART)[0], cosine)
         return Pool(best, found[-1][1] if len(found) >= _EACH * k else 0.0)
 
+    def will_cover(self, documents: Sequence[Document]) -> bool:
+        """Whether all their sentences will have a vector."""
+        return not self._none and sum(one.chunks for one in documents) <= MOST_PASSAGES
+
     def among(self, question: str, chunks: Sequence[tuple[str, Chunk]]) -> Pool:
         """Of these chunks, with the names of their documents, the cosine of the sentence that is
         nearest to the question; what lacks a vector is embedded now. Raises ModelUnavailable."""
-        held = [(chunk.id, text) for name, chunk in chunks for _, text in _sentences(name, chunk)]
+        held = [
+            (chunk.id, *one) for name, chunk in chunks for one in _sentences(name, chunk)
+        ]  # chunk, sentence and its text
         if not held:
             return Pool()
-        texts = [text for _, text in held]
-        made = np.asarray(self.embed_documents(texts), np.float32).reshape(len(held), -1)
-        ahead = {**self._ahead, **dict(zip(texts, made, strict=True))}
-        self._ahead = dict([one for one in ahead.items() if one[0] not in self._ids][-_AHEAD:])
-        cosines = made @ np.asarray(self._query(question), np.float32)
+        with self._making:  # wordings of one question find much the same
+            there = self._vectors.of_chunks([*{one for _, one, _ in held}])
+            new = [text for _, one, text in held if one not in there and text not in self._ahead]
+            new = [*dict.fromkeys(new)]
+            made = np.asarray(self._embedder.embed_documents(new), np.float32) if new else ()
+            ahead = self._ahead | dict(zip(new, made, strict=True))
+            self._ahead = dict([*ahead.items()][-_AHEAD:])
+        vectors = [there[one] if one in there else ahead[text] for _, one, text in held]
+        cosines = np.asarray(vectors, np.float32) @ np.asarray(self._query(question), np.float32)
         best: dict[str, float] = {}
-        for (chunk_id, _), cosine in zip(held, cosines.tolist(), strict=True):
+        for (chunk_id, _, _), cosine in zip(held, cosines.tolist(), strict=True):
             best[chunk_id] = max(cosine, best.get(chunk_id, -1.0))
         return Pool(best, min(best.values()))
 
@@ -169,7 +180,7 @@ class SentenceIndex:
 
     def holds(self, text: str) -> bool:
         """Whether the vector of a sentence under its title is there."""
-        return text in self._ids
+        return text in self._ids or text in self._ahead
 
     def _query(self, question: str) -> list[float]:
         with self._asking:
@@ -182,8 +193,8 @@ class SentenceIndex:
     def catch_up(self) -> None:
         """Embed what lacks a vector. Raises ModelUnavailable, and DiskFull."""
         documents = [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
-        self.small = sum(d.chunks for d in documents) <= MOST_PASSAGES
-        written = self._store.tables.written([d.id for d in documents]) if self.small else {}
+        self._none = sum(d.chunks for d in documents) > MOST_PASSAGES
+        written = {} if self._none else self._store.tables.written([d.id for d in documents])
         now = {d.id: (written[d.id], d.name) for d in documents if d.id in written}
         if self._vectors.count() < sum(map(len, self._held.values())):
             self._done = {}  # some were lost while the files were written anew
@@ -202,6 +213,8 @@ class SentenceIndex:
             if self._embedded(document, now[document.id], missing[document.id]):
                 self._done = {**self._done, document.id: now[document.id]}
         self._left = 0
+        with self._making:
+            self._ahead = {}  # they are where all are, or their document is gone
 
     def _missing(self, document: Document) -> dict[str, str]:
         """The sentences of a document that lack a vector, by their ids."""
@@ -224,7 +237,10 @@ class SentenceIndex:
             if self._stop.is_set():
                 return False
             step, began = ids[first : first + _TEXTS_PER_STEP], time.monotonic()
-            made = self.embed_documents([missing[one] for one in step])
+            texts = [missing[one] for one in step]
+            new = sum(text not in self._ahead for text in texts)
+            made = self.embed_documents(texts)
+            self._each = (time.monotonic() - began) / new if new else self._each
             if self._changed(document, contents):
                 return False
             self._vectors.upsert(document.id, step, made, document.collection)
@@ -235,7 +251,6 @@ class SentenceIndex:
                 return False
             self._keep(document.id, {one: missing[one] for one in step})
             self._left -= len(step)
-            self._each = (time.monotonic() - began) / len(step)
         return True
 
     def _changed(self, document: Document, contents: _Contents) -> bool:
@@ -245,7 +260,6 @@ class SentenceIndex:
     def _keep(self, document_id: str, sentences_of: dict[str, str]) -> None:
         self._held.setdefault(document_id, {}).update(sentences_of)
         self._ids.update((text, one) for one, text in sentences_of.items())
-        self._ahead = {text: made for text, made in self._ahead.items() if text not in self._ids}
 
     def _forget(self, document_id: str) -> None:
         for text in self._held.pop(document_id, {}).values():
@@ -264,6 +278,7 @@ class SentenceIndex:
                         self.catch_up()
             except ModelUnavailable as error:
                 log.warning("sentences are not searched: %s", error)
+                self._none = True
                 return
             self._failed = attempt.failed
             self._seen = self._seen if attempt.failed else now
