@@ -10,7 +10,7 @@ from rag_app.answering import chat_models
 from rag_app.answering.chat_models import ChatModelCatalogue, ChatSettings
 from rag_app.answering.model_spec import parse
 from rag_app.errors import ModelUnavailable
-from rag_app.models.catalogue import DEFAULT, SMALL
+from rag_app.models.catalogue import DEFAULT, SENTENCES, SMALL
 from rag_app.models.weights import folder_of
 from rag_app.ui import texts
 
@@ -48,28 +48,26 @@ def test_a_fetch_tells_how_far_it_is_and_why_it_failed(models, monkeypatch, tmp_
     monkeypatch.setattr(chat_models, "ensure", ensure)
     fetch = models.fetch("small")
     fetch.stop()
-    assert (fetch.done, fetch.total) == (3, 10)
+    assert (fetch.done, fetch.total) == (3, SMALL.bytes + SENTENCES.bytes)
     assert fetch.error == f"{SMALL.name} could not be fetched to writers."
     assert not folder_of(SMALL, tmp_path / "writers").exists()
 
 
-@pytest.mark.parametrize(
-    ("key", "brought"), [("small", ["small", "sentences"]), ("qwen3-4b", None)]
-)
-def test_what_finds_sentences_comes_along_and_is_not_insisted_on(
-    models, monkeypatch, tmp_path, key, brought
-):
+def test_what_finds_sentences_comes_along_and_is_not_insisted_on(models, monkeypatch, tmp_path):
     asked = []
 
     def ensure(model, cache, progress, cancelled):
         asked.append(model.key)
+        progress("fetching", 3, model.bytes)
+        progress("checking", 0, 0)
         if not model.writes:
             raise ModelUnavailable("It could not be fetched.")
 
     monkeypatch.setattr(chat_models, "ensure", ensure)
-    fetch = models.fetch(key)
+    fetch = models.fetch("small")
     fetch.stop()
-    assert asked == (brought or [key]) and not fetch.error
+    assert asked == ["small", "sentences"] and not fetch.error
+    assert fetch.done == SMALL.bytes + 3
 
 
 def test_a_choice_says_what_it_is_and_how_large():

@@ -24,6 +24,7 @@ from rag_app.errors import (
     FilesUnreachable,
     SettingsError,
 )
+from rag_app.ingestion import service
 from rag_app.library import Library
 from rag_app.scope import HOME
 from rag_app.settings import Settings
@@ -524,7 +525,8 @@ def test_work_waits_while_the_bucket_is_away_and_then_goes_on(way, tmp_path):
         assert soon(lambda: not library.trouble)
 
 
-def test_what_is_removed_while_the_bucket_is_away_goes_when_it_is_back(way, tmp_path):
+def test_what_is_removed_while_the_bucket_is_away_goes_when_it_is_back(way, monkeypatch, tmp_path):
+    monkeypatch.setattr(service, "_AGAIN", 0.5)
     with open_library(tmp_path / "data", seconds=1) as library:
         ferry = library.add("ferry.txt", FERRY).document
         assert ready(library, ferry.id)

@@ -23,7 +23,8 @@ _ROWS = re.compile(r"(?:(?P<sheet>.+), )?rows (?P<first>\d+)–(?P<last>\d+)")
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """One library with a file of every format."""
-    settings = Settings.load(data_dir=tmp_path_factory.mktemp("library"), caution=0.2)
+    folder = tmp_path_factory.mktemp("library")
+    settings = Settings.load(data_dir=folder, models_dir=folder / "models", caution=0.2)
     with Library(settings, embedder=WordEmbedder()) as opened:
         ids = [opened.add(case.name, case.data).document.id for case in CASES]
         opened.wait(ids, timeout=120)

@@ -29,7 +29,7 @@ from rag_app.models.download import (
     is_hub_id,
     local_folder,
 )
-from rag_app.models.weights import ensure, is_ready
+from rag_app.models.weights import Progress, ensure, is_ready
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -272,6 +272,16 @@ def try_out(choice: ModelSpec, terms: ChatSettings) -> str:
 # The chat models that can be chosen: what runs on this machine, and what can be fetched.
 
 
+def _counted(on_progress: OnProgress, before: int, total: int) -> Progress:
+    """Tells how much of all has come; so much had `before` this model."""
+
+    def took(doing: str, done: int, of: int) -> None:
+        if of:  # it comes, and is not being checked or made ready
+            on_progress(before + done, total)
+
+    return took
+
+
 class ChatModelCatalogue:
     """One download at a time; everything else is looked up when it is asked for."""
 
@@ -325,14 +335,12 @@ class ChatModelCatalogue:
             return hub_download(model, self._terms.models)
         writer, cache = CATALOGUE[model], self._terms.writers
 
-        def bring(on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
-            def took(doing: str, done: int, total: int) -> None:
-                on_progress(done, total)
+        total = writer.bytes + SENTENCES.bytes
 
-            folder = ensure(writer, cache, took, cancelled)
-            if writer.adapter:  # as the set-up brings it: with what finds sentences for it
-                with suppress(ModelUnavailable):  # it writes without, too
-                    ensure(SENTENCES, cache, took, cancelled)
+        def bring(on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
+            folder = ensure(writer, cache, _counted(on_progress, 0, total), cancelled)
+            with suppress(ModelUnavailable):  # it writes without what finds sentences for it, too
+                ensure(SENTENCES, cache, _counted(on_progress, writer.bytes, total), cancelled)
             return folder
 
         return bring

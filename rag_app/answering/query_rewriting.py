@@ -238,7 +238,7 @@ def _beside(question: str, turns: Sequence[Turn]) -> str:
     asked = [turn.question for turn in turns if turn.question.strip()]
     if not asked:
         return question
-    alone = next((one for one in reversed(asked) if needs_context(one) < NEEDED), asked[-1])
+    alone = next((one for one in reversed(asked) if needs_context(one) < NEEDED), asked[0])
     return f"{question} ({_cut(' '.join(dict.fromkeys([alone, asked[-1]])))})"
 
 

@@ -40,6 +40,7 @@ _LOOK = 0.05  # seconds between two looks at how far it is
 _USUAL, _SOON = 0.03, 90.0  # seconds that a sentence takes; that others may wait
 _QUESTIONS = 64  # whose vectors are kept: each is asked for twice
 _AHEAD = 1_024  # sentences whose vectors are kept while their document has none yet
+_AT_ONCE = 160  # sentences that are embedded while somebody waits: some four seconds
 _APART = "."  # between the id of a chunk and the digest of a sentence
 _Contents = tuple[int, str]  # when its chunks were written, and its name
 
@@ -141,24 +142,29 @@ class SentenceIndex:
         return not self._none and sum(one.chunks for one in documents) <= MOST_PASSAGES
 
     def among(self, question: str, chunks: Sequence[tuple[str, Chunk]]) -> Pool:
-        """Of these chunks, with the names of their documents, the cosine of the sentence that is
-        nearest to the question; what lacks a vector is embedded now. Raises ModelUnavailable."""
-        held = [
-            (chunk.id, *one) for name, chunk in chunks for one in _sentences(name, chunk)
-        ]  # chunk, sentence and its text
-        if not held:
-            return Pool()
+        """Of these chunks, with the names of their documents and the likeliest first, the cosine
+        of the sentence that is nearest to the question; what lacks a vector is embedded now, as far
+        as somebody can wait for it. Raises ModelUnavailable."""
+        held = [[(chunk.id, *one) for one in _sentences(name, chunk)] for name, chunk in chunks]
         with self._making:  # wordings of one question find much the same
-            there = self._vectors.of_chunks([*{one for _, one, _ in held}])
-            new = [text for _, one, text in held if one not in there and text not in self._ahead]
-            new = [*dict.fromkeys(new)]
-            made = np.asarray(self._embedder.embed_documents(new), np.float32) if new else ()
-            ahead = self._ahead | dict(zip(new, made, strict=True))
-            self._ahead = dict([*ahead.items()][-_AHEAD:])
-        vectors = [there[one] if one in there else ahead[text] for _, one, text in held]
+            there = self._vectors.of_chunks([*{one for of in held for _, one, _ in of}])
+            known, new = self._ahead, dict[str, None]()
+            read = []
+            for of in held:
+                lacking = [t for _, one, t in of if one not in there and t not in known]
+                if len({*new, *lacking}) > _AT_ONCE:
+                    break
+                new |= dict.fromkeys(lacking)
+                read += of
+            made = np.asarray(self._embedder.embed_documents([*new]), np.float32) if new else ()
+            known = known | dict(zip(new, made, strict=True))
+            self._ahead = dict([*known.items()][-_AHEAD:])
+        if not read:
+            return Pool()
+        vectors = [there[one] if one in there else known[text] for _, one, text in read]
         cosines = np.asarray(vectors, np.float32) @ np.asarray(self._query(question), np.float32)
         best: dict[str, float] = {}
-        for (chunk_id, _, _), cosine in zip(held, cosines.tolist(), strict=True):
+        for (chunk_id, _, _), cosine in zip(read, cosines.tolist(), strict=True):
             best[chunk_id] = max(cosine, best.get(chunk_id, -1.0))
         return Pool(best, min(best.values()))
 
