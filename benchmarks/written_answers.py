@@ -40,7 +40,7 @@ from benchmarks.kitchen_table.judging import refusing
 from benchmarks.kitchen_table.langchain_side import PROMPT
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
-from rag_app.answering.chat_generator import EMBEDDED, Grounding
+from rag_app.answering.chat_generator import OWN_CONTEXT, Grounding
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import FollowUp, Writer
 from rag_app.answering.query_rewriting import Rewriter, Turn, follow_up
@@ -365,7 +365,7 @@ def main() -> None:
     parser.add_argument("--written", type=Path)
     parser.add_argument("--plain", action="store_true", help="a plain prompt, nothing of the app's")
     parser.add_argument("--most", type=int, default=100, help="questions of --squad or --written")
-    parser.add_argument("--context", type=int, default=EMBEDDED, help="tokens of excerpts")
+    parser.add_argument("--context", type=int, default=OWN_CONTEXT, help="tokens of excerpts")
     parser.add_argument("--at-once", type=int, default=1, help="questions; more blur the seconds")
     parser.add_argument("--fit", type=Path, nargs="+", default=[])
     parser.add_argument("--against", type=Path, nargs="+", default=[], help="rows held out")

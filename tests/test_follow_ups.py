@@ -123,8 +123,7 @@ def test_what_a_model_writes_is_taken_unless_it_leaves_open_what_is_asked():
         )
     }
     assert made.pop("What age is Jane Roe?") == "What age is Jane Roe?"
-    assert made.pop("How old is SHE") == made["And she?"] == f"{asked} ({CHIEF.question})"
-    assert len(set(made.values())) == 1
+    assert set(made.values()) == {f"{asked} ({CHIEF.question})"}
 
 
 def test_a_model_that_does_not_reply_is_as_none_and_one_that_repeats_is_believed():

@@ -56,7 +56,7 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.text.languages import NAMES, is_english, language
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
-SERVED, EMBEDDED = 3_000, 800
+SERVED_CONTEXT, OWN_CONTEXT = 3_000, 800
 """Tokens of excerpts for a model on a server, and for one that computes on this machine."""
 ITS_OWN = "the language of the question"
 _AROUND = 6  # tokens around each message
@@ -75,7 +75,7 @@ class Grounding:
 
     reader: Reader | None = None
     caution: float = 0.0  # chance of being right under which the answer is "I don't know"
-    context: int = SERVED  # tokens of excerpts
+    context: int = SERVED_CONTEXT  # tokens of excerpts
     watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
     ranking: Ranking | None = None  # which sentences hold an answer
     rows: RowsOf | None = None  # of tables, with the names of their columns

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rag_app.answering.answer_language import AnyLanguage
 from rag_app.answering.attribution import support
-from rag_app.answering.chat_generator import EMBEDDED, ChatGenerator, Grounding
+from rag_app.answering.chat_generator import OWN_CONTEXT, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
 from rag_app.answering.evidence import RowsOf
 from rag_app.answering.extraction import QuoteGenerator, Reader
@@ -244,7 +244,7 @@ class GeneratorFactory:
         grounding = Grounding(ranking=self.ranker.score, rows=self.rows)
         if choice.kind != WRITER:
             return ChatGenerator(*parts, grounding)
-        grounding = replace(grounding, context=EMBEDDED)
+        grounding = replace(grounding, context=OWN_CONTEXT)
         if not is_taught(choice.model):
             return ChatGenerator(*parts, grounding)
         reader = Reader(self.span_model, 0.0)

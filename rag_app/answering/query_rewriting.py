@@ -137,7 +137,7 @@ __all__ = ["Rewriter", "Turn", "cleaned", "follow_up"]
 
 NEEDED = 0.15  # likelihood of needing context from which a question is rewritten
 _LEANING = 0.5  # from which it surely leans, and what a model made of it still does
-_STILL = 0.85  # the same where a model could not, or would not, make it stand alone
+_STILL, _FRAGMENT = 0.85, 6  # the same of few words that a model could not make stand alone
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 3, 160
 _NEW = 0.34  # share of the telling words of a rewrite that nobody said before, at most
 _HEAD = """\
@@ -178,8 +178,10 @@ class Rewriter:
                 return made
             if made and (not best or needs_context(made) < needs_context(best)):
                 best = made
-        said, least = best or question, _STILL if replied else _LEANING
-        return _beside(said, turns) if needs_context(said) >= least else said
+        if replied and (best or len(question.split()) > _FRAGMENT):
+            return best or question
+        least = _STILL if replied else _LEANING
+        return _beside(question, turns) if needs_context(question) >= least else question
 
     def _written(
         self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]
