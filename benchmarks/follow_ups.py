@@ -1,10 +1,10 @@
-"""Are follow-up questions made standalone? Compared with what people wrote.
+"""Do the rules for follow-up questions make them standalone? Compared with what people wrote.
 
     .venv/bin/python -m benchmarks.follow_ups canard_dev.jsonl.gz [--tune] [--untitled]
         [--writer FOLDER] [--most N]
 
 Lines are {"history": [title, section, question, answer, ...], "question", "rewrite"}. Articles are
-split by a hash of their title; the one half (--tune) is to be tuned on, the other is reported.
+split by a hash of their title; rules are tuned on the one half (--tune) and reported on the other.
 The title and section count as the first turn; --untitled leaves them out, as in a chat that nobody
 introduces. MRR and hit@5 stand for a retriever: BM25 over every answer in the half measured, each
 with its title and section before it, and the one to find is what the conversation went on with."""
@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_app.answering.coreference import names, standalone, years
 from rag_app.answering.local_chat import OpenVinoChatModel
 from rag_app.answering.prompts import Message, rewriting_messages
 from rag_app.answering.query_rewriting import Rewriter, Turn, cleaned
@@ -37,7 +38,7 @@ def main() -> None:
     """Measure every method and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
-    parser.add_argument("--tune", action="store_true", help="the half to be tuned on")
+    parser.add_argument("--tune", action="store_true", help="the half that rules are tuned on")
     parser.add_argument("--untitled", action="store_true", help="without title and section")
     parser.add_argument("--writer", type=Path, help="the folder of a taught writer's weights")
     parser.add_argument("--most", type=int, default=10_000, help="questions that are asked")
@@ -62,7 +63,7 @@ def main() -> None:
 
 
 def is_tuning(row: Row) -> bool:
-    """Whether it is of the half of the articles to be tuned on."""
+    """Whether it is of the half of the articles that rules are tuned on."""
     return hashlib.sha256(row["history"][0].encode()).digest()[0] % 2 == 0
 
 
@@ -101,16 +102,14 @@ def _line(name: str, rows: Sequence[Row], made: Sequence[str], index: Answers) -
 
 
 def _elsewhere(asked: Sequence[tuple[Row, list[Turn]]]) -> str:
-    """How often what stands alone is touched: rewrites, asked in another conversation."""
+    """How often the rules touch what stands alone: rewrites, asked in another conversation."""
     moved = [
         (row["rewrite"], turns)
         for (row, _), (other, turns) in zip(asked, [*asked[97:], *asked[:97]], strict=True)
         if turns and row["history"][0] != other["history"][0]
     ]
-    touched = sum(Rewriter().rewrite(question, turns) != question for question, turns in moved)
-    return (
-        f"{len(moved)} rewrites asked in another conversation: {touched} changed without a writer"
-    )
+    touched = sum(standalone(question, turns) != question for question, turns in moved)
+    return f"{len(moved)} rewrites asked in another conversation: {touched} changed by our rules"
 
 
 def _share(made: str, wanted: set[str]) -> float:
@@ -181,8 +180,15 @@ def _last(question: str, turns: Sequence[Turn]) -> str:
     return _all(question, turns[-1:])
 
 
+def _with_names(question: str, turns: Sequence[Turn], last: int = 2) -> str:
+    said = [text for turn in [*turns[:1], *turns[-last:]] for text in (turn.question, turn.answer)]
+    telling = [one for text in said for one in [*(n.text for n in names(text)), *years(text)]]
+    new = [one for one in dict.fromkeys(telling) if one.lower() not in question.lower()]
+    return " ".join([question, *new])
+
+
 def by_writer(folder: Path) -> dict[str, Method]:
-    """The writer that was taught to, alone, and in the app: behind the gate."""
+    """The writer that was taught to, alone, and in the app: behind the gate, then the rules."""
     model = OpenVinoChatModel(folder=str(folder), most_tokens=80)
     model.load()
 
@@ -200,7 +206,17 @@ METHODS: dict[str, Method] = {
     "question as it is": _as_it_is,
     "with the last question and answer": _last,
     "with the whole history": _all,
-    "without a writer": Rewriter().rewrite,
+    "with names and years of the first and last two turns": _with_names,
+    "our rules": standalone,
+    "our rules, with names and years of the first turn": lambda q, t: _with_names(
+        standalone(q, t), t[:1]
+    ),
+    "our rules, with those of the first and last turn": lambda q, t: _with_names(
+        standalone(q, t), t, 1
+    ),
+    "our rules, with those of the first and last two turns": lambda q, t: _with_names(
+        standalone(q, t), t
+    ),
 }
 
 if __name__ == "__main__":

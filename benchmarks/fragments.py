@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from rag_app.answering.query_rewriting import years
+from rag_app.answering.coreference import years
 from rag_app.answering.span_model import SpanModel
 
 _LONGEST = 1_500  # characters of a passage

@@ -41,9 +41,10 @@ from benchmarks.kitchen_table.langchain_side import PROMPT
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.chat_generator import OWN_CONTEXT, Grounding
+from rag_app.answering.coreference import standalone
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import FollowUp, Writer
-from rag_app.answering.query_rewriting import Rewriter, Turn, follow_up
+from rag_app.answering.query_rewriting import Turn, follow_up
 from rag_app.answering.sentence_ranker import SentenceRanker, similar
 from rag_app.answering.span_model import SpanModel
 from rag_app.answering.writer_generator import TaughtGenerator
@@ -153,7 +154,7 @@ def of_kitchen(folders: Sequence[Path], half: str) -> Iterator[Asked]:
             if half != "all" and (int(row["id"][-3:]) % 2 == 1) != (half == "odd"):
                 continue
             turns = tuple(Turn(t["question"], t.get("answer", "")) for t in row["turns"])
-            asked = Rewriter().rewrite(row["question"], turns)
+            asked = standalone(row["question"], turns) if turns else row["question"]
             leaning = follow_up(row["question"], turns)
             wordings = [asked, leaning.text] if leaning else [asked]
             found = _found(library.retriever(READ), wordings)

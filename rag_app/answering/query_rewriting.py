@@ -2,8 +2,9 @@
 
 Whether a question leans on the one before it at all, linear weights of its words and its shape say,
 which were fitted on follow-up questions and on complete ones (training/follow_ups.py). The writer
-then writes it out; where none answers, or it finds no words for it, the last question stands beside
-it, with what that leans on. Small talk is nothing to lean on."""
+then writes it out; where none answers, or what it wrote still leans, rules (English, pure) put a
+name in the place of a pronoun and the topic behind what names nothing. Small talk is nothing to
+lean on, and a wish only for what points at what it was about."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -21,11 +21,19 @@ from numpy.typing import NDArray
 
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
 from rag_app.answering.attribution import invented, known_figures
+from rag_app.answering.coreference import (
+    LONGEST,
+    YEAR,
+    Turn,
+    is_anchored,
+    standalone,
+    years,
+)
 from rag_app.answering.generation import FollowUp
 from rag_app.answering.prompts import rewriting_messages
 from rag_app.answering.task_router import objects, rest, wanted
 from rag_app.errors import ChatModelError
-from rag_app.text.languages import STOP, compared, is_english
+from rag_app.text.languages import STOP, compared
 from rag_app.types import Task
 
 _WEIGHTS = Path(__file__).resolve().parent / "context_gate.npz"
@@ -33,15 +41,6 @@ CONTEXT_BUCKETS = 1 << 13  # that features are hashed to
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LONG = 6  # letters of a word that says something
 _MOST = 12  # words that are counted
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A question that was asked and the answer that was given, as both were shown."""
-
-    question: str
-    answer: str
-    computed_from: tuple[str, ...] = ()  # ids of the documents whose tables gave the answer
 
 
 def needs_context(question: str) -> float:
@@ -133,11 +132,10 @@ def _telling(text: str) -> set[str]:
 
 __all__ = ["Rewriter", "Turn", "cleaned", "follow_up"]
 
-# The gate, then the language model that comes with the app, then the question before.
+# The gate, then the language model that comes with the app, then rules.
 
 NEEDED = 0.15  # likelihood of needing context from which a question is rewritten
-_LEANING = 0.5  # from which it surely leans, and what a model made of it still does
-_STILL, _FRAGMENT = 0.85, 6  # the same of few words that a model could not make stand alone
+_LEANING = 0.5  # from which what a model made of it still leans
 _SHOWN_TURNS, _SHOWN_CHARACTERS = 3, 160
 _NEW = 0.34  # share of the telling words of a rewrite that nobody said before, at most
 _HEAD = """\
@@ -153,9 +151,10 @@ Ask = Callable[[Sequence[tuple[str, str]], Callable[[], bool]], str]
 class Rewriter:
     """Makes questions that lean on a conversation standalone; leaves complete ones alone.
 
-    `ask`: a language model, or None; one that was `taught` to do this needs no examples. It sees
-    the last turn alone, for others lead it astray, then all of them (benchmarks/LOG.md).
-    Thread-safe."""
+    `ask`: a language model, None: rules alone; one that was `taught` to do this needs no examples.
+    The model goes first: of strangers' follow-ups it makes better questions than rules do. It sees
+    the last turn alone, for others lead it astray, then all of them; the rules take what it leaves
+    leaning (benchmarks/LOG.md). Thread-safe."""
 
     def __init__(self, ask: Ask | None = None, taught: bool = False) -> None:
         self._ask = ask
@@ -170,30 +169,27 @@ class Rewriter:
         """The question as it would be asked without the turns before it."""
         if not turns or needs_context(question) < NEEDED:
             return question
-        best, replied = "", False
+        best = ""
         for shown in [turns[-1:], turns] if len(turns) > 1 else [turns]:
             made = self._written(question, shown, cancelled)
-            replied = replied or made is not None
             if made and needs_context(made) < _LEANING:
                 return made
             if made and (not best or needs_context(made) < needs_context(best)):
                 best = made
-        if replied and (best or len(question.split()) > _FRAGMENT):
-            return best or question
-        least = _STILL if replied else _LEANING
-        return _beside(question, turns) if needs_context(question) >= least else question
+        by_rule, beside = standalone(question, turns), _beside(question, turns)
+        if by_rule != question and not is_anchored(by_rule, question):
+            return by_rule
+        return best or (by_rule if beside == question else beside)
 
-    def _written(
-        self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]
-    ) -> str | None:
-        """What a model makes of it; empty where it makes up what nobody said, or repeats what
-        leans; None: there is none that replies."""
+    def _written(self, question: str, turns: Sequence[Turn], cancelled: Callable[[], bool]) -> str:
+        """What a model makes of it; empty where there is none, it makes up what nobody said, or it
+        repeats what leans."""
         if self._ask is None or cancelled():
-            return None
+            return ""
         try:
             reply = self._ask(self._messages(question, turns), cancelled)
         except ChatModelError:
-            return None
+            return ""
         if compared(reply) == compared(question):
             return "" if needs_context(question) >= _LEANING else question
         made = cleaned(reply, question, turns)
@@ -233,15 +229,12 @@ def _chosen(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _beside(question: str, turns: Sequence[Turn]) -> str:
-    """A question with the last one behind it, and what that leans on. English: of what is leaning
-    in other languages nothing was learnt."""
-    if len(question) > LONGEST or not is_english(question):
-        return question
-    asked = [turn.question for turn in turns if turn.question.strip()]
-    if not asked:
-        return question
-    alone = next((one for one in reversed(asked) if needs_context(one) < NEEDED), asked[0])
-    return f"{question} ({_cut(' '.join(dict.fromkeys([alone, asked[-1]])))})"
+    """A wish for another form, "explain it simply", with the question that it is about."""
+    short = len(question.split()) <= _MOST_BESIDE and needs_context(question) > _SURE_BESIDE
+    return f"{question} ({turns[-1].question})" if short else question
+
+
+_MOST_BESIDE, _SURE_BESIDE = 6, 0.85
 
 
 def _messages(question: str, turns: Sequence[Turn]) -> list[tuple[str, str]]:
@@ -289,8 +282,6 @@ def _said_before(made: str, question: str, turns: Sequence[Turn]) -> bool:
 
 Names = Callable[[str], bool]  # whether a wish names documents
 
-LONGEST = 600  # characters of one text that are looked at
-YEAR = re.compile(r"(?<![\w.,$€£])(?:1[5-9]|20)\d\d(?!\w|[.,]\d|%)")
 _MOST_WORDS = 12
 _FILLS = (
     r"(?:(?:and|now|then|please|again|but|ok|okay|can|could|would|you|make|do|try|give|say|write|tell|put"
@@ -330,11 +321,6 @@ _POINTS = re.compile(r"\W*(?:of\s+|between\s+)?(?:it|them|these|those|both|that)
 _ONE_OF_A_YEAR = re.compile(rf"(?:the )?(?:one (?:of|from) )?{YEAR.pattern}(?: one)?")
 _REPEATED = {Task.SUMMARY: "Summarise", Task.TRANSLATION: "Translate"}
 _TAIL = re.compile(rf",? in (?:{'|'.join(LANGUAGES)})\Z")
-
-
-def years(text: str) -> list[str]:
-    """The years that a text names, in order."""
-    return YEAR.findall(text[:LONGEST])
 
 
 def written_out(turns: Sequence[Turn], names: Names) -> list[Turn]:

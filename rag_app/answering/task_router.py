@@ -207,6 +207,13 @@ def objects(said: str) -> str:
     return "" if after == said else _GOES_ON.split(after, maxsplit=1)[0].strip(" ,;")
 
 
+def subject(said: str) -> str:
+    """What a wish is plainly about, "the earnings release"; empty if that cannot be told."""
+    named = objects(said)
+    plain = _DETERMINED.match(named) or any(letter.isupper() for letter in named)
+    return named if plain and len(named.split()) <= _SUBJECT_WORDS else ""
+
+
 def sentences_wanted(wish: str, usual: int) -> int:
     """How many sentences a wish asks for: "in two sentences", "short", "longer"."""
     if said := _COUNTED.search(wish):
@@ -249,6 +256,8 @@ _GOES_ON = re.compile(
     r"|\b(?:about|regarding|concerning|in|into|to|for|with|as|please|again|but)\b",
     re.IGNORECASE,
 )
+_DETERMINED = re.compile(r"(?:the|our|my|both)\b", re.IGNORECASE)
+_SUBJECT_WORDS = 6
 _CUE = re.compile(r"\b(?:about|on|of|regarding|concerning|terms of|respect to)\b", re.IGNORECASE)
 
 
