@@ -198,6 +198,7 @@ class SentenceIndex:
 
     def catch_up(self) -> None:
         """Embed what lacks a vector. Raises ModelUnavailable, and DiskFull."""
+        began = self._store.database.commits
         documents = [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
         self._none = sum(d.chunks for d in documents) > MOST_PASSAGES
         written = {} if self._none else self._store.tables.written([d.id for d in documents])
@@ -219,8 +220,9 @@ class SentenceIndex:
             if self._embedded(document, now[document.id], missing[document.id]):
                 self._done = {**self._done, document.id: now[document.id]}
         self._left = 0
-        with self._making:
-            self._ahead = {}  # they are where all are, or their document is gone
+        if self._store.database.commits == began:
+            with self._making:
+                self._ahead = {}  # they are where all are, or their document is gone
 
     def _missing(self, document: Document) -> dict[str, str]:
         """The sentences of a document that lack a vector, by their ids."""
