@@ -157,7 +157,7 @@ def test_on_a_phone_the_source_is_a_sheet_over_everything(browser):
     page = browser.open(width=390, height=844)
     assert page.locator(".st-key-head b").inner_text() == "Ask your documents"
     opened: list = []
-    page.on("filechooser", opened.append)
+    page.on("filechooser", lambda chooser: opened.append(chooser))
     for _ in range(30):  # the button may be drawn before the page listens to it
         page.locator(".st-key-head button").click()
         page.wait_for_timeout(1000)
