@@ -67,7 +67,20 @@ def test_what_finds_sentences_comes_along_and_is_not_insisted_on(models, monkeyp
     fetch = models.fetch("small")
     fetch.stop()
     assert asked == ["small", "sentences"] and not fetch.error
-    assert fetch.done == SMALL.bytes + 3
+    assert (fetch.done, fetch.total) == (SMALL.bytes + 3, SMALL.bytes + SENTENCES.bytes)
+
+
+def test_what_is_here_already_is_not_counted(models, monkeypatch, tmp_path):
+    make_ready(SENTENCES, tmp_path / "writers")
+
+    def ensure(model, cache, progress, cancelled):
+        if model.writes:
+            progress("fetching", model.bytes, model.bytes)
+
+    monkeypatch.setattr(chat_models, "ensure", ensure)
+    fetch = models.fetch("small")
+    fetch.stop()
+    assert fetch.done == fetch.total == SMALL.bytes
 
 
 def test_a_choice_says_what_it_is_and_how_large():

@@ -334,8 +334,7 @@ class ChatModelCatalogue:
         if model not in CATALOGUE:
             return hub_download(model, self._terms.models)
         writer, cache = CATALOGUE[model], self._terms.writers
-
-        total = writer.bytes + SENTENCES.bytes
+        total = writer.bytes + (0 if is_ready(SENTENCES, cache) else SENTENCES.bytes)
 
         def bring(on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
             folder = ensure(writer, cache, _counted(on_progress, 0, total), cancelled)
