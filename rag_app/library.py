@@ -7,12 +7,12 @@ Knows nothing of the UI."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rag_app.access.audit import Action
 from rag_app.answering.ask_options import AskOptions
-from rag_app.answering.generation import Generator, Told, untold
+from rag_app.answering.generation import Generator
 from rag_app.answering.overview import SeenOverviews
 from rag_app.answering.query_rewriting import Turn
 from rag_app.answering.suggested_questions import Suggestion
@@ -31,6 +31,7 @@ from rag_app.storage.documents import DocumentGroups
 from rag_app.storage.overviews import KeptCheck
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.queue import EditableDocument, SeenDocument
+from rag_app.supervision import Told, untold
 from rag_app.types import (
     Added,
     Box,
@@ -77,7 +78,7 @@ class _View:
         self._opened, self.scope, self._adds_to = opened, scope, adds_to
         self.access = opened.access
         self.settings, self.folder = opened.settings, opened.folder
-        self._store, self._vectors, self._embedder = opened.store, opened.vectors, opened.embedder
+        self._store = opened.store
         self._keeping, self._reindexing = opened.keeping, opened.reindexing
         self._queue, self._cleaner = opened.keeping.ingestion, opened.keeping.cleaner
         self._questioner, self._underway = opened.questioner, opened.underway
@@ -271,9 +272,7 @@ class _Documents(_View):
         Nobody can tell any more whose they were: there are some for whoever runs the app alone."""
         return self._keeping.set_aside() if self.scope.runs_the_app else []
 
-    def add_set_aside(
-        self, told: Callable[[int, int], object] = lambda done, total: None
-    ) -> AddedAgain:
+    def add_set_aside(self, told: Told = untold) -> AddedAgain:
         """Add again what was set aside, and begin to work on it in the background.
 
         Names are not known: each has one of its own until it is added under its real one. For

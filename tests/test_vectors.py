@@ -94,12 +94,6 @@ class PgContract(IndexContract):
             found = index.search([1.0, 0.0], 5, scope, documents)
             assert [i for i, _ in found] == ["b-1", "b-0"]
 
-    def test_what_is_loaded_at_once_is_found(self, index):
-        with index.loading():
-            for n in range(3):
-                index.upsert(f"{n}", [f"{n}-0"], [[1.0, n / 10]], HOME)
-        assert [i for i, _ in index.search([1.0, 0.0], 2, WORKER)] == ["0-0", "1-0"]
-
 
 def test_two_who_begin_at_once_both_have_pgvector(postgres_library):
     meet = threading.Barrier(4)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 _BOUND = 20.0  # log-odds count no more when they grow
 _UNBACKED = -5.0  # log-odds of the source of an answer that has none
+_FARTHEST = 60.0  # log-odds: beyond them a chance is as good as 0 or 1
 _EDGE = 1e-4  # chances count no more when they near 0 or 1
 
 
@@ -55,7 +56,7 @@ def of_query(says_yes: float, sure_of_columns: float = 1.0, agrees: float | None
     told = weights["bias"] + weights["odds"] * odds
     if agrees is not None:
         told += weights["agrees"] * math.sqrt(agrees)
-    return 1.0 / (1.0 + math.exp(-told))
+    return chance_of(told)
 
 
 def features(signals: Signals) -> dict[str, float]:
@@ -74,7 +75,7 @@ def features(signals: Signals) -> dict[str, float]:
 def _chance(weights: Mapping[str, float], signals: Signals) -> float:
     values = features(signals) | {"bias": 1.0}
     odds = sum(weight * values[name] for name, weight in weights.items())
-    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, odds))))
+    return chance_of(odds)
 
 
 def _bounded(value: float | None, missing: float) -> float:
@@ -89,6 +90,11 @@ def log_odds(chance: float | None) -> float:
         return 0.0
     bounded = max(_EDGE, min(1 - _EDGE, chance))
     return math.log(bounded / (1 - bounded))
+
+
+def chance_of(odds: float) -> float:
+    """Of log-odds."""
+    return 1.0 / (1.0 + math.exp(-max(-_FARTHEST, min(_FARTHEST, odds))))
 
 
 _BEFORE = {"bias": -1.247, "score": 0.035, "says_yes": 0.376}

@@ -10,7 +10,6 @@ What a model writes may be punctuated otherwise than what it read: "1.250" for "
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from rag_app.answering.abstention import chance_of
 from rag_app.answering.evidence import Excerpt
 from rag_app.answering.extraction import Candidate, candidates
 from rag_app.retrieval.embedding import Embedder
@@ -197,8 +197,8 @@ class Features:
     @property
     def chance(self) -> float:
         """Chance that the source says the same."""
-        odds = _BIAS + _MEANING * self.meaning + _WORDS * self.words + _NAMES * self.names
-        return 1.0 / (1.0 + math.exp(-odds))
+        told = _MEANING * self.meaning + _WORDS * self.words + _NAMES * self.names
+        return chance_of(_BIAS + told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,6 @@ class Supported:
 
     text: str
     evidence: tuple[Span, ...] = ()
-    chance: float = 0.0
     claims: bool = True
 
 
@@ -341,9 +340,9 @@ def _judged(
             kept.append(candidate)
     said = " ".join(f"{c.text} {around[_place(c)]}" for c in kept)
     if kept and not missing(claim, known_figures(f"{said} {asked}")):
-        return Supported(piece, tuple(c.span for c in kept), scored[0][0])
+        return Supported(piece, tuple(c.span for c in kept))
     other = _in_other_language(claim, found, known_figures(asked))
-    return Supported(piece, (other.span,), ENOUGH) if other else Supported(piece)
+    return Supported(piece, (other.span,)) if other else Supported(piece)
 
 
 def _in_other_language(claim: str, found: Sequence[Candidate], known: set[str]) -> Candidate | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_app.answering.abstention import chance_of
 from rag_app.answering.arithmetic import as_shown, may_be_used
 from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
@@ -431,7 +431,7 @@ def _chance(found: Mapping[str, FoundLine], heard: Tokens) -> float:
     """Of being right: how much the lines are called so, and how sure the writer was."""
     alike = min(one.likeness for one in found.values())
     sure = min((chance for _, chance in heard), default=0.5)
-    return 1 / (1 + math.exp(-(_BIAS + _ALIKE * alike + _SURE * sure)))
+    return chance_of(_BIAS + _ALIKE * alike + _SURE * sure)
 
 
 def _draft(

@@ -22,7 +22,6 @@ from rag_app.models.catalogue import CATALOGUE, DEFAULT, SENTENCES, SMALL, has_r
 from rag_app.models.download import (
     Bring,
     Fetch,
-    OnProgress,
     discard,
     folder_of,
     hub_download,
@@ -30,6 +29,7 @@ from rag_app.models.download import (
     local_folder,
 )
 from rag_app.models.weights import Progress, ensure, is_ready
+from rag_app.supervision import Told
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -272,7 +272,7 @@ def try_out(choice: ModelSpec, terms: ChatSettings) -> str:
 # The chat models that can be chosen: what runs on this machine, and what can be fetched.
 
 
-def _counted(on_progress: OnProgress, before: int, total: int) -> Progress:
+def _counted(on_progress: Told, before: int, total: int) -> Progress:
     """Tells how much of all has come; so much had `before` this model."""
 
     def took(doing: str, done: int, of: int) -> None:
@@ -336,7 +336,7 @@ class ChatModelCatalogue:
         writer, cache = CATALOGUE[model], self._terms.writers
         total = writer.bytes + (0 if is_ready(SENTENCES, cache) else SENTENCES.bytes)
 
-        def bring(on_progress: OnProgress, cancelled: Callable[[], bool]) -> Path:
+        def bring(on_progress: Told, cancelled: Callable[[], bool]) -> Path:
             folder = ensure(writer, cache, _counted(on_progress, 0, total), cancelled)
             with suppress(ModelUnavailable):  # it writes without what finds sentences for it, too
                 ensure(SENTENCES, cache, _counted(on_progress, writer.bytes, total), cancelled)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import queue
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -20,11 +19,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rag_app.models.convert import engine_package
-from rag_app.reading.frames import Header, claim_stdout, read_frame, write_frame
+from rag_app.reading.frames import Header, claim_stdout, listen, write_frame
 from rag_app.supervision import held
 
-BLOCK = 32  # tokens; the engine's own unit of what it keeps of texts it has read
-_BLOCKS = 512  # so it keeps 16,384 tokens: four people with 2,000, and beginnings that come again
+_BLOCKS = 512  # of 32 tokens: 16,384 are kept, four people's 2,000 and beginnings
 # Tokens read in one step: 1,024 are 3 % faster, 128 a tenth slower; who has let go leaves the
 # processor busy for one step, and others wait for one (benchmarks/LOG.md).
 _MOST_AT_ONCE = 256
@@ -37,7 +35,7 @@ def main(folder: str, threads: str) -> None:
     """Serve requests until standard input ends."""
     out = claim_stdout()
     inbox: queue.SimpleQueue[Header] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+    threading.Thread(target=listen, args=(inbox,), daemon=True).start()
     with held() as attempt:  # the edge of the process: the parent says it in words
         pipeline = _open(Path(folder), int(threads))
         speed = _speed(pipeline, int(threads))
@@ -46,13 +44,6 @@ def main(folder: str, threads: str) -> None:
         return
     write_frame(out, {"ready": True, "speed": speed})
     _Server(pipeline, inbox, out).serve()
-
-
-def _listen(inbox: queue.SimpleQueue[Header]) -> None:
-    """Take requests in; at the end of input the parent is gone, so go as well."""
-    while frame := read_frame(sys.stdin.buffer):
-        inbox.put(frame[0])
-    os._exit(0)
 
 
 def _open(folder: Path, threads: int) -> Any:

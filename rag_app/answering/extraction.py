@@ -16,6 +16,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from rag_app.answering.abstention import chance_of
 from rag_app.answering.generation import Cancelled, Piece, apart, pieces
 from rag_app.answering.span_model import (
     SpanAnswer,
@@ -385,7 +386,7 @@ class QuoteGenerator:
     def _draft(self, ranked: Sequence[Candidate]) -> Draft:
         if not ranked:
             return Draft((), (), 0.0, abstained=True)
-        confidence = 1.0 / (1.0 + math.exp(-ranked[0].score))
+        confidence = chance_of(ranked[0].score)
         if confidence < self._caution:
             return Draft((), (), confidence, abstained=True)
         least = ranked[0].score + math.log(_NEAR_THE_BEST)

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 
 Cancelled = Callable[[], bool]
-Told = Callable[[int, int], object]
-"""Hears how many parts of long work are done, of how many."""
-
-
-def untold(done: int, total: int) -> None:
-    """For who does not want to know."""
 
 
 @dataclass(frozen=True, slots=True)

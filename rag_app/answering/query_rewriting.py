@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_app.answering.abstention import chance_of
 from rag_app.answering.answer_language import LANGUAGES, language_of_task
 from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.coreference import (
@@ -47,8 +48,7 @@ def needs_context(question: str) -> float:
     """How likely a question cannot be understood without the turns before it."""
     weights, bias = _weights()
     found = context_buckets(question)
-    score = sum(float(weights[at]) for at in found) / math.sqrt(len(found)) + bias
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
+    return chance_of(sum(float(weights[at]) for at in found) / math.sqrt(len(found)) + bias)
 
 
 def context_buckets(question: str) -> list[int]:

@@ -36,7 +36,7 @@ from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import ResolvedDocuments, resolve_documents
 from rag_app.answering.evidence import likeliest, nearest, relevance
 from rag_app.answering.extraction import Reader
-from rag_app.answering.generation import Cancelled, Generator, Told, untold
+from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec, parse
 from rag_app.answering.prompts import (
@@ -79,6 +79,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.overviews import Introduction
 from rag_app.storage.vectors import VectorIndex
+from rag_app.supervision import Told, untold
 from rag_app.tables.opening import TableOpener
 from rag_app.tables.rows import LabelledRow, rows_in
 from rag_app.text.languages import is_english

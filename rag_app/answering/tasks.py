@@ -20,11 +20,9 @@ from rag_app.answering.generation import (
     Messages,
     Piece,
     TokenBudget,
-    Told,
     apart,
     finished,
     pieces,
-    untold,
 )
 from rag_app.answering.prompts import Message
 from rag_app.answering.summarisation import Gist
@@ -36,6 +34,7 @@ from rag_app.retrieval.sentence_index import title
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
+from rag_app.supervision import Told, untold
 from rag_app.text.sentences import one_line
 from rag_app.types import Chunk, Document, Draft, Note, NoteKind, Passage, Span, Task
 

@@ -36,7 +36,8 @@ from rag_app.storage.originals import made_for_me
 from rag_app.text.formats import count, size
 
 if TYPE_CHECKING:
-    from rag_app.storage.backup import Manifest, Told
+    from rag_app.storage.backup import Manifest
+    from rag_app.supervision import Told
 _GROUP = "group:"  # before the name of a group, where a person may stand as well
 _WHO = "a subject, an e-mail address, or group:NAME"
 _NO_LIMIT = "none"

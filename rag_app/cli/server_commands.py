@@ -39,7 +39,8 @@ from rag_app.text.formats import count
 if TYPE_CHECKING:
     from rag_app.ingestion.loading import FileSource, FoundFile
     from rag_app.library import Library
-    from rag_app.storage.moving import Heard, MovedLibrary
+    from rag_app.storage.moving import MovedLibrary
+    from rag_app.supervision import Told
     from rag_app.types import Added
 
 _AT_ONCE = 4  # files that are fetched at the same time: a bucket answers slowly, not seldom
@@ -363,7 +364,7 @@ def _say_moved(arguments: argparse.Namespace, moved: MovedLibrary, folder: Path)
 
 
 @contextmanager
-def _percent() -> Iterator[Heard]:
+def _percent() -> Iterator[Told]:
     """How far it is, on standard error where somebody looks at it."""
     seen = sys.stderr.isatty()
 

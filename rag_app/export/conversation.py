@@ -22,7 +22,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markdown_it import MarkdownIt
 
 from rag_app.answering.chain import MARKER
-from rag_app.answering.generation import Told, untold
 from rag_app.errors import RagAppError, UnknownConversation
 from rag_app.export.json_contract import answer_json
 from rag_app.export.messages import CLOSEST, headings, remarks, sureness
@@ -31,6 +30,7 @@ from rag_app.library import Library
 from rag_app.storage import Conversation, Exchange
 from rag_app.storage.conversations import REMOVED
 from rag_app.storage.provenance import Origin
+from rag_app.supervision import Told, untold
 from rag_app.text.formats import TABLES, beside, count, page_name
 from rag_app.text.highlighting import Area, areas, mark
 from rag_app.types import Answer, Basis, Citation

@@ -10,7 +10,7 @@ import re
 import ssl
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import httpcore
@@ -21,6 +21,7 @@ from rag_app.ingestion import web_address as web
 from rag_app.ingestion.web_address import Clock, PublicNetwork, Resolve, look_up, site
 from rag_app.reading.web import decode_html
 from rag_app.settings import Settings, app_version
+from rag_app.supervision import Told, untold
 
 # One request to one site, within limits on time and on bytes as they are unpacked.
 #
@@ -43,8 +44,6 @@ _STATUS = {
     451: "may not show this page here.",
 }
 
-Told = Callable[[int, int], object]  # bytes so far, bytes in all (0: not known)
-
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
@@ -53,7 +52,7 @@ class FetchRequest:
     max_bytes: int
     seconds: float
     own_networks: str = ""
-    told: Told = lambda done, total: None
+    told: Told = untold
     cancelled: threading.Event = field(default_factory=threading.Event)
     resolve: Resolve = look_up
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from rag_app.environment import bytes_in, online_environment
 from rag_app.errors import ChatModelError, RagAppError
+from rag_app.supervision import Told, untold
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _LOOK = 0.3  # seconds between two looks at how much has arrived
 
-OnProgress = Callable[[int, int], None]  # bytes there, bytes in all
-Bring = Callable[[OnProgress, Callable[[], bool]], Path]
+Bring = Callable[[Told, Callable[[], bool]], Path]
 """Fetches a model, tells how far it is, stops when it is asked to; gives the model's folder."""
 
 
@@ -63,7 +63,7 @@ def local_folder(model: str, models: Path) -> Path:
 def download(
     model: str,
     models: Path,
-    on_progress: OnProgress = lambda done, total: None,
+    on_progress: Told = untold,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Fetch a model; its folder. Raises ChatModelError; after a cancellation, too.
@@ -164,7 +164,7 @@ class Fetch:
 def _watch(
     child: subprocess.Popen[str],
     part: Path,
-    on_progress: OnProgress,
+    on_progress: Told,
     cancelled: Callable[[], bool],
 ) -> None:
     said = _Said()

@@ -24,10 +24,10 @@ from rag_app.reading.detection import reader
 from rag_app.reading.frames import (
     Header,
     claim_stdout,
+    listen,
     pack,
     pack_boxes,
     pack_recognised,
-    read_frame,
     write_frame,
 )
 from rag_app.reading.limits import Limits
@@ -51,7 +51,7 @@ def main(memory_mb: str, reach: str) -> None:
         write_frame(out, {"error": "crash", "message": traceback.format_exc()})
         return
     requests: queue.SimpleQueue[Header] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    threading.Thread(target=listen, args=(requests,), daemon=True).start()
     while True:
         _serve(requests.get(), out)
 
@@ -78,13 +78,6 @@ def _shut_in(reach: Allowed) -> None:
     if sys.platform.startswith("linux"):
         no_core_dumps()
     confine(reach, all_but_computing(os.getpid()))
-
-
-def _listen(requests: queue.SimpleQueue[Header]) -> None:
-    """Take requests in; at the end of input the parent is gone, so go as well."""
-    while frame := read_frame(sys.stdin.buffer):
-        requests.put(frame[0])
-    os._exit(0)
 
 
 def _serve(request: Header, out: BinaryIO) -> None:

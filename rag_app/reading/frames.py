@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import struct
 import sys
 import zlib
@@ -41,6 +42,13 @@ def read_frame(stream: IO[bytes]) -> tuple[Header, bytes] | None:
     if len(header) < of_header or len(body) < of_body:
         return None
     return json.loads(header), body
+
+
+def listen(requests: queue.SimpleQueue[Header]) -> None:
+    """Take in what a parent asks of its child; at the end of input it is gone, so go as well."""
+    while frame := read_frame(sys.stdin.buffer):
+        requests.put(frame[0])
+    os._exit(0)
 
 
 def pack(reading: Reading) -> Iterator[Frame]:

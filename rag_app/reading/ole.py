@@ -47,7 +47,7 @@ _LOCKED_BROKEN = (
     *(AssertionError, AttributeError, LookupError, OSError, TypeError, ValueError),
     *(ExpatError, NotImplementedError, OverflowError, struct.error),
 )
-_MAGIC, _OLDEST = 0xA5EC, 101  # of a file of Word 6 or later; 193 is Word 97
+_MAGIC = 0xA5EC  # of a file of Word 6 or later
 _WORD_97 = 193
 _ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
 _COUNTS = struct.Struct("<8i")  # characters: text, footnotes, headers, macros, comments, endnotes…

@@ -222,7 +222,18 @@ class WordPieces:
         return {"input_ids": [one.ids for one in made]}
 
 
-class MpnetEmbedder(SentenceEmbedder[MiniLm]):
+class _MeanEmbedder(SentenceEmbedder[MiniLm]):
+    """What a BERT makes of a text's tokens, on average."""
+
+    def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
+        """Vectors of texts padded to `length` tokens."""
+        ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
+        hidden = model.network(ids, mask)
+        summed = mask[:, None, :].astype(hidden.dtype) @ hidden
+        return _unit(summed[: len(tokens), 0])
+
+
+class MpnetEmbedder(_MeanEmbedder):
     """all-mpnet-base-v2: 768 dimensions; it knows that two wordings say the same where the smaller
     model does not, and reads at an eighth of its speed: for the sentences of small libraries."""
 
@@ -241,12 +252,8 @@ class MpnetEmbedder(SentenceEmbedder[MiniLm]):
         """The network in its folder, with the tokenizer of the model beside us."""
         return _bert(self._folder, minilm_folder() / "tokenizer.json", threads)
 
-    def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
-        """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
-        return _means(model, tokens, length)
 
-
-class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
+class MiniLmEmbedder(_MeanEmbedder):
     """all-MiniLM-L6-v2: 384 dimensions; one encoder, without prefixes, for both sides."""
 
     fingerprint = f"minilm-l6-v2-{MINILM_SHA256[:12]}"
@@ -256,17 +263,6 @@ class MiniLmEmbedder(SentenceEmbedder[MiniLm]):
         """The model in the package beside us."""
         folder = minilm_folder()
         return _bert(folder, folder / "tokenizer.json", threads)
-
-    def encode(self, model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
-        """Vectors of texts padded to `length` tokens: the mean of what their tokens became."""
-        return _means(model, tokens, length)
-
-
-def _means(model: MiniLm, tokens: Sequence[list[int]], length: int) -> list[list[float]]:
-    ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
-    hidden = model.network(ids, mask)
-    summed = mask[:, None, :].astype(hidden.dtype) @ hidden
-    return _unit(summed[: len(tokens), 0])
 
 
 def minilm_folder() -> Path:

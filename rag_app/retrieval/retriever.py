@@ -351,7 +351,6 @@ class Hit:
     end: int
     text: str
     marks: tuple[tuple[int, int], ...]
-    heading: str = ""
 
     @property
     def inside(self) -> list[tuple[int, int]]:
@@ -441,7 +440,6 @@ def _place(chunk: Chunk, forms: frozenset[str]) -> Hit:
         shift + end,
         text,
         tuple((shift + a, shift + b) for a, b in own),
-        chunk.heading,
     )
 
 

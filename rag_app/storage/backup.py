@@ -13,7 +13,7 @@ import re
 import shutil
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from rag_app.storage.documents import Store
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import ASIDE, UNLOCKED, Digest, begun_for, made_for_me
 from rag_app.storage.queue import UNCLEANED
+from rag_app.supervision import Told, untold
 from rag_app.text.formats import LOCKABLE
 from rag_app.types import SetAside
 
@@ -43,12 +44,6 @@ PREFERENCES = re.compile(r"preferences(-[0-9a-f]{64})?\.json")  # of the app, an
 KEPT = re.compile(rf"files/({ASIDE}/)?([0-9a-f]{{64}})({re.escape(UNLOCKED)})?(\.[a-z0-9]{{1,16}})")
 """The names of originals, of their unlocked copies, and of both where they are set aside."""
 BLOCK = 1 << 20
-
-Told = Callable[[int, int], object]  # hears of bytes that are done, of how many
-
-
-def untold(_done: int, _total: int) -> None:
-    """Nobody wants to know how far it is."""
 
 
 @dataclass(frozen=True, slots=True)

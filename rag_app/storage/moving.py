@@ -9,7 +9,7 @@ since to make them again may take days."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -24,6 +24,7 @@ from rag_app.storage.database import ConstraintBroken, Database
 from rag_app.storage.engines import full_text_of, open_database
 from rag_app.storage.originals import made_for_me, own
 from rag_app.storage.remote_originals import bucket_of, sending
+from rag_app.supervision import Told, untold
 
 if TYPE_CHECKING:
     from rag_app.storage.postgres import PostgresConnection, PostgresDatabase
@@ -34,12 +35,6 @@ _KEPT_ROW = "audit_horizon"  # its one row is changed, and never deleted
 _OF_WORDS = "chunk_words"  # the full-text index, and the tables that SQLite keeps it in
 _AT_ONCE = 1_000  # vectors
 _TOLD_EVERY = 500  # rows
-
-Heard = Callable[[int, int], object]  # of rows and vectors that are there, of how many
-
-
-def _unheard(_done: int, _total: int) -> None:
-    """Nobody wants to know how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ class MovedLibrary:
     originals: int  # that went to the object store
 
 
-def move(settings: Settings, heard: Heard = _unheard) -> MovedLibrary:
+def move(settings: Settings, heard: Told = untold) -> MovedLibrary:
     """Move the library of the data directory to the database that the settings name, and its
     originals to their object store if they name one.
 
@@ -105,7 +100,7 @@ class _Move:
     """What has come over, and how far it is."""
 
     def __init__(
-        self, settings: Settings, source: Database, target: PostgresDatabase, heard: Heard
+        self, settings: Settings, source: Database, target: PostgresDatabase, heard: Told
     ) -> None:
         from rag_app.storage.pgvector import PgTables
 

@@ -7,7 +7,6 @@ what obstore says of an error, which may hold a signed address, get into no sent
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
 
-log = logging.getLogger(__name__)
 
 PIECE = 8 << 20  # bytes that are sent, or fetched, at once
 _AT_ONCE = 2  # pieces of one file

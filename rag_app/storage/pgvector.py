@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import math
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 
 from rag_app.errors import DatabaseUnavailable
 from rag_app.scope import Scope
 from rag_app.storage.database import AnyDatabase, Connection
 from rag_app.storage.row_security import lock, unlocked
 from rag_app.storage.vectors import Found
-
-log = logging.getLogger(__name__)
 
 _INSTALLING = 0x7261675F766563  # who puts pgvector into a database holds the lock of this number
 _OLDEST = 0, 8  # pgvector that goes on in its graph until enough is found
@@ -229,18 +224,6 @@ class PgVectors:
 
     def close(self) -> None:
         """The database is closed by whoever opened it."""
-
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """Much is written inside the block: the graph is taken away, and made in the end."""
-        with self._database.write() as db:
-            db.execute(f"DROP INDEX IF EXISTS {self._name}_graph")
-        self._unseen = -math.inf
-        try:
-            yield
-        finally:
-            self._unseen = 0
-            self._make_graph()
 
     def _state(self, db: Connection) -> bool | None:
         """Whether there is a graph; None if there is not a single vector yet."""

@@ -32,17 +32,16 @@ from rag_app.storage.backup import (
     PREFERENCES,
     BackupMember,
     Manifest,
-    Told,
     check_database,
     content_of,
     in_a_sentence,
     sync,
-    untold,
     workshop,
 )
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import made_for_me, own
 from rag_app.storage.remote_originals import send_all
+from rag_app.supervision import Told, untold
 from rag_app.text.formats import size
 
 _LARGEST_MANIFEST = 256 << 20  # bytes: of a million documents

@@ -45,7 +45,6 @@ class Moment:
     answer: Answer | None = None
     error: str | None = None
     done: bool = False
-    stopped: bool = False
     parts: tuple[int, int] = (0, 0)  # of long work: how many are done, of how many
     seconds: float = 0.0  # since it was begun
 
@@ -102,8 +101,7 @@ class Generation:
         with caught(lambda sentence: None):
             if error := self.now().error:
                 self._failed(error)
-        unfinished = self.now().answer is None and self.now().error is None
-        self._change(done=True, stopped=unfinished)
+        self._change(done=True)
         self._done.set()
         with caught(lambda sentence: None):
             self._afterwards()
@@ -134,7 +132,6 @@ class FinishedGeneration:
             answer=answer,
             error=error,
             done=True,
-            stopped=answer is None and error is None,
         )
 
     def now(self) -> Moment:
