@@ -52,6 +52,7 @@ _HOPE = 0.5  # of the caution, before a word is written: its sources may still s
 _SURER = 0.15
 _PLACES = 4  # that are read at most, and
 _CERTAIN = 3.0  # log-odds that a place answers, from which no other is read (benchmarks/LOG.md)
+_FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
 _BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
@@ -114,14 +115,14 @@ class TaughtGenerator(ChatGenerator):
         """What is written, as far as it is; no more than the status where there is little hope.
 
         Shown all excerpts at once a small model answers fewer questions rightly, and later, so
-        each place is read by itself, the likeliest first, until one surely answers; else that one
-        speaks for which its own odds and the writer's speak most (as RAG-Sequence weighs passages:
-        Lewis et al. 2020).
+        each place is read by itself, the likeliest first, until one surely answers or the next is
+        unlikely to; else that one speaks for which its own odds and the writer's speak most (as
+        RAG-Sequence weighs passages: Lewis et al. 2020).
         Where all that is known speaks for an answer and the writer says that there is none, it is
         made to go on after the word with which an answer begins."""
         best: _Reading | None = None
         for place in range(_PLACES):
-            if cancelled() or (place and place >= len(asked.places)):
+            if cancelled() or (place and not _worth_reading(asked.places[place:])):
                 break
             written = self._read(asked, place, "", cancelled)
             reading = next(written, None)
@@ -165,7 +166,7 @@ class TaughtGenerator(ChatGenerator):
             if said is None and len(begun + raw) >= len(_BEGUN):  # no status will come
                 return
             if said is not None:
-                odds = max((max(one.odds) for one in asked.excerpts_read), default=0.0)
+                odds = _odds(asked.excerpts_read)
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
@@ -220,6 +221,16 @@ class TaughtGenerator(ChatGenerator):
             notes = (*draft.notes, Note(NoteKind.COMPUTED, done.steps))
             return replace(draft, confidence=chance, basis=Basis.COMPUTED, notes=notes)
         return replace(draft, confidence=chance)
+
+
+def _odds(place: Sequence[Excerpt]) -> float:
+    """Log-odds that the likeliest sentence of a place holds the answer."""
+    return max((max(one.odds) for one in place), default=0.0)
+
+
+def _worth_reading(places: Sequence[Sequence[Excerpt]]) -> bool:
+    """Whether there is another place, that may answer."""
+    return bool(places) and _odds(places[0]) >= _FAR
 
 
 def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:

@@ -1,9 +1,9 @@
 """A BERT on a CPU: token ids to hidden states, from its weights, by OpenVINO.
 
 The network is put together here from what lies in a file of safetensors, so that neither torch nor
-transformers is needed, whose import takes longer than all that is computed for a question. As exact
-as the CPU is fast: bf16 where it multiplies that in hardware, else 32 bits. Measured in
-benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
+transformers is needed, whose import takes longer than all that is computed for a question. In
+bf16 where the processor is faster in that, else in 32 bits. Measured in benchmarks/LOG.md. Knows
+nothing of texts or tokenizers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from rag_app.environment import quiet_dependencies
 from rag_app.models.mpnet import STEP
+from rag_app.models.precision import fastest
 
 RELATIVE = "encoder.relative_attention_bias.weight"  # (buckets of distances, heads)
 _BUCKETS, _FARTHEST = 32, 128  # tokens apart from which all is one bucket, on each side
@@ -52,7 +53,7 @@ class Bert:
         self._words, self._places = (weights[name] for name in tables)
         self._kinds = weights["embeddings.token_type_embeddings.weight"].astype(np.float32)
         self._relative = weights.get(RELATIVE)
-        options = _OPTIONS | ({"INFERENCE_NUM_THREADS": threads} if threads else {})
+        options = _OPTIONS | fastest() | ({"INFERENCE_NUM_THREADS": threads} if threads else {})
         network = _Layers(weights, config).network()
         self._request = openvino.compile_model(network, "CPU", options).create_infer_request()
         self._computing = threading.Lock()
