@@ -358,6 +358,68 @@ def test_who_stops_begins_no_further_place():
     assert model.asked == ["bus"]
 
 
+def even(question, passages):
+    """All passages are likely."""
+    return [[5.0 for _ in one.sentences] for one in passages]
+
+
+OLD, NEW = "The ferry costs 4 euros.", "From May the ferry costs 6 euros."
+
+
+def both(other, sure=0.99, question=QUESTION, ranking=even, own="Answer: The ferry costs 4 euros."):
+    """What is said of two places, the first of which surely answers, and what was read."""
+    model = Reading({"costs 4": (own, 0.99), "costs 6": (other, sure)})
+    passages = [passage(number, text) for number, text in enumerate((OLD, NEW))]
+
+    def likelier(asked, found):
+        ranked = ranking(asked, found)
+        return [[odds + (number == 0) for odds in one] for number, one in enumerate(ranked)]
+
+    _, draft = written(model, None, 0.0, question, passages=passages, ranking=likelier)
+    return draft, model.asked
+
+
+def test_what_another_likely_place_says_otherwise_stands_beside_the_answer():
+    draft, asked = both("Answer: The ferry costs 6 euros.")
+    assert asked == ["costs 4", "costs 6"]
+    assert draft.sentences == (
+        "paper 0.txt – The ferry costs 4 euros.\n\n",
+        "paper 1.txt – The ferry costs 6 euros.",
+    )
+    assert [[span.document_id for span in one] for one in draft.evidence] == [["d0"], ["d1"]]
+    assert [note.kind for note in draft.notes] == [NoteKind.TWO_ANSWERS]
+    assert draft.confidence <= 0.7
+
+
+@pytest.mark.parametrize(
+    ("other", "sure"),
+    [
+        ("Answer: It costs 4 euros.", 0.99),
+        ("Answer: The ferry costs 6 euros.", 0.6),
+        ("None", 0.99),
+        ("Partly: The ferry costs 6 euros.", 0.99),
+    ],
+)
+def test_what_says_the_same_or_is_not_sure_changes_nothing(other, sure):
+    draft, asked = both(other, sure)
+    assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4", "costs 6"]
+    assert not draft.notes
+
+
+def test_of_what_is_to_be_decided_yes_and_no_are_two_answers():
+    question = "Is the ferry dear?"
+    own = "Answer: No, the ferry costs 4 euros."
+    draft, _ = both("Answer: Yes, the ferry costs 6 euros.", question=question, own=own)
+    assert [note.kind for note in draft.notes] == [NoteKind.TWO_ANSWERS]
+    draft, _ = both("Answer: No, the ferry costs 6 euros.", question=question, own=own)
+    assert not draft.notes
+
+
+def test_an_unlikely_place_is_not_read_beside_an_answer():
+    draft, asked = both("Answer: The ferry costs 6 euros.", ranking=alike)
+    assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4"]
+
+
 def test_the_rows_of_a_table_are_one_place_wherever_it_was_cut():
     def one(heading, line, document="d"):
         return Excerpt(document, "a.md", 1, heading, (), (line,), (line,), (False,), (0.0,))

@@ -30,7 +30,10 @@ from rag_app.types import Passage, Span
 _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
 _APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d])")  # 12 500
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
-_ENGLISH = "two three four five six seven eight nine ten eleven twelve"
+_ENGLISH = (
+    "two three four five six seven eight nine ten eleven twelve "
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ABROAD = (
     "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",

@@ -94,6 +94,7 @@ class Writing:
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()  # that may be shown
     excerpts_read: tuple[Excerpt, ...] = ()  # what the answer is written from
+    others: range = range(0)  # places that were not read, but may say otherwise
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)
@@ -168,7 +169,7 @@ class ChatGenerator:
         yield from self._composed(
             self._replies(asked, cancelled),
             lambda raw: self._sayable(asked, raw),
-            lambda raw, notes: self._stressed(asked, self._judged(asked, raw, notes)),
+            lambda raw, notes: self._ended(asked, raw, notes, cancelled),
             lambda: self._safety.generate(question, passages, cancelled),
             cancelled,
         )
@@ -195,6 +196,12 @@ class ChatGenerator:
         if says_not_found(finished(raw)) or not any(c.isalnum() for c in kept):
             return nothing(asked, 0.0, notes)
         return self._supported(asked, kept, notes, asked.question)
+
+    def _ended(
+        self, asked: Writing, raw: str, notes: tuple[Note, ...], cancelled: Cancelled
+    ) -> Draft:
+        """What comes of a reply that is whole."""
+        return self._stressed(asked, self._judged(asked, raw, notes))
 
     def _supported(self, asked: Writing, text: str, notes: tuple[Note, ...], told: str) -> Draft:
         """The text with its sources among the excerpts; figures that were `told` need none."""

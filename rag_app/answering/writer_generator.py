@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator as Generated
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.arithmetic import Computed, computed
-from rag_app.answering.attribution import holding, known_figures, numbers
+from rag_app.answering.attribution import holding, known_figures, missing, numbers
 from rag_app.answering.chat_generator import (
     ChatGenerator,
     Writing,
@@ -25,7 +26,7 @@ from rag_app.answering.chat_generator import (
     without_invented,
 )
 from rag_app.answering.evidence import Excerpt
-from rag_app.answering.extraction import agreement
+from rag_app.answering.extraction import AnswerType, agreement, form
 from rag_app.answering.generation import (
     Cancelled,
     TokenBudget,
@@ -38,6 +39,7 @@ from rag_app.answering.prompts import (
     taught_messages,
     understood,
 )
+from rag_app.errors import ChatModelError
 from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
 from rag_app.types import Basis, Draft, Note, NoteKind, Span
@@ -53,6 +55,9 @@ _SURER = 0.15
 _PLACES = 4  # that are read at most, and
 _CERTAIN = 3.0  # log-odds that a place answers, from which no other is read (benchmarks/LOG.md)
 _FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
+_RIVAL = 2.5  # the same of a place that is read beside one that answers: it may say otherwise
+_RIVALS = 2  # that are read at most
+_EITHER = 0.7  # how sure one may be of an answer that another place contradicts
 _BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
@@ -79,6 +84,11 @@ class _Reading:
     def log_odds(self) -> float:
         """The same as log-odds."""
         return abstention.log_odds(self.says_yes)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the place surely answers."""
+        return self.status is ReplyStatus.ANSWERED and self.log_odds >= _CERTAIN
 
     @property
     def weight(self) -> float:
@@ -128,7 +138,8 @@ class TaughtGenerator(ChatGenerator):
             reading = next(written, None)
             if reading is None:  # it said nothing that is known
                 continue
-            if reading.status is ReplyStatus.ANSWERED and reading.log_odds >= _CERTAIN:
+            if reading.certain:
+                asked.others = range(place + 1, min(place + 1 + _RIVALS, len(asked.places)))
                 yield from self._said(asked, reading, chain((reading,), written))
                 return
             written.close()
@@ -168,6 +179,36 @@ class TaughtGenerator(ChatGenerator):
             if said is not None:
                 odds = _odds(asked.excerpts_read)
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
+
+    def _ended(
+        self, asked: Writing, raw: str, notes: tuple[Note, ...], cancelled: Cancelled
+    ) -> Draft:
+        """The draft, and beside it what another place says, if that has other figures: an older
+        paper, or what was changed elsewhere."""
+        draft = super()._ended(asked, raw, notes, cancelled)
+        if draft.abstained or draft.basis is not Basis.WRITTEN:
+            return draft
+        for place in asked.others:
+            if _odds(asked.places[place]) < _RIVAL or cancelled():
+                break
+            other = replace(asked)
+            with suppress(ChatModelError):  # the answer is there without it
+                found = self._from_place(other, place, cancelled)
+                if found is not None and _says_otherwise(asked.question, draft, found):
+                    return _beside(asked, draft, other, found)
+        return draft
+
+    def _from_place(self, asked: Writing, place: int, cancelled: Cancelled) -> Draft | None:
+        """What one place says, if it surely answers, with its source."""
+        reading = None
+        for reading in self._read(asked, place, "", cancelled):
+            if not reading.certain:
+                return None
+        if reading is None or cancelled():
+            return None
+        self._look(asked, reading)
+        draft = self._judged(asked, reading.raw, ())
+        return None if draft.abstained or not any(draft.evidence) else draft
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
         """Whether what is known speaks for an answer, now that the writer has said its part."""
@@ -231,6 +272,35 @@ def _odds(place: Sequence[Excerpt]) -> float:
 def _worth_reading(places: Sequence[Sequence[Excerpt]]) -> bool:
     """Whether there is another place, that may answer."""
     return bool(places) and _odds(places[0]) >= _FAR
+
+
+def _says_otherwise(question: str, draft: Draft, other: Draft) -> bool:
+    """Whether another draft has figures that neither a draft nor its question has; of what is to be
+    decided, whether it begins with another word before a comma, "Yes" or "No"."""
+    ours, theirs = (" ".join(one.sentences) for one in (draft, other))
+    if form(question) is AnswerType.DECISION:
+        words = [text.partition(",")[0].split() for text in (ours, theirs)]
+        return all(len(one) == 1 for one in words) and words[0] != words[1]
+    return bool(missing(theirs, known_figures(f"{question} {ours}")))
+
+
+def _beside(asked: Writing, draft: Draft, of_other: Writing, other: Draft) -> Draft:
+    """Two drafts as one, each under the name of its paper, or of its section where that is one."""
+    own, its = asked.excerpts_read[0], of_other.excerpts_read[0]
+    names = (own.name, its.name) if own.document_id != its.document_id else (own.title, its.title)
+    first, second = (
+        (f"{name} – {one.sentences[0]}", *one.sentences[1:])
+        if names[0] != names[1]
+        else one.sentences
+        for name, one in zip(names, (draft, other), strict=True)
+    )
+    return replace(
+        draft,
+        sentences=(*first[:-1], f"{first[-1].rstrip()}\n\n", *second),
+        evidence=(*draft.evidence, *other.evidence),
+        confidence=min(draft.confidence, _EITHER),
+        notes=(*draft.notes, Note(NoteKind.TWO_ANSWERS)),
+    )
 
 
 def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
