@@ -415,6 +415,15 @@ def test_of_what_is_to_be_decided_yes_and_no_are_two_answers():
     assert not draft.notes
 
 
+def test_rows_of_one_sheet_are_no_two_answers():
+    rows = [replace(passage(0, text), name="fares.csv") for text in (OLD, NEW)]
+    rows[1] = replace(rows[1], chunk=replace(rows[1].chunk, page=2, heading="Later"))
+    own = "Answer: The ferry costs 4 euros."
+    model = Reading({"costs 4": (own, 0.99), "costs 6": ("Answer: It costs 6 euros.", 0.99)})
+    draft = written(model, None, 0.0, passages=rows, ranking=even)[1]
+    assert len(model.asked) == 1 and len(draft.sentences) == 1
+
+
 def test_an_unlikely_place_is_not_read_beside_an_answer():
     draft, asked = both("Answer: The ferry costs 6 euros.", ranking=alike)
     assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator as Generated
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -186,11 +186,15 @@ class TaughtGenerator(ChatGenerator):
         """The draft, and beside it what another place says, if that has other figures: an older
         paper, or what was changed elsewhere."""
         draft = super()._ended(asked, raw, notes, cancelled)
+        if self._grounding.watch and asked.signals.supported is not None:
+            self._grounding.watch(asked.signals)
         if draft.abstained or draft.basis is not Basis.WRITTEN:
             return draft
         for place in asked.others:
             if _odds(asked.places[place]) < _RIVAL or cancelled():
                 break
+            if _of_one_sheet(asked.excerpts_read[0], asked.places[place][0]):
+                continue
             other = replace(asked)
             with suppress(ChatModelError):  # the answer is there without it
                 found = self._from_place(other, place, cancelled)
@@ -200,14 +204,15 @@ class TaughtGenerator(ChatGenerator):
 
     def _from_place(self, asked: Writing, place: int, cancelled: Cancelled) -> Draft | None:
         """What one place says, if it surely answers, with its source."""
-        reading = None
-        for reading in self._read(asked, place, "", cancelled):
-            if not reading.certain:
-                return None
-        if reading is None or cancelled():
+        last: _Reading | None = None
+        with closing(self._read(asked, place, "", cancelled)) as written:
+            for last in written:
+                if not last.certain:
+                    return None
+        if last is None or cancelled():
             return None
-        self._look(asked, reading)
-        draft = self._judged(asked, reading.raw, ())
+        self._look(asked, last)
+        draft = self._judged(asked, last.raw, ())
         return None if draft.abstained or not any(draft.evidence) else draft
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
@@ -253,8 +258,6 @@ class TaughtGenerator(ChatGenerator):
         if asked.evidence is not None and asked.signals.score is not None:
             agrees = agreement(asked.evidence, asked.passages, kept)
             asked.signals = replace(asked.signals, agrees=agrees)
-        if self._grounding.watch:
-            self._grounding.watch(asked.signals)
         chance = abstention.after(asked.signals)
         if chance < self._grounding.caution:
             return nothing(asked, chance, notes)
@@ -272,6 +275,12 @@ def _odds(place: Sequence[Excerpt]) -> float:
 def _worth_reading(places: Sequence[Sequence[Excerpt]]) -> bool:
     """Whether there is another place, that may answer."""
     return bool(places) and _odds(places[0]) >= _FAR
+
+
+def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:
+    """Whether both are rows of one sheet, which say different things without contradiction."""
+    suffix = Path(first.name).suffix.lower()
+    return first.document_id == second.document_id and suffix in TABLES
 
 
 def _says_otherwise(question: str, draft: Draft, other: Draft) -> bool:
