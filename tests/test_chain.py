@@ -161,6 +161,26 @@ def test_who_is_stopped_between_two_words_does_not_claim_that_nothing_was_found(
     assert [type(event).__name__ for event in said] == ["Sources", "Delta"]
 
 
+class LateStopped(ScriptedGenerator):
+    """Stopped when all is written, before the draft is handed over."""
+
+    stopped = False
+
+    def generate(
+        self, question: str, passages: Sequence[Passage], cancelled: Cancelled
+    ) -> Iterator[Piece]:
+        *written, draft = super().generate(question, passages, lambda: False)
+        yield from written
+        self.stopped = True
+        yield draft
+
+
+def test_an_answer_that_is_whole_is_kept_although_it_was_stopped_then(retriever):
+    generator = LateStopped("A.")
+    [*_, finished] = chain.ask(CATS, retriever, generator, lambda: generator.stopped)
+    assert finished.answer.text == "A. [1]"
+
+
 def test_passages_are_put_in_order_by_the_wordings_that_count_in_full(retriever):
     read: list[str] = []
 

@@ -14,7 +14,7 @@ from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import FIRST, Writer
 from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
-from rag_app.types import Basis, NoteKind
+from rag_app.types import Basis, Note, NoteKind
 from tests.fakes import WordEmbedder
 from tests.ferries import FERRY, PASSAGE, QUESTION, SureReader
 
@@ -379,15 +379,12 @@ def both(other, sure=0.99, question=QUESTION, ranking=even, own="Answer: The fer
     return draft, model.asked
 
 
-def test_what_another_likely_place_says_otherwise_stands_beside_the_answer():
+def test_what_another_likely_place_says_otherwise_stands_after_the_answer():
     draft, asked = both("Answer: The ferry costs 6 euros.")
     assert asked == ["costs 4", "costs 6"]
-    assert draft.sentences == (
-        "paper 0.txt – The ferry costs 4 euros.\n\n",
-        "paper 1.txt – The ferry costs 6 euros.",
-    )
+    assert draft.sentences == ("The ferry costs 4 euros.\n\n", "The ferry costs 6 euros.")
     assert [[span.document_id for span in one] for one in draft.evidence] == [["d0"], ["d1"]]
-    assert [note.kind for note in draft.notes] == [NoteKind.TWO_ANSWERS]
+    assert draft.notes == (Note(NoteKind.TWO_ANSWERS, ("paper 0.txt", "paper 1.txt")),)
     assert draft.confidence <= 0.7
 
 
@@ -395,6 +392,9 @@ def test_what_another_likely_place_says_otherwise_stands_beside_the_answer():
     ("other", "sure"),
     [
         ("Answer: It costs 4 euros.", 0.99),
+        ("Answer: The ferry, which costs 4 euros, costs 6 from May.", 0.99),
+        ("Answer: It costs <<2 * 3>> euros.", 0.99),
+        ("Answer: The ferry costs 60 euros.", 0.99),
         ("Answer: The ferry costs 6 euros.", 0.6),
         ("None", 0.99),
         ("Partly: The ferry costs 6 euros.", 0.99),
@@ -413,6 +413,25 @@ def test_of_what_is_to_be_decided_yes_and_no_are_two_answers():
     assert [note.kind for note in draft.notes] == [NoteKind.TWO_ANSWERS]
     draft, _ = both("Answer: No, the ferry costs 6 euros.", question=question, own=own)
     assert not draft.notes
+
+
+def test_two_reasons_are_no_two_answers():
+    draft, _ = both("Answer: The ferry costs 6 euros.", question="Why does the ferry cost so much?")
+    assert not draft.notes
+
+
+def test_a_writer_that_fails_at_another_place_leaves_the_answer_as_it_is():
+    class Failing(Reading):
+        def stream(self, messages, begun, logs):
+            yield from super().stream(messages, begun, logs)
+            if self.asked[-1] == "costs 6":
+                raise ChatModelError("The model is gone.")
+
+    own = "Answer: The ferry costs 4 euros."
+    model = Failing({"costs 4": (own, 0.99), "costs 6": ("Answer: It costs 6 euros.", 0.99)})
+    passages = [passage(number, text) for number, text in enumerate((NEW, OLD))]
+    draft = written(model, None, 0.0, passages=passages, ranking=even)[1]
+    assert len(model.asked) == 2 and len(draft.sentences) == 1 and not draft.notes
 
 
 def test_rows_of_one_sheet_are_no_two_answers():

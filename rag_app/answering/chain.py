@@ -240,7 +240,7 @@ def ask(
                 written += part["answer"]
                 if part["answer"].text:
                     yield Delta(part["answer"].text)
-            if cancelled():
+            if cancelled() and written.draft is None:
                 return
     except ModelUnavailable as error:  # what was found speaks for itself
         failed = (Note(NoteKind.MODEL_FAILED, (str(error),)),)

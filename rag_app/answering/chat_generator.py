@@ -94,7 +94,7 @@ class Writing:
     ranked: float | None = None  # the ranker's log-odds that any sentence holds the answer
     excerpts: tuple[Excerpt, ...] = ()  # that may be shown
     excerpts_read: tuple[Excerpt, ...] = ()  # what the answer is written from
-    others: range = range(0)  # places that were not read, but may say otherwise
+    answers: int | None = None  # the place that surely answers, by its number
     known: frozenset[str] = frozenset()  # figures that may be said
     shares: frozenset[str] = frozenset()  # those of them that are percentages
     signals: Signals = field(default_factory=Signals)
@@ -166,13 +166,15 @@ class ChatGenerator:
         if known is not None:
             yield from pieces(known)
             return
-        yield from self._composed(
+        for piece in self._composed(
             self._replies(asked, cancelled),
             lambda raw: self._sayable(asked, raw),
-            lambda raw, notes: self._ended(asked, raw, notes, cancelled),
+            lambda raw, notes: self._stressed(asked, self._judged(asked, raw, notes)),
             lambda: self._safety.generate(question, passages, cancelled),
             cancelled,
-        )
+        ):
+            draft = piece.draft
+            yield piece if draft is None else Piece(draft=self._completed(asked, draft, cancelled))
 
     # What other ways of asking a chat model do otherwise
 
@@ -197,11 +199,9 @@ class ChatGenerator:
             return nothing(asked, 0.0, notes)
         return self._supported(asked, kept, notes, asked.question)
 
-    def _ended(
-        self, asked: Writing, raw: str, notes: tuple[Note, ...], cancelled: Cancelled
-    ) -> Draft:
-        """What comes of a reply that is whole."""
-        return self._stressed(asked, self._judged(asked, raw, notes))
+    def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
+        """The draft, once its text is shown, with what else is to be said."""
+        return draft
 
     def _supported(self, asked: Writing, text: str, notes: tuple[Note, ...], told: str) -> Draft:
         """The text with its sources among the excerpts; figures that were `told` need none."""

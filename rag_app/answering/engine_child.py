@@ -54,7 +54,7 @@ def _open(folder: Path, threads: int) -> Any:
     plan.num_kv_blocks = _BLOCKS
     plan.max_num_batched_tokens = _MOST_AT_ONCE
     plan.enable_prefix_caching = True
-    properties: dict[str, Any] = {"prompt_lookup": True, **fastest()}
+    properties: dict[str, Any] = {"prompt_lookup": True, **fastest(threads)}
     if threads:
         properties["INFERENCE_NUM_THREADS"] = threads
     pipeline = package.ContinuousBatchingPipeline(str(folder), plan, "CPU", properties)

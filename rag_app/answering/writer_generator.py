@@ -6,6 +6,7 @@ with what reader and retrieval say, so one reading gives both the chance and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator as Generated
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -56,8 +57,9 @@ _PLACES = 4  # that are read at most, and
 _CERTAIN = 3.0  # log-odds that a place answers, from which no other is read (benchmarks/LOG.md)
 _FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
 _RIVAL = 2.5  # the same of a place that is read beside one that answers: it may say otherwise
-_RIVALS = 2  # that are read at most
+_RIVALS = 2  # that are looked at, at most
 _EITHER = 0.7  # how sure one may be of an answer that another place contradicts
+_DECIDED = re.compile(r"\w+(?=[,.])")  # how an answer begins that decides something
 _BEGUN = said_as(ReplyStatus.ANSWERED, "").rstrip()
 _PIECES = 60  # of an answer, sentences and lines, at most
 _SEVERAL = 3  # figures of a sheet, the sum of which is one of rows that a writer has guessed
@@ -132,14 +134,14 @@ class TaughtGenerator(ChatGenerator):
         made to go on after the word with which an answer begins."""
         best: _Reading | None = None
         for place in range(_PLACES):
-            if cancelled() or (place and not _worth_reading(asked.places[place:])):
+            if cancelled() or (place and not self._worth_reading(asked, place)):
                 break
             written = self._read(asked, place, "", cancelled)
             reading = next(written, None)
             if reading is None:  # it said nothing that is known
                 continue
             if reading.certain:
-                asked.others = range(place + 1, min(place + 1 + _RIVALS, len(asked.places)))
+                asked.answers = place
                 yield from self._said(asked, reading, chain((reading,), written))
                 return
             written.close()
@@ -147,6 +149,14 @@ class TaughtGenerator(ChatGenerator):
         if best is not None and not cancelled():
             begun = _BEGUN if best.status is ReplyStatus.ABSENT else ""
             yield from self._said(asked, best, self._read(asked, best.place, begun, cancelled))
+
+    def _worth_reading(self, asked: Writing, place: int) -> bool:
+        """Whether there is another place, that may answer. Where nothing ranks, or something else
+        was looked for besides, its odds do not tell."""
+        if place >= len(asked.places):
+            return False
+        tell = asked.ranked is not None and not asked.follow_up
+        return not tell or _odds(asked.places[place]) >= _FAR
 
     def _said(
         self, asked: Writing, reading: _Reading, written: Iterator[_Reading]
@@ -180,40 +190,42 @@ class TaughtGenerator(ChatGenerator):
                 odds = _odds(asked.excerpts_read)
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
 
-    def _ended(
-        self, asked: Writing, raw: str, notes: tuple[Note, ...], cancelled: Cancelled
-    ) -> Draft:
-        """The draft, and beside it what another place says, if that has other figures: an older
+    def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
+        """The draft, and after it what another place says, if that is something else: an older
         paper, or what was changed elsewhere."""
-        draft = super()._ended(asked, raw, notes, cancelled)
         if self._grounding.watch and asked.signals.supported is not None:
             self._grounding.watch(asked.signals)
-        if draft.abstained or draft.basis is not Basis.WRITTEN:
+        ours = draft.basis is Basis.WRITTEN and any(draft.evidence) and not draft.abstained
+        if not ours or asked.answers is None or asked.ranked is None or asked.follow_up:
             return draft
-        for place in asked.others:
-            if _odds(asked.places[place]) < _RIVAL or cancelled():
-                break
-            if _of_one_sheet(asked.excerpts_read[0], asked.places[place][0]):
-                continue
-            other = replace(asked)
-            with suppress(ChatModelError):  # the answer is there without it
-                found = self._from_place(other, place, cancelled)
-                if found is not None and _says_otherwise(asked.question, draft, found):
-                    return _beside(asked, draft, other, found)
+        with suppress(ChatModelError):  # the answer is there without it
+            first = asked.answers + 1
+            for place in range(first, min(first + _RIVALS, len(asked.places))):
+                if cancelled() or _odds(asked.places[place]) < _RIVAL:
+                    break
+                found = self._from_place(asked, place, cancelled)
+                if found is not None and _says_otherwise(asked.question, draft, found[1]):
+                    return _both(draft, asked.excerpts_read[0], *found)
         return draft
 
-    def _from_place(self, asked: Writing, place: int, cancelled: Cancelled) -> Draft | None:
-        """What one place says, if it surely answers, with its source."""
-        last: _Reading | None = None
-        with closing(self._read(asked, place, "", cancelled)) as written:
-            for last in written:
-                if not last.certain:
-                    return None
-        if last is None or cancelled():
+    def _from_place(
+        self, asked: Writing, place: int, cancelled: Cancelled
+    ) -> tuple[Excerpt, Draft] | None:
+        """What another place says, with its source, if it surely answers."""
+        first = asked.places[place][0]
+        if _of_one_sheet(asked.excerpts_read[0], first):
             return None
-        self._look(asked, last)
-        draft = self._judged(asked, last.raw, ())
-        return None if draft.abstained or not any(draft.evidence) else draft
+        other, last = replace(asked), None
+        with closing(self._read(other, place, "", cancelled)) as written:
+            for last in written:
+                if not last.certain or ended_after(last.text, _PIECES) is not None:
+                    return None
+        if last is None or cancelled() or len(last.raw) >= self.writer.longest:
+            return None
+        self._look(other, last)
+        draft = self._judged(other, last.raw, ())
+        ours = draft.basis is Basis.WRITTEN and all(draft.evidence) and not draft.abstained
+        return (first, draft) if ours else None
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
         """Whether what is known speaks for an answer, now that the writer has said its part."""
@@ -272,11 +284,6 @@ def _odds(place: Sequence[Excerpt]) -> float:
     return max((max(one.odds) for one in place), default=0.0)
 
 
-def _worth_reading(places: Sequence[Sequence[Excerpt]]) -> bool:
-    """Whether there is another place, that may answer."""
-    return bool(places) and _odds(places[0]) >= _FAR
-
-
 def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:
     """Whether both are rows of one sheet, which say different things without contradiction."""
     suffix = Path(first.name).suffix.lower()
@@ -284,31 +291,33 @@ def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:
 
 
 def _says_otherwise(question: str, draft: Draft, other: Draft) -> bool:
-    """Whether another draft has figures that neither a draft nor its question has; of what is to be
-    decided, whether it begins with another word before a comma, "Yes" or "No"."""
+    """Whether two drafts contradict each other: each has a figure that neither the other nor the
+    question has; or, of what is to be decided, they begin with different words, Yes and No."""
     ours, theirs = (" ".join(one.sentences) for one in (draft, other))
-    if form(question) is AnswerType.DECISION:
-        words = [text.partition(",")[0].split() for text in (ours, theirs)]
-        return all(len(one) == 1 for one in words) and words[0] != words[1]
-    return bool(missing(theirs, known_figures(f"{question} {ours}")))
+    match form(question):
+        case AnswerType.FACT:
+            both = ((ours, theirs), (theirs, ours))
+            return all(missing(one, known_figures(f"{question} {two}")) for one, two in both)
+        case AnswerType.DECISION:
+            decided = [_DECIDED.match(text) for text in (ours, theirs)]
+            words = [found.group().lower() for found in decided if found]
+            return len(words) == 2 and words[0] != words[1]
+        case _:  # two lists or reasons add to each other
+            return False
 
 
-def _beside(asked: Writing, draft: Draft, of_other: Writing, other: Draft) -> Draft:
-    """Two drafts as one, each under the name of its paper, or of its section where that is one."""
-    own, its = asked.excerpts_read[0], of_other.excerpts_read[0]
-    names = (own.name, its.name) if own.document_id != its.document_id else (own.title, its.title)
-    first, second = (
-        (f"{name} – {one.sentences[0]}", *one.sentences[1:])
-        if names[0] != names[1]
-        else one.sentences
-        for name, one in zip(names, (draft, other), strict=True)
-    )
+def _both(draft: Draft, where: Excerpt, other_where: Excerpt, other: Draft) -> Draft:
+    """Two drafts as one, with a note of where each is from."""
+    names = (where.name, other_where.name)
+    if where.document_id == other_where.document_id:
+        names = (where.title, other_where.title)
+    *before, last = draft.sentences
     return replace(
         draft,
-        sentences=(*first[:-1], f"{first[-1].rstrip()}\n\n", *second),
+        sentences=(*before, f"{last.rstrip()}\n\n", *other.sentences),
         evidence=(*draft.evidence, *other.evidence),
         confidence=min(draft.confidence, _EITHER),
-        notes=(*draft.notes, Note(NoteKind.TWO_ANSWERS)),
+        notes=(*draft.notes, Note(NoteKind.TWO_ANSWERS, names)),
     )
 
 

@@ -31,7 +31,8 @@ _SENTENCES = {
         "check it before you rely on it."
     ),
     NoteKind.TWO_ANSWERS: (
-        "Two places in your documents say different things: look at both before you rely on one."
+        "Your documents say two things, first “{0}”, then “{1}”: look at both before you rely on "
+        "one."
     ),
     NoteKind.CUT: "The answer was cut at the limit for its length.",
     NoteKind.REPEATED: "The model began to repeat itself and was stopped.",

@@ -65,7 +65,7 @@ class FetchRequest:
             settings.max_file_mb << 20,
             settings.fetch_seconds,
             settings.own_networks,
-            told or (lambda done, total: None),
+            told or untold,
             cancelled or threading.Event(),
         )
 

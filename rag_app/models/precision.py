@@ -6,7 +6,9 @@ what it can do does not say which. So a small network is timed in both (benchmar
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -17,30 +19,40 @@ from rag_app.environment import quiet_dependencies
 _WIDTH, _INNER, _TOKENS = 384, 1_536, 128  # of a layer of MiniLM, and a passage
 _ROUNDS = 5  # of both in turn; the fastest counts, for others use the processor, too
 _BF16, _F32 = "bf16", "f32"
+_TRYING = threading.Lock()
 
 
-@lru_cache(maxsize=1)
-def fastest() -> dict[str, str]:
-    """Options for whoever compiles a network; none where the engine's own choice is as fast."""
+def fastest(threads: int = 0) -> dict[str, Any]:
+    """Options for whoever compiles a network for so many threads (0: the engine's own choice); none
+    where the engine's own precision is as fast."""
+    with _TRYING:  # two at once would disturb each other
+        return dict(_fastest(threads))
+
+
+@lru_cache(maxsize=4)
+def _fastest(threads: int) -> dict[str, Any]:
     quiet_dependencies()
     import openvino
 
-    core = openvino.Core()
-    if "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
-        return {}
-    seconds = _timed(core)
-    return {} if seconds[_BF16] <= seconds[_F32] else _option(_F32)
+    with suppress(RuntimeError):  # what cannot be tried is left to the engine
+        core = openvino.Core()
+        if "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            seconds = _timed(core, threads)
+            return {} if seconds[_BF16] <= seconds[_F32] else _option(_F32)
+    return {}
 
 
-def _option(precision: str) -> dict[str, str]:
+def _option(precision: str) -> dict[str, Any]:
     return {"INFERENCE_PRECISION_HINT": precision}
 
 
-def _timed(core: Any) -> dict[str, float]:
+def _timed(core: Any, threads: int) -> dict[str, float]:
     """Seconds that the network takes in each precision."""
     network, given = _network(), np.ones((_TOKENS, _WIDTH), np.float32)
+    options: dict[str, Any] = {"ENABLE_CPU_PINNING": False}
+    options |= {"INFERENCE_NUM_THREADS": threads} if threads else {}
     requests = {
-        one: core.compile_model(network, "CPU", _option(one)).create_infer_request()
+        one: core.compile_model(network, "CPU", options | _option(one)).create_infer_request()
         for one in (_BF16, _F32)
     }
     seconds = dict.fromkeys(requests, float("inf"))

@@ -2,8 +2,8 @@
 
 The network is put together here from what lies in a file of safetensors, so that neither torch nor
 transformers is needed, whose import takes longer than all that is computed for a question. In
-bf16 where the processor is faster in that, else in 32 bits. Measured in benchmarks/LOG.md. Knows
-nothing of texts or tokenizers."""
+the engine's own precision, or in 32 bits where those are faster (`models/precision.py`). Measured
+in benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class Bert:
         self._words, self._places = (weights[name] for name in tables)
         self._kinds = weights["embeddings.token_type_embeddings.weight"].astype(np.float32)
         self._relative = weights.get(RELATIVE)
-        options = _OPTIONS | fastest() | ({"INFERENCE_NUM_THREADS": threads} if threads else {})
+        limit = {"INFERENCE_NUM_THREADS": threads} if threads else {}
+        options = _OPTIONS | fastest(threads) | limit
         network = _Layers(weights, config).network()
         self._request = openvino.compile_model(network, "CPU", options).create_infer_request()
         self._computing = threading.Lock()

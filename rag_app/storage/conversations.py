@@ -44,7 +44,12 @@ REMOVED = "(This stood in a document that has been removed.)"
 _MARKERS = re.compile(r"(?: ?\[\d+\])+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
 # Notes that hold words of documents.
-_OF_TEXT = (NoteKind.COMPUTED, NoteKind.SEVERAL_UNITS, NoteKind.RESPELLED)
+_OF_TEXT = (
+    NoteKind.COMPUTED,
+    NoteKind.SEVERAL_UNITS,
+    NoteKind.RESPELLED,
+    NoteKind.TWO_ANSWERS,
+)
 _NOTES = frozenset(NoteKind)  # an older version may have written others
 _TELLING = 20  # characters from which a piece of text is a document's and not just words
 
