@@ -144,7 +144,7 @@ def test_a_folder_is_chosen_by_who_knows_and_what_is_none_says_so(page, toys, tm
     settled(page)
     assert "no model of" not in page.html() and str(toys["first"]) in page.html()
     fingerprint = FolderEmbedder(toys["first"]).fingerprint
-    assert page.library._embedder.fingerprint == fingerprint
+    assert page.library._opened.embedder.fingerprint == fingerprint
 
 
 def test_who_sits_elsewhere_cannot_choose_for_everybody(page, toys, monkeypatch):

@@ -230,7 +230,7 @@ def test_vectors_are_made_again_after_a_restore(made, folder, tmp_path):
         assert library.search("ferry", retriever=RetrieverKind.BM25)[0].name == "ferry.txt"
         done(library)
         assert [d.status for d in library.documents()] == [Status.READY] * 2
-        assert library._vectors.count() == 2
+        assert library._opened.vectors.count() == 2
         found = library.search("island ferry", retriever=RetrieverKind.DENSE)
         assert found[0].name == "ferry.txt"
 

@@ -108,17 +108,17 @@ def test_removing_makes_room_on_a_full_disk_after_a_restart_too(small_disk, monk
     with open_library(small_disk) as library:
         ids = [library.add(f"{n}.txt", text(f"beacon{n}x", 3_000)).document.id for n in range(3)]
         library.wait(ids, timeout=120)
-        vectors = library._vectors.count()
+        vectors = library._opened.vectors.count()
         assert vectors
     fill(small_disk, 0)
     for n in range(2):
         with open_library(small_disk) as library:
             assert [d.status for d in library.documents()] == [Status.READY] * (3 - n)
             assert library.search("lighthouse", retriever=RetrieverKind.DENSE)
-            assert library._vectors.count() <= vectors * (3 - n) // 3
+            assert library._opened.vectors.count() <= vectors * (3 - n) // 3
             library.remove(ids[n])
             assert not (small_disk / "data" / "files" / f"{ids[n]}.txt").exists()
-            assert library._vectors.count() == vectors * (2 - n) // 3
+            assert library._opened.vectors.count() == vectors * (2 - n) // 3
             found = library.search(f'"beacon{n}x of line 7"', retriever=RetrieverKind.BM25)
             assert ids[n] not in {passage.chunk.document_id for passage in found}
             assert library.search('"beacon2x of line 7"')[0].name == "2.txt"

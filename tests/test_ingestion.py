@@ -95,7 +95,7 @@ def test_a_killed_worker_goes_on_and_the_document_appears_once(tmp_path, killed_
         found = library.search('"lighthouse number 199"', retriever=RetrieverKind.BM25)
         assert "lighthouse number 199" in found[0].chunk.text
         assert len({p.chunk.id for p in found}) == len(found)
-        assert library._vectors.count() == document.chunks > 50
+        assert library._opened.vectors.count() == document.chunks > 50
 
 
 def test_a_document_that_is_read_again_is_embedded_again(tmp_path):
@@ -106,7 +106,7 @@ def test_a_document_that_is_read_again_is_embedded_again(tmp_path):
         library.retry(added.document.id)
         library.wait([added.document.id], timeout=60)
         chunks = [text for text in embedder.embedded if text.startswith("long")]  # the title
-        assert len(chunks) == 2 * document.chunks == 2 * library._vectors.count()
+        assert len(chunks) == 2 * document.chunks == 2 * library._opened.vectors.count()
 
 
 class BrokenEmbedder(WordEmbedder):

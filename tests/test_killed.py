@@ -106,7 +106,7 @@ def check_files(library: Library) -> None:
 
 def check_index(library: Library) -> None:
     """Words and vectors are complete, and no chunk is there twice."""
-    store, vectors = library._store, library._vectors
+    store, vectors = library._store, library._opened.vectors
     for document in library.documents():
         assert document.status is Status.READY, document
         chunks = {indexed.chunk.id for indexed in store.indexed(document.id, WORKER)}

@@ -166,16 +166,16 @@ def test_a_newer_version_that_cannot_be_read_does_not_cost_the_older(library):
 def test_the_same_file_can_be_added_right_after_it_was_removed(library):
     ferry = add(library, "ferry.txt", FERRY)
     adder = threading.Thread(target=lambda: library.add("ferry.txt", FERRY))
-    delete = library._vectors.delete
+    delete = library._opened.vectors.delete
 
     def slow_delete(document_id: str) -> None:
         adder.start()
         adder.join(timeout=0.2)
         delete(document_id)
 
-    library._vectors.delete = slow_delete
+    library._opened.vectors.delete = slow_delete
     library.remove(ferry)
-    library._vectors.delete = delete
+    library._opened.vectors.delete = delete
     adder.join()
     [document] = library.wait([ferry], timeout=30)
     assert document.status is Status.READY and library.original(ferry).read_bytes() == FERRY

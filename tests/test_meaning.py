@@ -53,10 +53,10 @@ def test_another_model_takes_over_without_a_restart_and_the_choice_is_kept(toys,
         library.meaning.choose(str(toys["first"]))
         until(lambda: settled(library))
         assert library.meaning.answering == str(toys["first"])
-        [vector] = library._vectors.vectors(library.documents()[0].id).values()
+        [vector] = library._opened.vectors.vectors(library.documents()[0].id).values()
         assert len(vector) == models.WIDTH and dense(library) == ["ferry.txt"]
         add(library, "museum.txt", MUSEUM)
-        until(lambda: library._vectors.count() == 2)
+        until(lambda: library._opened.vectors.count() == 2)
         assert folders(data) == [f"vectors-{FolderEmbedder(toys['first']).fingerprint}"]
         assert library.preferences.read().embedding == str(toys["first"])
     with open_library(data) as library:
@@ -64,7 +64,7 @@ def test_another_model_takes_over_without_a_restart_and_the_choice_is_kept(toys,
         assert sorted(dense(library)) == ["ferry.txt", "museum.txt"]
         library.meaning.choose(ENGLISH)
         until(lambda: settled(library))
-        assert library._embedder.fingerprint == "words" and folders(data) == ["vectors"]
+        assert library._opened.embedder.fingerprint == "words" and folders(data) == ["vectors"]
         assert sorted(dense(library)) == ["ferry.txt", "museum.txt"]
 
 
@@ -80,12 +80,12 @@ def test_who_changes_his_mind_in_between_has_the_model_that_answered(toys, tmp_p
         assert settled(library)
         gate.set()
         until(lambda: folders(data) == ["vectors"])
-        assert library._embedder.fingerprint == "words" and dense(library) == ["ferry.txt"]
+        assert library._opened.embedder.fingerprint == "words" and dense(library) == ["ferry.txt"]
         library.meaning.choose(str(toys["first"]))
         library.meaning.choose(str(toys["second"]))  # before the first has begun, or after
         until(lambda: settled(library))
         second = FolderEmbedder(toys["second"]).fingerprint
-        assert library._embedder.fingerprint == second
+        assert library._opened.embedder.fingerprint == second
         until(lambda: folders(data) == [f"vectors-{second}"])
         assert dense(library) == ["ferry.txt"]
 
@@ -101,7 +101,7 @@ def test_a_document_that_is_removed_while_a_model_is_chosen_is_in_neither_index(
         library.remove(ferry)
         gate.set()
         until(lambda: settled(library))
-        assert library._vectors.ids(ferry) == set() and library._vectors.count() == 1
+        assert library._opened.vectors.ids(ferry) == set() and library._opened.vectors.count() == 1
 
 
 def test_a_choice_that_was_cut_short_by_a_kill_is_carried_out_at_the_next_start(
@@ -126,7 +126,7 @@ def test_a_choice_that_was_cut_short_by_a_kill_is_carried_out_at_the_next_start(
     with open_library(data) as library:
         assert library.meaning.choice == "other" and len(dense(library)) == 8
         until(lambda: settled(library))
-        assert library.meaning.answering == "other" and library._vectors.count() == 8
+        assert library.meaning.answering == "other" and library._opened.vectors.count() == 8
         until(lambda: folders(data) == ["vectors-other"])
 
 

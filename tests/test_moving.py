@@ -157,7 +157,7 @@ def test_it_is_the_same_library(folder, url):
         for what in before:
             assert after[what] == before[what], what
         assert embedder.embedded == []  # the vectors came along
-        assert library._vectors.count() == passages
+        assert library._opened.vectors.count() == passages
         assert all(library.original(d.id).is_file() for d in library.documents())
 
 

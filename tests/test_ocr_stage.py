@@ -121,7 +121,7 @@ def test_text_is_searchable_before_scans_are_recognised(library, engine):
     [document] = done(library, [added])
     assert document.status is Status.READY and document.warnings == ()
     assert found(library, "Lighthouse number 3") == [3]
-    assert library._vectors.count() == document.chunks
+    assert library._opened.vectors.count() == document.chunks
     assert library.progress() == {} and engine.pages == [2, 3, 4]
 
 
@@ -244,7 +244,7 @@ def test_a_kill_in_mid_recognition_costs_no_page(tmp_path, engine):
         assert found(library, "Lighthouse number 13") == [13]
         texts = [chunk.text for chunk in library._store.chunks(all_ids(document), WORKER).values()]
         assert sum("Lighthouse" in text for text in texts) == 12
-        assert library._vectors.count() == document.chunks
+        assert library._opened.vectors.count() == document.chunks
 
 
 def all_ids(document) -> list[str]:

@@ -214,7 +214,7 @@ def test_a_server_that_goes_in_the_middle_of_everything_loses_nothing(monkeypatc
         kept.append(library.add("more.txt", b"Who knows?").document.id)
         done = library.wait(kept, timeout=120)
         assert [d.status for d in done] == [Status.READY] * len(kept)
-        assert library._vectors.count() == len(library.documents()) == len(kept)
+        assert library._opened.vectors.count() == len(library.documents()) == len(kept)
         assert "noon" in library.search("ferry")[0].chunk.text
     server.cleanup()
 

@@ -60,11 +60,11 @@ def test_a_pause_lets_go_of_embedding_and_loses_nothing_of_it(tmp_path):
         library.pause()
         while any(p.stage == "embedding" for p in library.progress().values()):
             time.sleep(0.01)
-        done = library._vectors.count()
+        done = library._opened.vectors.count()
         library.resume()
         [document] = library.wait([added], timeout=60)
         assert document.status is Status.READY and 0 < done < document.chunks
-        assert library._vectors.count() == document.chunks
+        assert library._opened.vectors.count() == document.chunks
         assert len(slow.embedded) < 2 * document.chunks  # not all over again
 
 

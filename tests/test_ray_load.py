@@ -95,7 +95,7 @@ def test_everything_is_loaded_although_a_worker_dies(tmp_path, told):
     with Library(settings) as library:
         documents = library.documents()
         assert {d.status for d in documents} == {Status.READY}
-        assert library._vectors.count() == sum(d.chunks for d in documents) == FILES
+        assert library._opened.vectors.count() == sum(d.chunks for d in documents) == FILES
 
 
 def test_without_a_library_that_machines_share_it_says_so(tmp_path, capsys):

@@ -64,7 +64,7 @@ def test_a_new_library_begins_with_the_model_of_the_setting(toys, tmp_path):
     with open_library(tmp_path / "data", embedding=str(toys["first"])) as library:
         ferry = add(library, "ferry.txt", FERRY)
         assert library.reindexing() is None
-        [vector, *_] = library._vectors.vectors(ferry).values()
+        [vector, *_] = library._opened.vectors.vectors(ferry).values()
         assert len(vector) == models.WIDTH
         assert dense(library) == ["ferry.txt"]
     assert folders(tmp_path / "data") == [f"vectors-{FolderEmbedder(toys['first']).fingerprint}"]
@@ -77,7 +77,7 @@ def test_the_old_model_answers_until_the_new_one_has_seen_everything(toys, tmp_p
         assert folders(data) == ["vectors"]
     gate.clear()
     with open_library(data, embedding=str(toys["first"])) as library:
-        assert library._embedder.fingerprint == "words"
+        assert library._opened.embedder.fingerprint == "words"
         assert dense(library) == ["ferry.txt"]
         museum = add(library, "museum.txt", MUSEUM)  # meanwhile, by the old model
         assert library.document(museum).status is Status.READY
@@ -85,16 +85,17 @@ def test_the_old_model_answers_until_the_new_one_has_seen_everything(toys, tmp_p
         assert len(folders(data)) == 2
         gate.set()
         until(lambda: library.reindexing() is None)
-        assert library._embedder.fingerprint.startswith("folder-")
-        until(lambda: library._vectors.count() == 2)
+        assert library._opened.embedder.fingerprint.startswith("folder-")
+        until(lambda: library._opened.vectors.count() == 2)
         for document in (ferry, museum):
-            assert {len(v) for v in library._vectors.vectors(document).values()} == {models.WIDTH}
+            made = library._opened.vectors.vectors(document).values()
+            assert {len(one) for one in made} == {models.WIDTH}
         assert sorted(dense(library)) == ["ferry.txt", "museum.txt"]
         assert ask(library, QUESTION).passages
         until(lambda: len(folders(data)) == 1)
         assert folders(data) != ["vectors"]
     with open_library(data, embedding=str(toys["first"])) as library:
-        assert library.reindexing() is None and library._vectors.count() == 2
+        assert library.reindexing() is None and library._opened.vectors.count() == 2
 
 
 def test_who_is_stopped_in_between_goes_on_where_he_stopped(toys, tmp_path, monkeypatch):
@@ -124,7 +125,7 @@ def test_who_is_stopped_in_between_goes_on_where_he_stopped(toys, tmp_path, monk
     assert len(embedded) == 3
     with open_library(data, embedding=str(toys["first"])) as library:
         until(lambda: library.reindexing() is None)
-        assert library._vectors.count() == 4
+        assert library._opened.vectors.count() == 4
     assert len(embedded) == len(set(embedded)) == 4
 
 
@@ -176,7 +177,7 @@ def test_who_is_killed_at_any_point_loses_nothing(tmp_path, monkeypatch):
     with open_library(data, embedding="other") as library:
         assert len(dense(library)) == 8
         until(lambda: library.reindexing() is None)
-        assert library._vectors.count() == 12 and len(other.embedded) < 12
+        assert library._opened.vectors.count() == 12 and len(other.embedded) < 12
         until(lambda: folders(data) == ["vectors-other"])
 
 
@@ -201,7 +202,7 @@ def test_a_document_that_is_removed_meanwhile_is_in_neither_index(toys, tmp_path
         library.remove(ferry)
         gate.set()
         until(lambda: library.reindexing() is None)
-        assert library._vectors.ids(ferry) == set() and library._vectors.count() == 1
+        assert library._opened.vectors.ids(ferry) == set() and library._opened.vectors.count() == 1
 
 
 def test_a_folder_that_cannot_be_used_says_so_and_the_old_model_goes_on(toys, tmp_path, caplog):

@@ -119,7 +119,7 @@ def test_nothing_of_a_removed_text_is_left_on_disk(tmp_path, how):
         for event in library.ask(f"What line tells of {SECRET}7?"):
             if hasattr(event, "answer"):
                 library.conversations.answer(exchange, event.answer)
-        vectors = coordinates(library._vectors.vectors(gone))
+        vectors = coordinates(library._opened.vectors.vectors(gone))
         assert vectors and holding(folder, forms(SECRET)) and holding(folder, vectors)
         if how == "replace":
             add(library, "secret.txt", text(LATER, 40), replace=True)

@@ -73,9 +73,9 @@ def test_an_empty_database_beside_full_files_offers_to_add_them_again(folder):
 def test_vectors_of_what_was_set_aside_are_nobodys_and_go(folder):
     lose(folder)
     with open_library(folder) as library:
-        assert library._vectors.count() == 2
+        assert library._opened.vectors.count() == 2
         assert library.wait_until_clean(60)
-        assert library._vectors.count() == 0
+        assert library._opened.vectors.count() == 0
 
 
 def test_an_older_copy_of_the_database_loses_no_file_and_neither_does_the_newer(folder, tmp_path):

@@ -134,7 +134,7 @@ def test_who_is_removed_is_out_at_the_next_run_and_their_answers_end(said, opene
         assert page.buttons() == {"sign_in_now"} and texts.SIGN_IN_INACTIVE in page.html()
         assert answer._cancelled.is_set()
         script.hold.set()
-        assert answer.wait(30) and answer.now().stopped
+        assert answer.wait(30) and answer.now().answer is None
         assert not DOORKEEPER.is_active(ADA)  # as the server asks at every message
 
 

@@ -93,7 +93,7 @@ def test_no_document_is_worked_on_twice(cluster):
     embedded = [text for e in cluster.embedders.values() for text in e.embedded]
     assert len(embedded) == len(set(embedded)) == 30
     assert cluster.embedders["app"].embedded == []
-    assert app._vectors.count() == 30
+    assert app._opened.vectors.count() == 30
     assert app.progress() == {}
 
 
@@ -130,7 +130,7 @@ def test_work_that_is_given_to_two_at_once_is_done_once(cluster, monkeypatch):
         embedder.gate.set()
     until(lambda: {d.status for d in app.documents()} == {Status.READY} and not app.progress())
     # One may be read anew just now: its vectors are gone before it is said to wait for them.
-    until(lambda: app._vectors.count() == 20)
+    until(lambda: app._opened.vectors.count() == 20)
     embedded = [text for e in cluster.embedders.values() for text in e.embedded]
     assert len(set(embedded)) == 20 < len(embedded)
     assert sum(d.chunks for d in app.documents()) == 20
@@ -168,7 +168,7 @@ def test_a_document_that_is_removed_while_another_process_works_on_it_leaves_not
     two = app.add("two.txt", text(2)).document.id
     assert app.wait([two], timeout=60)[0].status is Status.READY
     assert len(found(app, "lighthouse")) == 1
-    assert app._vectors.ids(one) == set() and app._vectors.count() == 1
+    assert app._opened.vectors.ids(one) == set() and app._opened.vectors.count() == 1
     assert [*(cluster.folder / "originals").rglob(f"{one}*")] == []
 
 
@@ -403,9 +403,9 @@ def check(library: Library, there: dict[str, str], gone: dict[str, str]) -> None
     for document in library.documents():
         assert document.status is Status.READY, document
         chunks = {indexed.chunk.id for indexed in library._store.indexed(document.id, WORKER)}
-        assert library._vectors.ids(document.id) == chunks
+        assert library._opened.vectors.ids(document.id) == chunks
         assert len(chunks) == document.chunks > 0
-    assert library._vectors.count() == sum(d.chunks for d in library.documents())
+    assert library._opened.vectors.count() == sum(d.chunks for d in library.documents())
     for serial, kind in there.items():
         for each in serials(kind, serial):
             passages = library.search(f'"{token(each)}"', 20, None, RetrieverKind.BM25)
