@@ -24,6 +24,7 @@ from rag_app.export.conversation import (
     file_name,
     rated,
 )
+from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.research.end_to_end import TrainingPair, read_pairs
 from rag_app.settings import Settings
@@ -302,6 +303,13 @@ def test_what_was_rated_bad_or_lost_its_words_is_never_learnt():
     [bad] = rated([exchange(answer(), rating=-1, reason="wrong"), exchange(gone, rating=1)])
     assert "answer" not in bad and (bad["rejected"], bad["reason"]) == ("Four euros.", "wrong")
     assert not list(rated([exchange(answer(abstained=True), rating=1), exchange(None, rating=1)]))
+
+
+def test_an_answer_that_says_two_things_is_never_learnt_and_names_both_papers():
+    note = Note(NoteKind.TWO_ANSWERS, ("old terms.docx", "new terms.docx"))
+    assert not list(rated([exchange(answer(notes=(note,)), rating=1)]))
+    said = sentence(note)
+    assert said.index("“old terms.docx”") < said.index("“new terms.docx”")
 
 
 def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tmp_path):
