@@ -220,17 +220,25 @@ def test_citations_point_at_the_sentences_that_they_support():
     assert list(supported(text, "something else")) == []
 
 
-def test_an_answer_that_became_another_is_streamed_in_full():
+@pytest.mark.parametrize(
+    ("streamed", "text", "read"),
+    [
+        ("Dogs mew. ", "Dogs bark. [1]", "Dogs mew. \n\nDogs bark."),
+        ("Dogs bark.", "Dogs bark. [1]\n\nDogs mew. [2]", "Dogs bark.\n\nDogs mew."),
+        ("Dogs bark.", "Dogs bark. [1]", "Dogs bark."),
+        ("", "Dogs bark. [1]", "Dogs bark."),
+    ],
+)
+def test_of_an_answer_what_was_not_streamed_is_said_at_its_end(streamed, text, read):
+    """In full, where it became another."""
     from rag_app.server.completions import _Chunks, _Reply
     from rag_app.types import Delta
 
-    answer = Answer("q", "Dogs bark. [1]", "", False, 1.0, "w", (), (), Timing(0, 0))
+    answer = Answer("q", text, "", False, 1.0, "w", (), (), Timing(0, 0))
     chunks = _Chunks(_Reply("m", "http://a"))
-    sent = [*chunks.of(Delta("Dogs mew. ")), *chunks.of(Finished(answer))]
+    sent = [*chunks.of(Delta(streamed)), *chunks.of(Finished(answer))]
     said = [json.loads(one.removeprefix(b"data: ")) for one in sent if b"[DONE]" not in one]
-    assert "".join(s["choices"][0]["delta"].get("content") or "" for s in said) == (
-        "Dogs mew. \n\nDogs bark."
-    )
+    assert "".join(s["choices"][0]["delta"].get("content") or "" for s in said) == read
 
 
 # The tools and resources of MCP

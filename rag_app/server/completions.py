@@ -292,10 +292,12 @@ class _Chunks:
                 yield from self._end(answer)
 
     def _end(self, answer: Answer) -> Iterator[bytes]:
-        """What is still to be said: an answer that became another is said in full."""
-        final = unmarked(answer.text)
-        if final.split() != unmarked(self._said).split():
-            rest = f"\n\n{final}" if self._said.strip() else final
+        """What is still to be said: an answer that became another is said in full, of one to which
+        something was added that."""
+        final, said = unmarked(answer.text), unmarked(self._said).rstrip()
+        if final.split() != said.split():
+            new = f"\n\n{final}" if said.strip() else final
+            rest = final[len(said) :] if said and final.startswith(said) else new
             self._said += rest
             yield self._reply.chunk({"content": rest})
         noted = self._reply.annotations(answer, self._said)
