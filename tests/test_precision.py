@@ -24,13 +24,14 @@ def anew():
 def test_the_engine_chooses_where_16_bits_are_no_slower(anew, monkeypatch, bf16, f32, chosen):
     monkeypatch.setattr(openvino, "Core", lambda: Knowing(["FP32", "BF16"]))
     monkeypatch.setattr(precision, "_timed", lambda core, threads: {"bf16": bf16, "f32": f32})
-    assert precision.fastest() == chosen
+    assert precision.options() == chosen
 
 
 def test_a_processor_that_does_not_know_16_bits_is_not_timed(anew, monkeypatch):
     monkeypatch.setattr(openvino, "Core", lambda: Knowing(["FP32", "INT8"]))
     monkeypatch.setattr(precision, "_timed", None)
-    assert precision.fastest() == {}
+    assert precision.options() == {}
+    assert precision.options(2) == {"INFERENCE_NUM_THREADS": 2}
 
 
 def test_what_cannot_be_tried_is_left_to_the_engine(anew, monkeypatch):
@@ -39,7 +40,7 @@ def test_what_cannot_be_tried_is_left_to_the_engine(anew, monkeypatch):
 
     monkeypatch.setattr(openvino, "Core", lambda: Knowing(["FP32", "BF16"]))
     monkeypatch.setattr(precision, "_timed", fails)
-    assert precision.fastest() == {}
+    assert precision.options() == {}
 
 
 def test_a_network_is_timed_in_both_for_as_many_threads_as_it_will_have():
@@ -59,7 +60,7 @@ def test_a_network_is_timed_in_both_for_as_many_threads_as_it_will_have():
 
 
 def test_networks_are_compiled_with_what_is_faster(monkeypatch):
-    monkeypatch.setattr(bert, "fastest", lambda threads: {"INFERENCE_PRECISION_HINT": "f32"})
+    monkeypatch.setattr(bert, "options", lambda threads: {"INFERENCE_PRECISION_HINT": "f32"})
     given = []
     compiled = openvino.compile_model
     monkeypatch.setattr(openvino, "compile_model", lambda *of: given.append(of[2]) or compiled(*of))

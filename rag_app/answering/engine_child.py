@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rag_app.models.convert import engine_package
-from rag_app.models.precision import fastest
+from rag_app.models.precision import options
 from rag_app.reading.frames import Header, claim_stdout, listen, write_frame
 from rag_app.supervision import held
 
@@ -54,9 +54,7 @@ def _open(folder: Path, threads: int) -> Any:
     plan.num_kv_blocks = _BLOCKS
     plan.max_num_batched_tokens = _MOST_AT_ONCE
     plan.enable_prefix_caching = True
-    properties: dict[str, Any] = {"prompt_lookup": True, **fastest(threads)}
-    if threads:
-        properties["INFERENCE_NUM_THREADS"] = threads
+    properties = {"prompt_lookup": True, **options(threads)}
     pipeline = package.ContinuousBatchingPipeline(str(folder), plan, "CPU", properties)
     _read(pipeline, [_ANY_TOKEN])
     return pipeline

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rag_app.answering.abstention import chance_of
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.bert import Bert, config_of
 from rag_app.retrieval.embedding import batches, check_sha256
@@ -168,7 +169,7 @@ class Calibration:
 def _chance(log_odds: float) -> float:
     if math.isnan(log_odds) or log_odds == -math.inf:
         return 0.0
-    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, log_odds))))
+    return chance_of(log_odds)
 
 
 ABOUT = "reader.json"  # beside the weights: their hash, and the fits that turn scores into chances

@@ -22,11 +22,15 @@ _BF16, _F32 = "bf16", "f32"
 _TRYING = threading.Lock()
 
 
-def fastest(threads: int = 0) -> dict[str, Any]:
-    """Options for whoever compiles a network for so many threads (0: the engine's own choice); none
-    where the engine's own precision is as fast."""
+def options(threads: int = 0) -> dict[str, Any]:
+    """Options for whoever compiles a network: so many threads (0: the engine's own choice), and the
+    precision, if the engine's own is slower."""
     with _TRYING:  # two at once would disturb each other
-        return dict(_fastest(threads))
+        return _limit(threads) | _fastest(threads)
+
+
+def _limit(threads: int) -> dict[str, Any]:
+    return {"INFERENCE_NUM_THREADS": threads} if threads else {}
 
 
 @lru_cache(maxsize=4)
@@ -49,10 +53,9 @@ def _option(precision: str) -> dict[str, Any]:
 def _timed(core: Any, threads: int) -> dict[str, float]:
     """Seconds that the network takes in each precision."""
     network, given = _network(), np.ones((_TOKENS, _WIDTH), np.float32)
-    options: dict[str, Any] = {"ENABLE_CPU_PINNING": False}
-    options |= {"INFERENCE_NUM_THREADS": threads} if threads else {}
+    shared = _limit(threads) | {"ENABLE_CPU_PINNING": False}
     requests = {
-        one: core.compile_model(network, "CPU", options | _option(one)).create_infer_request()
+        one: core.compile_model(network, "CPU", shared | _option(one)).create_infer_request()
         for one in (_BF16, _F32)
     }
     seconds = dict.fromkeys(requests, float("inf"))

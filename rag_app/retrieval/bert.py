@@ -20,7 +20,7 @@ import numpy as np
 
 from rag_app.environment import quiet_dependencies
 from rag_app.models.mpnet import STEP
-from rag_app.models.precision import fastest
+from rag_app.models.precision import options
 
 RELATIVE = "encoder.relative_attention_bias.weight"  # (buckets of distances, heads)
 _BUCKETS, _FARTHEST = 32, 128  # tokens apart from which all is one bucket, on each side
@@ -53,10 +53,8 @@ class Bert:
         self._words, self._places = (weights[name] for name in tables)
         self._kinds = weights["embeddings.token_type_embeddings.weight"].astype(np.float32)
         self._relative = weights.get(RELATIVE)
-        limit = {"INFERENCE_NUM_THREADS": threads} if threads else {}
-        options = _OPTIONS | fastest(threads) | limit
-        network = _Layers(weights, config).network()
-        self._request = openvino.compile_model(network, "CPU", options).create_infer_request()
+        network, chosen = _Layers(weights, config).network(), _OPTIONS | options(threads)
+        self._request = openvino.compile_model(network, "CPU", chosen).create_infer_request()
         self._computing = threading.Lock()
 
     def __call__(
