@@ -443,6 +443,14 @@ def test_rows_of_one_sheet_are_no_two_answers():
     assert len(model.asked) == 1 and len(draft.sentences) == 1
 
 
+def test_without_a_ranker_no_other_place_is_read_beside_an_answer():
+    passages = [passage(number, text) for number, text in enumerate((OLD, NEW))]
+    costs = {f"costs {n}": (f"Answer: The ferry costs {n} euros.", 0.99) for n in (4, 6)}
+    model = Reading(costs)
+    draft = written(model, None, 0.0, passages=passages)[1]
+    assert len(model.asked) == 1 and not draft.abstained and not draft.notes
+
+
 def test_an_unlikely_place_is_not_read_beside_an_answer():
     draft, asked = both("Answer: The ferry costs 6 euros.", ranking=alike)
     assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4"]
