@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessageChunk
 from rag_app.answering.chat_generator import Grounding
 from rag_app.answering.evidence import Excerpt, places
 from rag_app.answering.extraction import QuoteGenerator
-from rag_app.answering.generation import FIRST, Writer
+from rag_app.answering.generation import FIRST, FollowUp, Writer
 from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.types import Basis, Note, NoteKind
@@ -40,13 +40,20 @@ class Scripted:
 
 
 def written(
-    model, reader, caution, question=QUESTION, watch=None, passages=(PASSAGE,), ranking=None
+    model,
+    reader,
+    caution,
+    question=QUESTION,
+    watch=None,
+    passages=(PASSAGE,),
+    ranking=None,
+    follow_up=None,
 ):
     writer = Writer("fake", lambda: model, lambda e: e, window=4_000, most_tokens=100)
     embedder = WordEmbedder()
     grounding = Grounding(reader, caution, watch=watch, ranking=ranking)
     generator = TaughtGenerator(writer, embedder, QuoteGenerator(embedder, 0.0), grounding)
-    pieces = list(generator.generate(question, passages, lambda: False))
+    pieces = list(generator.generate(question, passages, lambda: False, follow_up=follow_up))
     return "".join(piece.text for piece in pieces), pieces[-1].draft
 
 
@@ -441,6 +448,16 @@ def test_rows_of_one_sheet_are_no_two_answers():
     model = Reading({"costs 4": (own, 0.99), "costs 6": ("Answer: It costs 6 euros.", 0.99)})
     draft = written(model, None, 0.0, passages=rows, ranking=even)[1]
     assert len(model.asked) == 1 and len(draft.sentences) == 1
+
+
+def test_after_a_follow_up_no_other_place_is_read_beside_an_answer():
+    passages = [passage(number, text) for number, text in enumerate((OLD, NEW))]
+    costs = {f"costs {n}": (f"Answer: The ferry costs {n} euros.", 0.99) for n in (4, 6)}
+    leaning = FollowUp("And the ferry?", "What does the bus cost?", "The bus costs 2 euros.")
+    for leans, places_read in ((None, 2), (leaning, 1)):
+        model = Reading(costs)
+        written(model, None, 0.0, passages=passages, ranking=even, follow_up=leans)
+        assert len(model.asked) == places_read
 
 
 def test_without_a_ranker_no_other_place_is_read_beside_an_answer():
