@@ -118,6 +118,18 @@ def test_heads_of_three_lines_name_their_columns(tmp_path):
     assert names == ["In euros", "Three months Pre tax", "Three months After tax", "Year 2024"]
 
 
+def test_a_row_with_words_behind_its_sums_of_money_is_no_head(tmp_path):
+    rows = [
+        ["Section", "Limit", "Excess"],
+        ["Liability", "£5,000 an event", "£250 (damage only)"],
+        ["Equipment", "£9,500", "£200"],
+        ["Stock", "£800", "£75"],
+        ["Tools", "£400", "£50"],
+    ]
+    (found,) = typed_tables(ID, drawn(tmp_path / "a.pdf", rows))
+    assert [column.name for column in found.table.columns] == rows[0] and found.table.rows == 4
+
+
 def test_names_over_figures_begin_another_table(tmp_path):
     first = [ROWS[0], *ROWS[1:3], ["Rent", "1", "9", "4"]]
     second = [["", "Cash", "Loans", "Both"], ["Ann", "1", "2", "3"], ["Ben", "4", "5", "9"]]

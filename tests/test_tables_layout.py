@@ -55,6 +55,13 @@ def test_a_sheet_of_text_only_is_a_table_of_texts():
     assert {column.kind for column in found.columns} == {ColumnKind.TEXT}
 
 
+def test_a_label_and_what_it_is_are_no_names_of_columns():
+    (found,) = tables("Patient | Ann Ellwood, 71\nAdmitted | 9 May, by ambulance\nWard | Elm")
+    assert (names(found), found.rows) == (["Column 1", "Column 2"], 3)
+    (found,) = tables("Word | Meaning\nBaker | who bakes bread\nWard | part of a hospital, or Elm")
+    assert (names(found), found.rows) == (["Word", "Meaning"], 2)
+
+
 def test_a_totals_row_is_told_by_its_sum_whatever_it_is_called():
     (found,) = tables(
         "Who | Team | Paid | Hours\nAnn | A | 5 | 1\nBen | B | 7 | 2\nAltogether |  | 12 | 3"

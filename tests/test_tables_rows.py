@@ -52,6 +52,15 @@ def test_a_row_says_the_names_of_its_columns_and_stands_where_it_stood(store, tm
     assert chunk.text[rows[1].start : rows[1].end].startswith("Dortane")
 
 
+FACTS = [["Rated output", "2.8 kW"], ["Fuel", "unleaded petrol, E5"], ["Colour", "green"]]
+
+
+def test_what_a_table_of_two_columns_says_of_each_stands_behind_its_label(store, tmp_path):
+    chunk = kept(store, drawn(tmp_path / "a.pdf", FACTS))
+    said = [row.text for row in rows_in(store.tables, chunk.text, chunk)]
+    assert said == ["Rated output: 2.8 kW", "Fuel: unleaded petrol, E5", "Colour: green"]
+
+
 def test_only_rows_of_the_chunk_are_given_and_none_of_a_document_that_is_gone(store, tmp_path):
     chunk = kept(store, drawn(tmp_path / "a.pdf", DOSES))
     at = chunk.text.index("Dortane")

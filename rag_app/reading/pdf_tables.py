@@ -33,6 +33,7 @@ _MOST_LINES = 6  # of a row
 _FLUSH = 0.2  # of a line's height
 _BETWEEN = 4  # characters between two words that follow each other, and less
 _VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
+_MONEY = re.compile(r"[$€£¥]\s?[1-9]")
 _FIGURE = re.compile(r"[^\w\s]{0,3}\d")
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
 _SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
@@ -278,7 +279,7 @@ def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
     """How many lines name the columns: those above the first figure, where the first column is
     empty but for the first and the last of them, or several others are filled; 0: that cannot be
     told so."""
-    values = [any(cell and _VALUE.fullmatch(cell.text) for cell in row[1:]) for row in rows]
+    values = [any(cell and _says_value(cell.text) for cell in row[1:]) for row in rows]
     first = values.index(True) if any(values) else 0
     heads = [row for row in rows[: first + 1] if any(row[1:])][:-1]
     if not heads or len(heads) > _MOST_HEADS or 2 * sum(values) < len(rows) - first:
@@ -286,6 +287,11 @@ def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
     count = rows.index(heads[-1]) + 1
     plain = all(row[0] is None or sum(map(bool, row)) > 2 for row in rows[1 : count - 1])
     return count if plain else 0
+
+
+def _says_value(text: str) -> bool:
+    """Whether a cell holds a figure, or begins with a sum of money: "£250 (damage only)"."""
+    return bool(_VALUE.fullmatch(text) or _MONEY.match(text))
 
 
 def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:

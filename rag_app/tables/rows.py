@@ -20,6 +20,7 @@ from rag_app.types import Chunk, RowRole, SideRow, Table
 LARGEST = 5_000  # rows of a table that is looked through
 _LONGEST_NAME = 60  # characters; more is what stands above the table
 _CELLS, _JOINED = " | ", "; "
+_PAIR = 2  # cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ def _meets(side: SideRow, chunk: Chunk) -> bool:
 def _labelled(page: str, cells: Sequence[tuple[int, int, str]]) -> LabelledRow:
     """A row of (start, end, name of the column); what stands between its cells comes last."""
     said = [f"{name}: {page[a:b]}" if name else page[a:b] for a, b, name in cells]
+    if len(cells) == _PAIR and not any(name for _, _, name in cells):  # a label, and what it is
+        said = [": ".join(said)]
     first, last = min(a for a, _, _ in cells), max(b for _, b, _ in cells)
     at = first
     for a, b, _ in sorted(cells):
