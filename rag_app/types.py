@@ -60,7 +60,7 @@ class NoteKind(StrEnum):
     SCANS_NOT_READ_YET = "scans_not_read_yet"  # how many documents
     UNSUPPORTED = "unsupported"
     PARTLY_SUPPORTED = "partly_supported"
-    TWO_ANSWERS = "two_answers"  # where each is from
+    OTHERWISE = "otherwise"  # which document says something else, and its words
     CUT = "cut"
     REPEATED = "repeated"
     BROKEN_OFF = "broken_off"  # why

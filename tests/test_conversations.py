@@ -148,7 +148,7 @@ def test_what_was_worked_out_from_a_removed_document_goes_with_it():
     of_text = (
         Note(NoteKind.COMPUTED, ("11.80 × 12 = 141.60",)),
         Note(NoteKind.RESPELLED, ("Jonsen", "Jonsson")),
-        Note(NoteKind.TWO_ANSWERS, ("ferry.pdf", "dogs.txt")),
+        Note(NoteKind.OTHERWISE, ("ferry.pdf", "It costs four euros.")),
     )
     notes = (*of_text, Note(NoteKind.CUT))
     left = without(answer(notes=notes, basis=Basis.COMPUTED), "ferry")

@@ -305,11 +305,9 @@ def test_what_was_rated_bad_or_lost_its_words_is_never_learnt():
     assert not list(rated([exchange(answer(abstained=True), rating=1), exchange(None, rating=1)]))
 
 
-def test_an_answer_that_says_two_things_is_never_learnt_and_names_both_papers():
-    note = Note(NoteKind.TWO_ANSWERS, ("old terms.docx", "new terms.docx"))
-    assert not list(rated([exchange(answer(notes=(note,)), rating=1)]))
-    said = sentence(note)
-    assert said.index("“old terms.docx”") < said.index("“new terms.docx”")
+def test_what_another_paper_says_otherwise_is_named_and_quoted():
+    said = sentence(Note(NoteKind.OTHERWISE, ("old terms.docx", "It costs 4 euros.")))
+    assert said.startswith("“old terms.docx” says otherwise: “It costs 4 euros.”")
 
 
 def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tmp_path):

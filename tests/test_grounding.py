@@ -14,7 +14,7 @@ from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import FIRST, FollowUp, Writer
 from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable
-from rag_app.types import Basis, Note, NoteKind
+from rag_app.types import Basis, Note, NoteKind, Span
 from tests.fakes import WordEmbedder
 from tests.ferries import FERRY, PASSAGE, QUESTION, SureReader
 
@@ -242,7 +242,8 @@ class Reading:
 
     def stream(self, messages, begun, logs):
         shown = messages[-1][1]
-        [word] = [one for one in self._replies if one in shown.partition("Question: ")[0]]
+        [*words] = [one for one in self._replies if one in shown.partition("Question: ")[0]]
+        word = words[0] if len(words) == 1 else "both"
         self.asked.append(word)
         reply, sure = self._replies[word]
         for place, said in enumerate(reply.split(" ")):
@@ -373,9 +374,16 @@ def even(question, passages):
 OLD, NEW = "The ferry costs 4 euros.", "From May the ferry costs 6 euros."
 
 
-def both(other, sure=0.99, question=QUESTION, ranking=even, own="Answer: The ferry costs 4 euros."):
+def both(
+    other,
+    sure=0.99,
+    question=QUESTION,
+    ranking=even,
+    own="Answer: The ferry costs 4 euros.",
+    together=("None", 0.99),
+):
     """What is said of two places, the first of which surely answers, and what was read."""
-    model = Reading({"costs 4": (own, 0.99), "costs 6": (other, sure)})
+    model = Reading({"costs 4": (own, 0.99), "costs 6": (other, sure), "both": together})
     passages = [passage(number, text) for number, text in enumerate((OLD, NEW))]
 
     def likelier(asked, found):
@@ -386,20 +394,38 @@ def both(other, sure=0.99, question=QUESTION, ranking=even, own="Answer: The fer
     return draft, model.asked
 
 
-def test_what_another_likely_place_says_otherwise_stands_after_the_answer():
-    draft, asked = both("Answer: The ferry costs 6 euros.")
-    assert asked == ["costs 4", "costs 6"]
-    assert draft.sentences == ("The ferry costs 4 euros.\n\n", "The ferry costs 6 euros.")
-    assert [[span.document_id for span in one] for one in draft.evidence] == [["d0"], ["d1"]]
-    assert draft.notes == (Note(NoteKind.TWO_ANSWERS, ("paper 0.txt", "paper 1.txt")),)
+def test_where_another_likely_place_says_otherwise_both_are_read_together_and_that_holds():
+    now = ("Answer: From May the ferry costs 6 euros.", 0.99)
+    draft, asked = both("Answer: The ferry costs 6 euros.", together=now)
+    assert asked == ["costs 4", "costs 6", "both"]
+    assert draft.sentences == ("From May the ferry costs 6 euros.",)
+    assert {span.document_id for span in draft.evidence[0]} == {"d1"}
+    assert draft.notes == (Note(NoteKind.OTHERWISE, ("paper 0.txt", OLD)),)
     assert draft.confidence <= 0.7
+
+
+@pytest.mark.parametrize(
+    "together",
+    [("None", 0.99), ("Answer: The ferry costs 4 euros.", 0.99), ("Answer: It costs 6.", 0.6)],
+)
+def test_where_both_read_together_hold_to_the_first_what_says_otherwise_is_named(together):
+    draft, asked = both("Answer: The ferry costs 6 euros.", together=together)
+    assert asked == ["costs 4", "costs 6", "both"]
+    assert draft.sentences == ("The ferry costs 4 euros.",)
+    assert draft.notes == (Note(NoteKind.OTHERWISE, ("paper 1.txt", NEW)),)
+
+
+def test_what_names_the_older_figure_itself_needs_no_note():
+    said = "The ferry costs 6 euros from May, no longer 4."
+    draft, asked = both("Answer: It costs 6 euros.", together=(f"Answer: {said}", 0.99))
+    assert asked == ["costs 4", "costs 6", "both"]
+    assert draft.sentences == (said,) and not draft.notes
 
 
 @pytest.mark.parametrize(
     ("other", "sure"),
     [
         ("Answer: It costs 4 euros.", 0.99),
-        ("Answer: The ferry, which costs 4 euros, costs 6 from May.", 0.99),
         ("Answer: It costs <<2 * 3>> euros.", 0.99),
         ("Answer: The ferry costs 60 euros.", 0.99),
         ("Answer: The ferry costs 6 euros.", 0.6),
@@ -413,13 +439,17 @@ def test_what_says_the_same_or_is_not_sure_changes_nothing(other, sure):
     assert not draft.notes
 
 
-def test_of_what_is_to_be_decided_yes_and_no_are_two_answers():
+def test_of_what_is_to_be_decided_no_is_otherwise_than_yes():
     question = "Is the ferry dear?"
     own = "Answer: No, the ferry costs 4 euros."
-    draft, _ = both("Answer: Yes, the ferry costs 6 euros.", question=question, own=own)
-    assert [note.kind for note in draft.notes] == [NoteKind.TWO_ANSWERS]
-    draft, _ = both("Answer: No, the ferry costs 6 euros.", question=question, own=own)
-    assert not draft.notes
+    now = ("Answer: Yes, it costs 6 euros.", 0.99)
+    draft, _ = both(
+        "Answer: Yes, the ferry costs 6 euros.", question=question, own=own, together=now
+    )
+    assert draft.sentences == ("Yes, it costs 6 euros.",)
+    assert [note.kind for note in draft.notes] == [NoteKind.OTHERWISE]
+    draft, asked = both("Answer: No, the ferry costs 6 euros.", question=question, own=own)
+    assert not draft.notes and "both" not in asked
 
 
 def test_two_reasons_are_no_two_answers():
@@ -454,8 +484,8 @@ def test_after_a_follow_up_no_other_place_is_read_beside_an_answer():
     passages = [passage(number, text) for number, text in enumerate((OLD, NEW))]
     costs = {f"costs {n}": (f"Answer: The ferry costs {n} euros.", 0.99) for n in (4, 6)}
     leaning = FollowUp("And the ferry?", "What does the bus cost?", "The bus costs 2 euros.")
-    for leans, places_read in ((None, 2), (leaning, 1)):
-        model = Reading(costs)
+    for leans, places_read in ((None, 3), (leaning, 1)):
+        model = Reading({**costs, "both": ("None", 0.99)})
         written(model, None, 0.0, passages=passages, ranking=even, follow_up=leans)
         assert len(model.asked) == places_read
 
@@ -471,6 +501,29 @@ def test_without_a_ranker_no_other_place_is_read_beside_an_answer():
 def test_an_unlikely_place_is_not_read_beside_an_answer():
     draft, asked = both("Answer: The ferry costs 6 euros.", ranking=alike)
     assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4"]
+
+
+def likely(document, heading, odds, *lines):
+    """An excerpt of sentences, the last of which is so likely."""
+    spans = tuple(Span(document, 1, at, at + 1) for at in range(len(lines)))
+    said = (*[-9.0] * (len(lines) - 1), odds)
+    return Excerpt(document, "a.pdf", 1, heading, spans, lines, lines, (False,) * len(lines), said)
+
+
+def test_a_clause_is_read_with_what_changes_it_elsewhere():
+    clause = likely("a", "Terms > 3. Hours", 5.0, "3.2 Vans enter at six.", "Be set up by 8.00.")
+    letter = likely("b", "", -0.4, "Be set up by 7.40, not as clause 3.2 has it.")
+    other = likely("c", "Terms > 3. Hours", -1.0, "Be loud.")
+    assert places([other, letter, clause]) == [(clause, letter), (other,)]
+    unlikely = replace(letter, odds=(-2.5,))
+    assert places([unlikely, other, clause]) == [(clause,), (other,), (unlikely,)]
+
+
+def test_what_changes_a_clause_is_read_behind_it_if_it_is_the_likelier_one():
+    clause = likely("a", "3. Pay", 1.2, "3.3 We pay in May.", "3.4 We keep 5%.")
+    change = likely("a", "9. Special conditions", 4.0, "In clause 3.4 the share is 3%.")
+    other = likely("a", "3. Pay", 0.5, "3.1 We pay in full.")
+    assert places([other, clause, change]) == [(clause, change), (other,)]
 
 
 def test_the_rows_of_a_table_are_one_place_wherever_it_was_cut():

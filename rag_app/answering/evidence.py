@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
@@ -19,6 +20,7 @@ from rag_app.retrieval.ranking import rarity, stems, telling
 from rag_app.retrieval.sentence_index import title
 from rag_app.tables.rows import LabelledRow
 from rag_app.text.sentences import one_line, sentences
+from rag_app.text.structure import clauses, referred_to
 from rag_app.types import Chunk, Passage, Span
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
@@ -36,6 +38,7 @@ _ENOUGH = 0.97  # of the probability lies among the chosen sentences, and
 _LEAST = 450  # tokens are shown, or
 _SURE, _LEAST_IF_SURE = 4.0, 200  # fewer where the likeliest sentence has such log-odds
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
+FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
 LEFT_OUT = "…"
 
 
@@ -117,13 +120,43 @@ def gather(
 
 def places(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, ...]]:
     """What is read together, the likeliest first: each excerpt by itself, but those with rows of
-    one section of a document, since the rest of a table says what its rows come to."""
+    one section of a document, since the rest of a table says what its rows come to; and a clause
+    with what refers to it by its number, since that may change what it says."""
     found: dict[tuple[str, ...], list[Excerpt]] = {}
     for number, one in enumerate(reversed(excerpts)):
         rows = any(CELLS in line for line in one.lines)
         section = [part for part in one.heading.split(" > ") if CELLS not in part]
         found.setdefault((one.document_id, *section) if rows else (str(number),), []).append(one)
-    return [tuple(reversed(group)) for group in found.values()]
+    return _with_references([tuple(reversed(group)) for group in found.values()])
+
+
+def _with_references(places: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerpt, ...]]:
+    """Each place with the likely ones that refer to its clause behind it, or, if it refers to the
+    clause of one itself, behind that."""
+    together: list[tuple[Excerpt, ...]] = []
+    left = list(places)
+    while left:
+        place = left.pop(0)
+        likely = [one for one in left if likelihood(one) >= FAR]
+        referring = [one for one in likely if _refers(one, place)]
+        referred = [one for one in likely if one not in referring and _refers(place, one)][:1]
+        left = [one for one in left if one not in referring and one not in referred]
+        together.append(tuple(chain(*referred, place, *referring)))
+    return together
+
+
+def likelihood(place: Sequence[Excerpt]) -> float:
+    """Log-odds that the likeliest sentence of a place holds the answer."""
+    return max((max(one.odds) for one in place), default=0.0)
+
+
+def _refers(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
+    """Whether a place refers to the clause that the likeliest sentence of another is in."""
+    likeliest = max(other, key=lambda one: max(one.odds))
+    upto = likeliest.odds.index(max(likeliest.odds)) + 1
+    numbers = clauses(likeliest.lines[:upto], likeliest.heading)
+    texts = (text for one in place for text in one.texts)
+    return bool(numbers) and any(numbers & referred_to(text) for text in texts)
 
 
 _NUMBERING = re.compile(r"^[\d.()\s]*")

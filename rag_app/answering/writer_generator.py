@@ -26,7 +26,7 @@ from rag_app.answering.chat_generator import (
     sayable,
     without_invented,
 )
-from rag_app.answering.evidence import Excerpt
+from rag_app.answering.evidence import FAR, Excerpt, likelihood
 from rag_app.answering.extraction import AnswerType, agreement, form
 from rag_app.answering.generation import (
     Cancelled,
@@ -43,6 +43,7 @@ from rag_app.answering.prompts import (
 from rag_app.errors import ChatModelError
 from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
+from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Draft, Note, NoteKind, Span
 
 # Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
@@ -55,7 +56,6 @@ _HOPE = 0.5  # of the caution, before a word is written: its sources may still s
 _SURER = 0.15
 _PLACES = 4  # that are read at most, and
 _CERTAIN = 3.0  # log-odds that a place answers, from which no other is read (benchmarks/LOG.md)
-_FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
 _RIVAL = 2.5  # the same of a place that is read beside one that answers: it may say otherwise
 _RIVALS = 2  # that are looked at, at most
 _EITHER = 0.7  # how sure one may be of an answer that another place contradicts
@@ -114,12 +114,14 @@ class TaughtGenerator(ChatGenerator):
             return None
         return replace(reader.drafted(asked.question, asked.passages, evidence), generator="reader")
 
-    def _messages(self, asked: Writing, room: TokenBudget, place: int) -> Sequence[Message]:
+    def _messages(
+        self, asked: Writing, room: TokenBudget, place: int, excerpts: tuple[Excerpt, ...] = ()
+    ) -> Sequence[Message]:
         leans = asked.follow_up
         question = leans.typed if leans else asked.question
         before = (leans.asked, leans.said) if leans else None
         self._gather(asked, room, taught_messages(question, (), asked.language, before))
-        asked.read(asked.places[place] if asked.places else ())
+        asked.read(excerpts or (asked.places[place] if asked.places else ()))
         parts = [(one.title, one.shown) for one in asked.excerpts_read]
         return taught_messages(question, parts, asked.language, before)
 
@@ -140,7 +142,7 @@ class TaughtGenerator(ChatGenerator):
             reading = next(written, None)
             if reading is None:  # it said nothing that is known
                 continue
-            if reading.certain:
+            if reading.certain and self._is_likely(asked, reading):
                 asked.answers = place
                 yield from self._said(asked, reading, chain((reading,), written))
                 return
@@ -150,13 +152,20 @@ class TaughtGenerator(ChatGenerator):
             begun = _BEGUN if best.status is ReplyStatus.ABSENT else ""
             yield from self._said(asked, best, self._read(asked, best.place, begun, cancelled))
 
+    def _is_likely(self, asked: Writing, reading: _Reading) -> bool:
+        """Whether what is known speaks for a place of which the writer is sure, or there is no
+        other to read."""
+        self._look(asked, reading)
+        likely = asked.chance >= self._grounding.caution
+        return likely or not self._worth_reading(asked, reading.place + 1)
+
     def _worth_reading(self, asked: Writing, place: int) -> bool:
         """Whether there is another place, that may answer. Where nothing ranks, or something else
         was looked for besides, its odds do not tell."""
         if place >= len(asked.places):
             return False
         tell = asked.ranked is not None and not asked.follow_up
-        return not tell or _odds(asked.places[place]) >= _FAR
+        return not tell or likelihood(asked.places[place]) >= FAR
 
     def _said(
         self, asked: Writing, reading: _Reading, written: Iterator[_Reading]
@@ -176,47 +185,55 @@ class TaughtGenerator(ChatGenerator):
                 return
 
     def _read(
-        self, asked: Writing, place: int, begun: str, cancelled: Cancelled
+        self,
+        asked: Writing,
+        place: int,
+        begun: str,
+        cancelled: Cancelled,
+        excerpts: tuple[Excerpt, ...] = (),
     ) -> Generated[_Reading, None, None]:
-        """What is written from one place, as far as it is, once the status is known."""
+        """What is written from one place, or some excerpts, as far as it is, once the status is
+        known."""
         heard: list[float] = []
-        for raw in self.writer.write_on(
-            begun, lambda room: self._messages(asked, room, place), heard.append, cancelled
-        ):
+
+        def messages(room: TokenBudget) -> Sequence[Message]:
+            return self._messages(asked, room, place, excerpts)
+
+        for raw in self.writer.write_on(begun, messages, heard.append, cancelled):
             said = understood(begun + raw)
             if said is None and len(begun + raw) >= len(_BEGUN):  # no status will come
                 return
             if said is not None:
-                odds = _odds(asked.excerpts_read)
+                odds = likelihood(asked.excerpts_read)
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
 
     def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
-        """The draft, and after it what another place says, if that is something else: an older
-        paper, or what was changed elsewhere."""
+        """The draft; where another likely place surely says something else, an older paper or what
+        was changed elsewhere, what both say that are read together, and what says otherwise."""
         if self._grounding.watch and asked.signals.supported is not None:
             self._grounding.watch(asked.signals)
         ours = draft.basis is Basis.WRITTEN and any(draft.evidence) and not draft.abstained
         if not ours or asked.answers is None or asked.ranked is None or asked.follow_up:
             return draft
+        first, *others = asked.places[asked.answers :]
         with suppress(ChatModelError):  # the answer is there without it
-            first = asked.answers + 1
-            for place in range(first, min(first + _RIVALS, len(asked.places))):
-                if cancelled() or _odds(asked.places[place]) < _RIVAL:
+            for place in others[:_RIVALS]:
+                if cancelled() or likelihood(place) < _RIVAL:
                     break
-                found = self._from_place(asked, place, cancelled)
-                if found is not None and _says_otherwise(asked.question, draft, found[1]):
-                    return _both(draft, asked.excerpts_read[0], *found)
+                other = None
+                if not _of_one_sheet(first[0], place[0]):
+                    other = self._surely(asked, place, cancelled)
+                if other is not None and _says_more(asked.question, draft, other):
+                    both = self._surely(asked, (*first, *place), cancelled)
+                    return _settled(asked.question, (draft, first), (other, place), both)
         return draft
 
-    def _from_place(
-        self, asked: Writing, place: int, cancelled: Cancelled
-    ) -> tuple[Excerpt, Draft] | None:
-        """What another place says, with its source, if it surely answers."""
-        first = asked.places[place][0]
-        if _of_one_sheet(asked.excerpts_read[0], first):
-            return None
+    def _surely(
+        self, asked: Writing, excerpts: tuple[Excerpt, ...], cancelled: Cancelled
+    ) -> Draft | None:
+        """What some excerpts say, with its source, if they surely answer."""
         other, last = replace(asked), None
-        with closing(self._read(other, place, "", cancelled)) as written:
+        with closing(self._read(other, 0, "", cancelled, excerpts)) as written:
             for last in written:
                 if not last.certain or ended_after(last.text, _PIECES) is not None:
                     return None
@@ -225,7 +242,7 @@ class TaughtGenerator(ChatGenerator):
         self._look(other, last)
         draft = self._judged(other, last.raw, ())
         ours = draft.basis is Basis.WRITTEN and all(draft.evidence) and not draft.abstained
-        return (first, draft) if ours else None
+        return self._stressed(other, draft) if ours else None
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
         """Whether what is known speaks for an answer, now that the writer has said its part."""
@@ -279,25 +296,19 @@ class TaughtGenerator(ChatGenerator):
         return replace(draft, confidence=chance)
 
 
-def _odds(place: Sequence[Excerpt]) -> float:
-    """Log-odds that the likeliest sentence of a place holds the answer."""
-    return max((max(one.odds) for one in place), default=0.0)
-
-
 def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:
     """Whether both are rows of one sheet, which say different things without contradiction."""
     suffix = Path(first.name).suffix.lower()
     return first.document_id == second.document_id and suffix in TABLES
 
 
-def _says_otherwise(question: str, draft: Draft, other: Draft) -> bool:
-    """Whether two drafts contradict each other: each has a figure that neither the other nor the
-    question has; or, of what is to be decided, they begin with different words, Yes and No."""
+def _says_more(question: str, draft: Draft, other: Draft) -> bool:
+    """Whether another draft says what the first does not: a figure that neither it nor the question
+    has; or, of what is to be decided, they begin with different words, Yes and No."""
     ours, theirs = (" ".join(one.sentences) for one in (draft, other))
     match form(question):
         case AnswerType.FACT:
-            both = ((ours, theirs), (theirs, ours))
-            return all(missing(one, known_figures(f"{question} {two}")) for one, two in both)
+            return bool(missing(theirs, known_figures(f"{question} {ours}")))
         case AnswerType.DECISION:
             decided = [_DECIDED.match(text) for text in (ours, theirs)]
             words = [found.group().lower() for found in decided if found]
@@ -306,19 +317,34 @@ def _says_otherwise(question: str, draft: Draft, other: Draft) -> bool:
             return False
 
 
-def _both(draft: Draft, where: Excerpt, other_where: Excerpt, other: Draft) -> Draft:
-    """Two drafts as one, with a note of where each is from."""
-    names = (where.name, other_where.name)
-    if where.document_id == other_where.document_id:
-        names = (where.title, other_where.title)
-    *before, last = draft.sentences
-    return replace(
-        draft,
-        sentences=(*before, f"{last.rstrip()}\n\n", *other.sentences),
-        evidence=(*draft.evidence, *other.evidence),
-        confidence=min(draft.confidence, _EITHER),
-        notes=(*draft.notes, Note(NoteKind.TWO_ANSWERS, names)),
-    )
+def _contradict(question: str, draft: Draft, other: Draft) -> bool:
+    """Whether each of two drafts says what the other does not."""
+    return _says_more(question, draft, other) and _says_more(question, other, draft)
+
+
+_Said = tuple[Draft, Sequence[Excerpt]]  # and where it is from
+
+
+def _settled(question: str, ours: _Said, theirs: _Said, both: Draft | None) -> Draft:
+    """Which of two drafts holds, by what the writer makes of `both` their places together."""
+    (draft, _), (other, _) = ours, theirs
+    if both is None or _says_more(question, both, other):  # it holds to the first
+        return _against(draft, theirs) if _contradict(question, draft, other) else draft
+    return _against(both, ours) if _contradict(question, both, draft) else both
+
+
+def _against(draft: Draft, said: _Said) -> Draft:
+    """A draft with a note of what is said otherwise elsewhere, word for word."""
+    other, place = said
+    texts = {
+        span: (one.name, text)
+        for one in place
+        for span, text in zip(one.spans, one.texts, strict=True)
+    }
+    named = [texts[span] for spans in other.evidence for span in spans if span in texts]
+    name, text = named[0] if named else (place[0].name, place[0].texts[0])
+    note = Note(NoteKind.OTHERWISE, (name, one_line(text)))
+    return replace(draft, confidence=min(draft.confidence, _EITHER), notes=(*draft.notes, note))
 
 
 def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:

@@ -33,7 +33,7 @@ from rag_app.storage.provenance import Origin
 from rag_app.supervision import Told, untold
 from rag_app.text.formats import TABLES, beside, count, page_name
 from rag_app.text.highlighting import Area, areas, mark
-from rag_app.types import Answer, Basis, Citation, NoteKind
+from rag_app.types import Answer, Basis, Citation
 
 FORMATS = ("md", "html", "json")
 VERSION = 1  # of the JSON; it grows when a key changes its meaning or goes
@@ -226,8 +226,6 @@ def rated(exchanges: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
         answer = exchange.answer
         if answer is None or answer.abstained or REMOVED in answer.text:
             continue
-        if any(note.kind is NoteKind.TWO_ANSWERS for note in answer.notes):
-            continue  # which of the two was rated nobody knows
         said = (answer.short_answer or MARKER.sub("", answer.text)).strip()
         if said:
             yield {

@@ -30,10 +30,7 @@ _SENTENCES = {
         "Where no small number stands beside a sentence or a line, I found no place that says it: "
         "check it before you rely on it."
     ),
-    NoteKind.TWO_ANSWERS: (
-        "Your documents say two things, first “{0}”, then “{1}”: look at both before you rely on "
-        "one."
-    ),
+    NoteKind.OTHERWISE: "“{0}” says otherwise: “{1}” Look at both before you rely on one.",
     NoteKind.CUT: "The answer was cut at the limit for its length.",
     NoteKind.REPEATED: "The model began to repeat itself and was stopped.",
     NoteKind.BROKEN_OFF: "The model stopped in the middle of its answer: {0}",

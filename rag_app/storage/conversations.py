@@ -48,7 +48,7 @@ _OF_TEXT = (
     NoteKind.COMPUTED,
     NoteKind.SEVERAL_UNITS,
     NoteKind.RESPELLED,
-    NoteKind.TWO_ANSWERS,
+    NoteKind.OTHERWISE,
 )
 _NOTES = frozenset(NoteKind)  # an older version may have written others
 _TELLING = 20  # characters from which a piece of text is a document's and not just words

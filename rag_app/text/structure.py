@@ -172,6 +172,32 @@ def _are_names(cells: list[str]) -> bool:
     return 2 * worded >= len(cells) and max(map(len, cells)) <= _LONGEST_CELL
 
 
+# Clauses by their numbers, and what refers to them. Knows no documents.
+
+_DOTTED = r"[1-9]\d?(?:\.[1-9]\d?){1,2}"
+_OPENS = re.compile(rf"\W{{0,3}}({_DOTTED}|[1-9]\d?(?=[.):]))[.):]?\s+\S")
+_HEADED = re.compile(rf"\W{{0,3}}({_DOTTED}|[1-9]\d?)[.):]?\s+[^\W\d_]")
+_REFERS = re.compile(
+    r"(?:§|\b(?:clause|paragraph|section|article|condition|absatz|artikel|ziffer|cl[áa]usula"
+    rf"|art[íi]culo)s?)\s?({_DOTTED}|[1-9]\d?)(?![\d.]?\d)",
+    re.IGNORECASE,
+)
+
+
+def clauses(lines: Sequence[str], heading: str) -> frozenset[str]:
+    """The numbers of the clauses that the last of some lines is in: "3.4", and "3" of its heading.
+
+    `heading`: a path of headings, as of a chunk."""
+    opened = [found[1] for line in lines if (found := _OPENS.match(line))]
+    headed = [found[1] for part in heading.split(" > ") if (found := _HEADED.match(part))]
+    return frozenset([*opened[-1:], *headed])
+
+
+def referred_to(text: str) -> frozenset[str]:
+    """The numbers of the clauses that a text refers to: "in place of what clause 3.4 says"."""
+    return frozenset(_REFERS.findall(text))
+
+
 # What runs through a document: the heads and feet of its pages, with their numbers.
 #
 # Only pages that have a picture have any: other texts are not laid out. Knows nothing of files or
