@@ -168,7 +168,6 @@ class Grid:
     ends: array[int] = field(default_factory=_none)
     header_rows: int = 0  # that the document itself says name the columns; 0: it does not say
     merged: tuple[Merged, ...] = ()
-    hidden_rows: tuple[int, ...] = ()  # by number
     hidden_columns: tuple[int, ...] = ()
     units: tuple[str, ...] = ()  # by column, that formats of cells show and texts do not
 
@@ -247,9 +246,7 @@ class Table:
     first_page: int
     last_page: int
     side_rows: tuple[SideRow, ...] = ()
-    hidden_rows: tuple[int, ...] = ()  # data rows that the document does not show
     hidden_columns: tuple[int, ...] = ()  # by their place in `columns`
-    columns_left_out: int = 0  # of a table that is too wide
 
 
 CellValue = str | int | float | Decimal | dt.date | dt.datetime | None

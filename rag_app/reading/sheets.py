@@ -216,7 +216,6 @@ def _add_sheet(
     grid = sections.grid(
         sheet.name,
         merged=() if apart else _merged(sheet, left),
-        hidden_rows=facts.hidden_rows,
         hidden_columns=() if apart else (each - left for each in facts.hidden_columns),
         units=() if apart else facts.units[left:],
     )

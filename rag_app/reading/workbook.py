@@ -1,5 +1,6 @@
-"""What an Excel workbook (.xlsx) says of its cells besides their values: which are hidden, which
-are percents or money, and whether they lie so far apart that the space between fills the memory.
+"""What an Excel workbook (.xlsx) says of its cells besides their values: which columns are hidden,
+which cells are percents or money, and whether they lie so far apart that the space between fills
+the memory.
 
 Knows nothing of pages."""
 
@@ -46,7 +47,6 @@ class SheetFacts:
     cells: int = 0
     last_row: int = 0
     last_column: int = 0
-    hidden_rows: list[int] = field(default_factory=list)
     hidden_columns: list[int] = field(default_factory=list)
     shown: dict[tuple[int, int], str] = field(default_factory=dict)  # units to be written, errors
     units: list[str] = field(default_factory=list)  # by column
@@ -199,11 +199,6 @@ class _Scan:
             said = attributes.get("r", "")
             self._row = int(said) if said.isdecimal() else self._row + 1
             self._column = -1
-            if (
-                attributes.get("hidden") in ("1", "true")
-                and len(self._facts.hidden_rows) < _MOST_HIDDEN
-            ):
-                self._facts.hidden_rows.append(self._row)
         elif tag == "col" and attributes.get("hidden") in ("1", "true"):
             first, last = (int(attributes.get(each, "1")) for each in ("min", "max"))
             if len(self._facts.hidden_columns) < _MOST_HIDDEN:

@@ -469,6 +469,7 @@ def add_tables(db: Connection, document_id: str, tables: Iterable[StoredTable]) 
     for ordinal, stored in enumerate(tables, start=first_free):
         about = asdict(stored.table)
         del about["ordinal"], about["document_id"]
+        about["hidden_rows"] = ()  # the version before, at work on the same database, asks for it
         db.execute(
             "INSERT INTO tables VALUES (?, ?, ?)",
             (document_id, ordinal, json.dumps(about, ensure_ascii=False)),
@@ -543,7 +544,8 @@ def _table(document_id: str, ordinal: int, about: str) -> Table:
     said["side_rows"] = tuple(
         SideRow(**{**each, "role": RowRole(each["role"])}) for each in said["side_rows"]
     )
-    said["hidden_rows"] = tuple(said["hidden_rows"])
+    for gone in ("hidden_rows", "columns_left_out"):  # which earlier versions kept
+        said.pop(gone, None)
     said["hidden_columns"] = tuple(said["hidden_columns"])
     return Table(document_id, ordinal, **said)
 

@@ -132,7 +132,6 @@ def _table(
     document_id: str, ordinal: int, cells: Cells, layout: Layout, columns: Sequence[Column]
 ) -> Table:
     grid, region = cells.grid, layout.region
-    hidden = frozenset(grid.hidden_rows)
     side_rows = [
         SideRow(role, *cells.line(row), text=cells.on_page(cells.line(row)))
         for row, role in layout.aside[:_MOST_SIDE_ROWS]
@@ -148,15 +147,11 @@ def _table(
         min(lines[0], *(row.page for row in side_rows)) if side_rows else lines[0],
         lines[1],
         tuple(side_rows),
-        tuple(at for at, row in enumerate(layout.data) if grid.rows[row] in hidden)
-        if hidden
-        else (),
         tuple(
             column - region.first_column
             for column in grid.hidden_columns
             if 0 <= column - region.first_column < len(columns)
         ),
-        region.width - len(columns),
     )
 
 

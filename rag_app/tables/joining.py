@@ -155,7 +155,6 @@ def _joined(parts: Sequence[Table]) -> Table:
         rows=sum(part.rows for part in parts),
         last_page=max(part.last_page for part in parts),
         side_rows=tuple(row for part in parts for row in part.side_rows),
-        hidden_rows=(),
     )
 
 
