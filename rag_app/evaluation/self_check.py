@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from calendar import month_name
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -264,7 +263,6 @@ class Check:
     verbatim: int = 0
     documents: int = 0  # that could be asked
     at: str = ""  # ISO 8601, UTC
-    seconds: float = 0.0  # all of it
     generator: str = ""  # who answered
 
     @property
@@ -298,7 +296,7 @@ def check(
 ) -> Check | None:
     """Ask `made` questions that the documents answer and `empty` that nothing answers, and keep
     what came of it in the library; None if it was stopped."""
-    stop, began = stop or threading.Event(), time.monotonic()
+    stop = stop or threading.Event()
     documents = [document for document in library.documents() if askable(document)]
     waiting = made + empty
     asked = answerable(
@@ -322,7 +320,6 @@ def check(
         sum(is_verbatim(library, citation) for citation in quotes),
         len(documents),
         datetime.now(UTC).isoformat(timespec="seconds"),
-        time.monotonic() - began,
         manner.generator or library.settings.answers_by,
     )
     keep(library, found)
@@ -342,6 +339,7 @@ def last(library: Library) -> Check | None:
     if kept is None:
         return None
     about = json.loads(kept[0])
+    about.pop("seconds", None)  # which earlier versions kept
     return Check(**(about | {"tried": tuple(_read(json.loads(row)) for row in kept[1])}))
 
 
