@@ -24,7 +24,7 @@ from rag_app.answering.span_model import check
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import SENTENCES
 from rag_app.models.weights import folder_of, is_ready, used
-from rag_app.retrieval.bert import Bert, config_of
+from rag_app.retrieval.bert import Bert, LoadedOnce, config_of
 from rag_app.retrieval.embedding import WORDS, Embedder, MpnetEmbedder, batches, check_sha256
 from rag_app.retrieval.sentence_index import SentenceIndex, titled
 from rag_app.settings import Settings
@@ -118,32 +118,21 @@ class SentenceRanker:
     ) -> None:
         """`similar`: the model that compares the likeliest sentences with the question, so many
         where they are not at hand."""
-        self._folder, self._threads = folder, threads
+        what = "The sentence ranker's files"
+        self._loaded = LoadedOnce(what, lambda: (RankerTokens(), _load(folder, threads)))
         self._similar, self._compares = similar, compared
         self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
-        self._loading = threading.Lock()
         self._computing = threading.Lock()
-        self._network: _RankingNetwork | None = None
-        self._tokens: RankerTokens | None = None
         self._known: OrderedDict[tuple[str, Titled], tuple[float, ...]] = OrderedDict()
 
     def warm(self) -> None:
         """Load the weights now. Raises ModelUnavailable."""
-        with self._loading:
-            if self._network is None:
-                try:
-                    self._tokens = RankerTokens()
-                    self._network = _load(self._folder, self._threads)
-                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-                    raise ModelUnavailable(
-                        f"The sentence ranker's files cannot be used ({type(error).__name__}). "
-                        "Install the app again with: make install"
-                    ) from error
-            if self._similar is not None:
-                try:
-                    self._similar.warm()
-                except ModelUnavailable:
-                    self._similar = None  # torn since it was brought: the ranker alone ranks, too
+        self._loaded()
+        try:
+            if (similar := self._similar) is not None:
+                similar.warm()
+        except ModelUnavailable:
+            self._similar = None  # torn since it was brought: the ranker alone ranks, too
 
     def score(self, question: str, passages: Sequence[Titled]) -> list[list[float]]:
         """For each passage the log-odds of its sentences against "none of all".
@@ -195,8 +184,7 @@ class SentenceRanker:
         return found
 
     def _read(self, question: str, passages: Sequence[Titled]) -> list[tuple[float, ...]]:
-        network, tokens = self._network, self._tokens
-        assert network is not None and tokens is not None
+        tokens, network = self._loaded()
         given = tokens.inputs(question, passages)
         scores = [[NOT_READ] * len(one.sentences) for one in passages]
         for chosen, length in batches([len(one.ids) for one in given]):

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rag_app.answering.abstention import chance_of
-from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.bert import Bert, config_of
+from rag_app.retrieval.bert import Bert, LoadedOnce, config_of
 from rag_app.retrieval.embedding import batches, check_sha256
 
 if TYPE_CHECKING:
@@ -194,6 +193,7 @@ _FORBIDDEN = -1e4
 class _SpanNetwork:
     """Hidden states, and what makes scores of them: with all digits, whatever the rest has."""
 
+    tokenizer: Tokenizer
     bert: Bert
     weight: np.ndarray
     bias: np.ndarray
@@ -213,33 +213,17 @@ class SpanModel:
     """The network, loaded once when it is first needed. Thread-safe."""
 
     def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
-        self._folder, self._threads = folder, threads
-        self._loading = threading.Lock()
+        self._loaded = LoadedOnce("The reader's files", lambda: _load(folder, threads))
         self._computing = threading.Lock()
-        self._network: _SpanNetwork | None = None
-        self._tokenizer: Tokenizer | None = None
-        self._calibration: Calibration | None = None
 
     def warm(self) -> None:
         """Load the weights now. Raises ModelUnavailable."""
-        with self._loading:
-            if self._network is None:
-                try:
-                    self._calibration = check(self._folder)
-                    written = (self._folder / "model.safetensors").stat().st_mtime_ns
-                    self._tokenizer, self._network = _load(self._folder, written, self._threads)
-                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-                    raise ModelUnavailable(
-                        f"The reader's files cannot be used ({type(error).__name__}). "
-                        "Install the app again with: make install"
-                    ) from error
+        self._loaded()
 
     @property
     def calibration(self) -> Calibration:
         """How scores become confidence. Raises ModelUnavailable."""
-        self.warm()
-        assert self._calibration is not None
-        return self._calibration
+        return self._loaded()[0]
 
     def read(self, question: str, texts: Sequence[str]) -> list[PassageSpans]:
         """The best spans of each text. Raises ModelUnavailable."""
@@ -250,10 +234,8 @@ class SpanModel:
 
         Long texts are read in windows that overlap; the window with the largest margin speaks for
         its text. Raises ModelUnavailable."""
-        self.warm()
-        network = self._network
-        assert network is not None
-        windows = self._windows(pairs)
+        _, network = self._loaded()
+        windows = self._windows(network.tokenizer, pairs)
         best = [NOTHING] * len(pairs)
         sizes = batches([len(w.ids) for w in windows])
         with self._computing:  # one question after the other: taking turns makes all of them late
@@ -265,14 +247,13 @@ class SpanModel:
                     best[window.owner] = found
         return best
 
-    def _windows(self, pairs: Sequence[tuple[str, str]]) -> list[_Window]:
-        assert self._tokenizer is not None
+    def _windows(self, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[_Window]:
         questions = list(dict.fromkeys(question for question, _ in pairs))
         with self._computing:  # a tokenizer must not be entered twice
-            encoded = self._tokenizer.encode_batch(
+            encoded = tokenizer.encode_batch(
                 [*questions, *(text for _, text in pairs)], add_special_tokens=False
             )
-        cls, sep = (self._tokenizer.token_to_id(token) or 0 for token in ("[CLS]", "[SEP]"))
+        cls, sep = (tokenizer.token_to_id(token) or 0 for token in ("[CLS]", "[SEP]"))
         heads = {
             question: [cls, *found.ids[:LONGEST_QUESTION], sep]
             for question, found in zip(questions, encoded, strict=False)
@@ -364,8 +345,13 @@ def check(folder: Path) -> Calibration:
     return Calibration(Logistic(**about["passage"]), LibraryFit(**about["library"]))
 
 
+def _load(folder: Path, threads: int) -> tuple[Calibration, _SpanNetwork]:
+    written = (folder / "model.safetensors").stat().st_mtime_ns
+    return check(folder), _network(folder, written, threads)
+
+
 @lru_cache(maxsize=2)
-def _load(folder: Path, _written: int, threads: int) -> tuple[Tokenizer, _SpanNetwork]:
+def _network(folder: Path, _written: int, threads: int) -> _SpanNetwork:
     """Put together once in a process: that takes half a second of it."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
@@ -376,4 +362,4 @@ def _load(folder: Path, _written: int, threads: int) -> tuple[Tokenizer, _SpanNe
     found = load_file(folder / "model.safetensors")
     weights = {name.removeprefix("bert."): one for name, one in found.items()}
     head = (weights.pop(f"qa_outputs.{name}").astype(np.float32) for name in ("weight", "bias"))
-    return tokenizer, _SpanNetwork(Bert(weights, config_of(folder), threads), *head)
+    return _SpanNetwork(tokenizer, Bert(weights, config_of(folder), threads), *head)

@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from rag_app.answering.answer_language import language_into
-from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.bert import Bert, config_of
+from rag_app.retrieval.bert import Bert, LoadedOnce, config_of
 from rag_app.retrieval.embedding import WORDS, WordPieces, check_sha256, minilm_folder, words_of
 from rag_app.text.languages import NAMES, language_of_question
 from rag_app.types import Document, Task
@@ -78,22 +77,13 @@ class Router:
     Thread-safe."""
 
     def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
-        self._folder, self._threads = folder, threads
-        self._loading = threading.Lock()
+        what = "What tells questions from wishes"
+        self._loaded = LoadedOnce(what, lambda: _load(folder, threads))
         self._reading = threading.Lock()  # a tokenizer must not be entered twice
-        self._network: _RoutingNetwork | None = None
 
     def warm(self) -> None:
         """Load the weights now. Raises ModelUnavailable."""
-        with self._loading:
-            if self._network is None:
-                try:
-                    self._network = _load(self._folder, self._threads)
-                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-                    raise ModelUnavailable(
-                        f"What tells questions from wishes cannot be used ({type(error).__name__})"
-                        ". Install the app again with: make install"
-                    ) from error
+        self._loaded()
 
     def route(self, text: str) -> Routed:
         """What an utterance asks for. Raises ModelUnavailable."""
@@ -118,9 +108,7 @@ class Router:
 
     def chances(self, text: str) -> dict[str, float]:
         """How likely each label is; all together 1. Raises ModelUnavailable."""
-        self.warm()
-        network = self._network
-        assert network is not None
+        network = self._loaded()
         with self._reading:
             asked = [opening(text)]
             ids = np.array(

@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from rag_app.environment import quiet_dependencies
+from rag_app.errors import ModelUnavailable
 from rag_app.models.mpnet import STEP
 from rag_app.models.precision import options
 
@@ -28,6 +29,31 @@ _SHUT = 1e4  # what is taken from the score of padding; far more than any score,
 # One text after the other is computed, by all threads together. These are not tied to cores: other
 # processes of the app, and other programs, are busy on the same ones.
 _OPTIONS = {"PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False}
+
+
+_Network = TypeVar("_Network")
+
+
+class LoadedOnce(Generic[_Network]):
+    """What comes with the app and is loaded when it is first needed. Thread-safe."""
+
+    def __init__(self, what: str, load: Callable[[], _Network]) -> None:
+        self._what, self._load = what, load
+        self._loading = threading.Lock()
+        self._loaded: _Network | None = None
+
+    def __call__(self) -> _Network:
+        """What was loaded. Raises ModelUnavailable."""
+        with self._loading:
+            if self._loaded is None:
+                try:
+                    self._loaded = self._load()
+                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
+                    raise ModelUnavailable(
+                        f"{self._what} cannot be used ({type(error).__name__}). "
+                        "Install the app again with: make install"
+                    ) from error
+            return self._loaded
 
 
 def config_of(folder: Path) -> SimpleNamespace:
