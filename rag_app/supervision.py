@@ -28,6 +28,47 @@ def untold(done: int, total: int) -> None:
     """Nobody wants to hear it."""
 
 
+Work = Callable[[Callable[[int, int], None], threading.Event], object]
+"""Gets what takes how much is done, of how much, and what says that it is to stop."""
+
+
+class LongWork:
+    """In a thread of its own from the start, to be looked at now and then, and stopped."""
+
+    def __init__(self, name: str, work: Work) -> None:
+        self.done = self.total = 0  # a total of 0 is not known
+        self.error = ""  # what went wrong, in a sentence, as far as the work says so
+        self._stop, self._ended = threading.Event(), threading.Event()
+        threading.Thread(target=self._run, args=(work,), name=name, daemon=True).start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return not self._ended.is_set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Ask it to stop."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it ended within the time."""
+        return self._ended.wait(timeout)
+
+    def _run(self, work: Work) -> None:
+        try:
+            work(self._tell, self._stop)
+        finally:
+            self._ended.set()
+
+    def _tell(self, done: int, total: int) -> None:
+        self.done, self.total = done, total
+
+
 @dataclass(slots=True)
 class Attempt:
     """What became of a piece of work."""

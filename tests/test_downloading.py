@@ -131,7 +131,7 @@ def test_what_is_done_with_a_fetched_model_may_fail_in_a_sentence(served, tmp_pa
         raise ModelUnavailable(f"{folder.name} is not used.")
 
     fetch = Fetch(MODEL, hub_download(MODEL, tmp_path), refuse)
-    fetch._thread.join(30)
+    assert fetch.wait(30)
     assert fetch.error == "people--tiny-chat is not used." and not fetch.running
 
 

@@ -293,7 +293,7 @@ class ChatModelCatalogue:
     def close(self) -> None:
         """Stop a download that is under way; what has arrived is kept."""
         if self._fetch is not None:
-            self._fetch.stop()
+            self._fetch.end()
 
     def servers(self) -> list[Server]:
         """The servers of chat models that run on this machine now."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rag_app.environment import bytes_in, online_environment
 from rag_app.errors import ChatModelError, RagAppError
-from rag_app.supervision import Told, untold
+from rag_app.supervision import LongWork, Told, untold
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _LOOK = 0.3  # seconds between two looks at how much has arrived
@@ -110,8 +110,8 @@ def hub_download(model: str, models: Path) -> Bring:
     return lambda on_progress, cancelled: download(model, models, on_progress, cancelled)
 
 
-class Fetch:
-    """A download in a thread of its own, to be looked at now and then.
+class Fetch(LongWork):
+    """A download; what has arrived when it is stopped is kept.
 
     `bring` fetches the model and gives its folder; `then` is called with that. Both may raise
     RagAppError."""
@@ -120,45 +120,23 @@ class Fetch:
         self, model: str, bring: Bring, then: Callable[[Path], object] = lambda folder: None
     ) -> None:
         self.model = model
-        self._bring = bring
-        self._then = then
-        self.done, self.total = 0, 0
-        self.error = ""
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="rag-app-download", daemon=True)
-        self._thread.start()
+        self._bring, self._then = bring, then
+        super().__init__("rag-app-download", self._fetch)
 
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
+    def end(self) -> None:
+        """Stop it, and wait for that."""
+        self.stop()
+        self.wait()
 
-    @property
-    def stopping(self) -> bool:
-        """Whether it was asked to end."""
-        return self._stop.is_set()
-
-    def ask_to_stop(self) -> None:
-        """End it soon; what has arrived is kept."""
-        self._stop.set()
-
-    def stop(self) -> None:
-        """End it, and wait for that; what has arrived is kept."""
-        self.ask_to_stop()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def _fetch(self, tell: Told, stop: threading.Event) -> None:
         try:
-            folder = self._bring(self._took, self._stop.is_set)
-            if not self._stop.is_set():
+            folder = self._bring(tell, stop.is_set)
+            if not stop.is_set():
                 self._then(folder)
         except RagAppError as error:
             self.error = str(error)
         except OSError:
             self.error = "The model could not be written to the disk. Make room, then try again."
-
-    def _took(self, done: int, total: int) -> None:
-        self.done, self.total = done, total
 
 
 def _watch(

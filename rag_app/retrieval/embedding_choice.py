@@ -135,7 +135,7 @@ class EmbeddingChoice:
     def close(self) -> None:
         """Stop a download that is under way; what has arrived is kept."""
         if self._fetch is not None:
-            self._fetch.stop()
+            self._fetch.end()
 
     # The hint
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from rag_app.errors import RagAppError
 from rag_app.export.conversation import export
 from rag_app.library import Library
+from rag_app.supervision import LongWork, Work
 from rag_app.types import Added
 from rag_app.ui import texts
 
@@ -31,14 +32,6 @@ def caught(show: Callable[[str], object]) -> Iterator[None]:
     except Exception:  # the one boundary
         log.exception("an unexpected error reached the page")
         show(texts.UNEXPECTED)
-
-
-# Something done in a thread of its own, to be looked at now and then, and stopped.
-#
-# Knows nothing of Streamlit.
-
-Work = Callable[[Callable[[int, int], None], threading.Event], object]
-"""Gets what takes how much is done, of how much, and what says that it is to stop."""
 
 
 _TOO_SOON = 1.0  # seconds in which a pace says nothing of the rest
@@ -64,40 +57,11 @@ class Pace:
         return seconds / (done - first) * (total - done) if known else None
 
 
-class Job:
-    """At work from the start; `error` is what went wrong, in a sentence."""
+class Job(LongWork):
+    """Whatever goes wrong is a sentence. Knows nothing of Streamlit."""
 
     def __init__(self, name: str, work: Work) -> None:
-        self.done = self.total = 0  # a total of 0 is not known
-        self.error = ""
-        self._stop, self._ended = threading.Event(), threading.Event()
-        threading.Thread(target=self._run, args=(work,), name=name, daemon=True).start()
-
-    @property
-    def running(self) -> bool:
-        """Whether it has not ended."""
-        return not self._ended.is_set()
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """Ask it to stop."""
-        self._stop.set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Whether it ended within the time."""
-        return self._ended.wait(timeout)
-
-    def _run(self, work: Work) -> None:
-        with caught(self._fail):
-            work(self._tell, self._stop)
-        self._ended.set()
-
-    def _tell(self, done: int, total: int) -> None:
-        self.done, self.total = done, total
+        super().__init__(name, caught(self._fail)(work))
 
     def _fail(self, sentence: str) -> None:
         self.error = sentence

@@ -295,7 +295,7 @@ def _fetch(library: Library, model: str) -> None:
 
 def _stop(library: Library) -> None:
     if who.manages(library) and library.models.fetching is not None:
-        library.models.fetching.stop()
+        library.models.fetching.end()
 
 
 def _fetch_again(library: Library, model: str) -> None:

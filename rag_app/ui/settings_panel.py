@@ -300,7 +300,7 @@ def _use(library: Library, choice: str) -> None:
 def _stop(library: Library) -> None:
     _only_here()
     if library.meaning.fetching is not None:
-        library.meaning.fetching.ask_to_stop()
+        library.meaning.fetching.stop()
 
 
 @caught(_refuse)
