@@ -29,6 +29,7 @@ from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
 from rag_app.storage import Store
+from rag_app.storage.vectors import unit
 from rag_app.tables.computing import said
 from rag_app.tables.line_items import LineItem, line_items, years_of
 from rag_app.text.sentences import one_line
@@ -392,8 +393,7 @@ class Calculations:
         """Their vectors, a row each, of length 1."""
         new = [one for one in dict.fromkeys(texts) if one not in self._vectors]
         if new:
-            made = np.asarray(self.embedder.embed_documents(new), dtype=np.float32)
-            made /= np.linalg.norm(made, axis=1, keepdims=True)
+            made = unit(np.asarray(self.embedder.embed_documents(new), dtype=np.float32))
             self._vectors.update(zip(new, made, strict=True))
         return np.stack([self._vectors[one] for one in texts])
 

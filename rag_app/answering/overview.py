@@ -30,6 +30,7 @@ from rag_app.storage.overviews import (
     Sentence,
     TopicPlace,
 )
+from rag_app.storage.vectors import unit
 from rag_app.supervision import give_way, surviving
 from rag_app.tables.values import days_in
 from rag_app.text.formats import TABLES
@@ -133,8 +134,8 @@ def key_topics(
     if not candidates:
         return ()
     shown = [_shown(terms[key]) for key in candidates]
-    vectors = _unit(np.asarray(embed(shown), dtype=float))
-    near = np.clip(vectors @ _unit(vectors.mean(axis=0)), 0.05, None)
+    vectors = unit(np.asarray(embed(shown), dtype=float))
+    near = np.clip(vectors @ unit(vectors.mean(axis=0)), 0.05, None)
     weights = np.array(
         [
             _weight(key, terms[key], titles, len(read)) * rare(form)
@@ -220,11 +221,6 @@ def _shown(term: _Term) -> str:
     first, _, rest = form.partition(" ")
     calm = rest == rest.lower() and not first.isupper()
     return form[0].upper() + form[1:] if calm else form
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.maximum(length, 1e-9))
 
 
 def _distinct(scores: np.ndarray, vectors: np.ndarray, keys: Sequence[str], k: int) -> list[int]:

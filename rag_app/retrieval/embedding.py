@@ -20,6 +20,7 @@ from langchain_core.embeddings import Embeddings
 
 from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.bert import Bert, config_of
+from rag_app.storage.vectors import unit
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -48,7 +49,6 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 _TOKENS_PER_BATCH = 2_048
 _LENGTH_STEP, _ROW_STEP = 16, 8
 _LONGEST = 256  # tokens; what comes after is not embedded
-_NOTHING = 1e-12  # a vector as short as that is left as it is
 
 
 class Embedder(Embeddings):
@@ -230,7 +230,8 @@ class _MeanEmbedder(SentenceEmbedder[MiniLm]):
         ids, mask = _padded(tokens, length, model.tokenizer.pad_token_id)
         hidden = model.network(ids, mask)
         summed = mask[:, None, :].astype(hidden.dtype) @ hidden
-        return _unit(summed[: len(tokens), 0])
+        made: list[list[float]] = unit(summed[: len(tokens), 0]).tolist()
+        return made
 
 
 class MpnetEmbedder(_MeanEmbedder):
@@ -320,7 +321,8 @@ def encode(model: SentenceTransformer, tokens: Sequence[list[int]], length: int)
     ids, mask = map(torch.from_numpy, padded)
     with torch.inference_mode():
         out = model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
-    return _unit(out[: len(tokens)].float().numpy())
+    made: list[Any] = unit(out[: len(tokens)].float().numpy()).tolist()
+    return made
 
 
 def _padded(
@@ -335,12 +337,6 @@ def _padded(
         ids[row, : len(one)] = one
         mask[row, : len(one)] = 1
     return ids, mask
-
-
-def _unit(vectors: np.ndarray) -> list[Any]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    made: list[Any] = (vectors / np.maximum(lengths, _NOTHING)).tolist()
-    return made
 
 
 def check_sha256(weights: Path, expected: str) -> None:

@@ -129,7 +129,7 @@ class ExactIndex:
         known = self._parts(list(dict.fromkeys(parts)), load)
         if known is None:
             return None
-        asked = _unit(np.asarray([vector], dtype=np.float32))[0]
+        asked = unit(np.asarray([vector], dtype=np.float32))[0]
         found: Found = []
         for part in known:
             if not scope.sees(part.collection):
@@ -200,8 +200,8 @@ class ExactIndex:
         loaded = load(name)
         part = None
         if len(loaded.ids) <= self.largest:
-            unit = _unit(np.asarray(loaded.vectors, dtype=np.float32))
-            part = Loaded(list(loaded.ids), unit, loaded.collection)
+            rows = unit(np.asarray(loaded.vectors, dtype=np.float32))
+            part = Loaded(list(loaded.ids), rows, loaded.collection)
         with self._lock:
             if before == self._changes:  # else it may be out of date by now
                 self._kept[name] = part
@@ -215,10 +215,9 @@ class ExactIndex:
             total -= len(oldest.ids) if oldest else 0
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    if not vectors.size:
-        return vectors
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """The same of length 1, each row by itself; one of zeros stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     made: np.ndarray = vectors / np.maximum(lengths, 1e-12)
     return made
 
