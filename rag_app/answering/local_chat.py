@@ -23,15 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import BaseChatModel, generate_from_stream
 from langchain_core.messages import (
-    AIMessage,
     AIMessageChunk,
     BaseMessage,
     MessageLikeRepresentation,
     convert_to_messages,
 )
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
 from rag_app.answering.engine import Asked, Engine, Ticket, engine_of
@@ -176,7 +175,20 @@ _ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 _WINDOW = 4_096  # tokens: what a processor reads in bearable time, and a quarter of what is kept
 
 
-class OpenVinoChatModel(BaseChatModel):
+class _Streamed(BaseChatModel):
+    """What answers piece by piece, and as a whole when it is asked for that."""
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
+
+
+class OpenVinoChatModel(_Streamed):
     """One model, loaded when it is first asked; several people at once, from any thread."""
 
     folder: str
@@ -257,18 +269,6 @@ class OpenVinoChatModel(BaseChatModel):
             )
         return ids
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        chunks = list(self._stream(messages, stop, run_manager, **kwargs))
-        text = "".join(str(chunk.text) for chunk in chunks)
-        message = AIMessage(text, response_metadata=chunks[-1].message.response_metadata)
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
     def _stream(
         self,
         messages: list[BaseMessage],
@@ -341,7 +341,7 @@ def _until(stops: Sequence[str], texts: Iterator[str]) -> Iterator[str]:
         yield held
 
 
-class LocalChatModel(BaseChatModel):
+class LocalChatModel(_Streamed):
     """One model in memory; one answer at a time."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -377,18 +377,6 @@ class LocalChatModel(BaseChatModel):
                 self._tokenizer, self._network = _load(Path(self.folder))
                 self._tokens = text_tokens(self._tokenizer)
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        text = "".join(
-            str(chunk.text) for chunk in self._stream(messages, stop, run_manager, **kwargs)
-        )
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])
-
     def _stream(
         self,
         messages: list[BaseMessage],
@@ -421,8 +409,7 @@ class LocalChatModel(BaseChatModel):
         thread.start()
         try:
             for text in streamer:
-                if text:
-                    yield ChatGenerationChunk(message=AIMessageChunk(content=text))
+                yield ChatGenerationChunk(message=AIMessageChunk(content=text))
         finally:
             let_go.set()
             thread.join()
