@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from rag_app.answering import engine, local_chat
 from rag_app.answering.chat_models import ChatSettings, begin, open_model, try_out
 from rag_app.answering.engine import Asked, engine_of
+from rag_app.answering.generation import EACH, FIRST
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.local_chat import Decoder, OpenVinoChatModel, tokens_of
 from rag_app.answering.model_spec import ModelSpec, parse
@@ -157,12 +158,10 @@ def test_several_people_are_answered_at_once(writer):
     assert all(str(place * 11) in said[place] for place in range(1, 5))
 
 
-def test_it_is_surer_of_a_clear_yes_than_of_a_clear_no(writer):
-    passage = "Passage: The ferry to the island costs 4 euros and leaves at noon.\n"
-    ask = "Answer Yes or No: does the passage say what the {} costs?"
-    yes = writer.probability([("human", passage + ask.format("ferry"))])
-    no = writer.probability([("human", passage + ask.format("helicopter flight to the moon"))])
-    assert 0 <= no < yes <= 1
+def test_how_likely_its_words_were_is_told(writer):
+    told = writer.invoke(ASKED, max_tokens=4, logs=True).response_metadata
+    assert told[FIRST] == told[EACH][0][1] and len(told[EACH]) == 4
+    assert all(0 < chance <= 1 for _, chance in told[EACH])
 
 
 def test_a_stop_string_ends_the_answer_before_it(writer):

@@ -32,13 +32,12 @@ _DIED = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request. `ends`: tokens after which nothing follows. `only`: a regular expression that what
-    is written has to match. `idle`: only computed while nobody waits for another."""
+    """A request. `ends`: tokens after which nothing follows. `logs`: how likely each token was is
+    told. `idle`: only computed while nobody waits for another."""
 
     ids: Sequence[int]
     most_tokens: int
     ends: Sequence[int]
-    only: str = ""
     logs: bool = False
     idle: bool = False
 
@@ -51,7 +50,6 @@ class Asked:
             "ends": list(self.ends),
             "logs": self.logs,
             "idle": self.idle,
-            "only": self.only,
         }
 
 

@@ -98,12 +98,9 @@ def _config(request: Header) -> Any:
     config.do_sample = False
     config.max_new_tokens = request["most"]
     config.stop_token_ids = set(request["ends"])
-    # what is prescribed leaves little to guess, and a wrong guess costs (benchmarks/LOG.md)
-    config.num_assistant_tokens = 1 if request.get("only") else _GUESSED
+    config.num_assistant_tokens = _GUESSED
     config.max_ngram_size = _AFTER
     config.logprobs = int(request.get("logs", False))
-    if request.get("only"):
-        config.structured_output_config = package.StructuredOutputConfig(regex=request["only"])
     return config
 
 
@@ -142,9 +139,7 @@ class _Server:
                 self._hand_out(number)
 
     def _give_up(self) -> None:
-        """A step failed, and no other can follow in this process: the next request gets a new one.
-
-        What brings that about is an expression that is none, which the engine sees only now."""
+        """A step failed, and no other can follow in this process: the next request gets another."""
         for number in self._running:
             write_frame(self._out, {"id": number, "end": "died"})
 

@@ -27,8 +27,6 @@ from langchain_core.language_models.chat_models import BaseChatModel, generate_f
 from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
-    MessageLikeRepresentation,
-    convert_to_messages,
 )
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
@@ -239,25 +237,6 @@ class OpenVinoChatModel(_Streamed):
         """Until it can answer at once. Raises ChatModelError."""
         self._tokens.of_text("")
         self._engine.load()
-
-    def probability(
-        self, messages: Sequence[MessageLikeRepresentation], yes: str = "Yes", no: str = "No"
-    ) -> float:
-        """How sure the model is that the answer is `yes` and not `no`, 0 to 1.
-
-        Reads the messages once and compares the first token of both. Raises ChatModelError."""
-        ids = self._ids(convert_to_messages(messages))
-        logs = [self._log_of(ids, word) for word in (yes, no)]
-        return 1 / (1 + math.exp(min(logs[1] - logs[0], 700)))
-
-    def _log_of(self, ids: Sequence[int], word: str) -> float:
-        """The logarithm of the probability that the answer begins with a word."""
-        asked = Asked(ids, 1, self._tokens.ends, re.escape(word), logs=True)
-        ticket = self._engine.ask(asked)
-        try:
-            return next(step.logs[0] for step in ticket.steps())
-        finally:
-            ticket.let_go()
 
     def _ids(self, messages: Sequence[BaseMessage]) -> list[int]:
         said = [(_ROLES.get(m.type, "user"), str(m.text)) for m in messages]

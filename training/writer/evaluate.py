@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
+from rag_app.answering.generation import FIRST
 from rag_app.answering.local_chat import OpenVinoChatModel
-from rag_app.answering.prompts import ReplyStatus, understood
+from rag_app.answering.prompts import ReplyStatus, says_nothing, understood
 from training.writer.contexts import HERE, Asked, Context, read
 from training.writer.packs import HELD, HELD_OF_MANY, is_held
 
@@ -64,9 +65,10 @@ def held(contexts: Iterable[tuple[str, Context]], of: int) -> Iterator[tuple[str
 def row_of(model: OpenVinoChatModel, kind: str, context: Context, one: Asked) -> Row:
     """Ask one question."""
     messages = context.lesson(one).messages
-    chance = model.probability(messages, "Answer", "None")
-    reply = str(model.invoke(messages, max_tokens=120).text)
-    return Row(kind, one.question, one.status, one.answer, reply, chance)
+    reply = model.invoke(messages, max_tokens=120, logs=True)
+    first = float(reply.response_metadata[FIRST])
+    chance = 1 - first if says_nothing(str(reply.text)) else first
+    return Row(kind, one.question, one.status, one.answer, str(reply.text), chance)
 
 
 def f1(said: str, target: str) -> float:
