@@ -27,10 +27,10 @@ from rag_app.scope import Scope
 from rag_app.server import problems, schemas
 from rag_app.server.desk import Ask, Desk, generator_of
 from rag_app.server.gate import view_of
-from rag_app.server.streams import EventStream, frame, until_gone
+from rag_app.server.streams import EventStream, frame, whole_answer
 from rag_app.server.upload_forms import FILE, UploadedForm, received
 from rag_app.settings import Settings
-from rag_app.types import Answer, Event, Finished
+from rag_app.types import Event
 
 PREFIX = "/api/v1"
 OPEN = (f"{PREFIX}/health", f"{PREFIX}/openapi.json")
@@ -491,7 +491,7 @@ def _add_questions(app: FastAPI, desk: Desk) -> None:
         """The answer to a question, each sentence with the exact place that it comes from."""
         if asked.stream:
             return EventStream(desk, _asking(asked), _Events())
-        answer = await whole_answer(request, desk, _asking(asked))
+        answer = await whole_answer(request.receive, desk, request.scope, _asking(asked))
         return Response() if answer is None else answer_json(answer)  # None: nobody is there
 
 
@@ -510,18 +510,6 @@ def _asking(asked: schemas.AskRequest) -> Ask:
         )
 
     return begin
-
-
-async def whole_answer(request: Request, desk: Desk, ask: Ask) -> Answer | None:
-    """The answer at its end; None if the client went away, which ends it."""
-    answers: list[Answer] = []
-
-    async def take(event: Event) -> None:
-        if isinstance(event, Finished):
-            answers.append(event.answer)
-
-    await until_gone(request.receive, desk, request.scope, ask, take)
-    return answers[-1] if answers else None
 
 
 def within(library: Library, collections: Sequence[str] | None) -> Library:

@@ -26,11 +26,11 @@ from rag_app.errors import RagAppError
 from rag_app.library import Library
 from rag_app.server import problems
 from rag_app.server.api import PREFIX as API
-from rag_app.server.api import whole_answer, within
+from rag_app.server.api import within
 from rag_app.server.desk import Ask, Desk, generator_of, offered
 from rag_app.server.gate import view_of
 from rag_app.server.schemas import CollectionIds
-from rag_app.server.streams import EventStream, frame
+from rag_app.server.streams import EventStream, frame, whole_answer
 from rag_app.text.sentences import sentences
 from rag_app.types import Answer, Citation, Delta, Event, Finished
 
@@ -148,7 +148,7 @@ def application(desk: Desk) -> Starlette:
         if wish.stream:
             await desk.call(view_of(request.scope), wish.look)
             return EventStream(desk, ask, _Chunks(reply))
-        answer = await whole_answer(request, desk, ask)
+        answer = await whole_answer(request.receive, desk, request.scope, ask)
         return Response() if answer is None else JSONResponse(reply.whole(answer))
 
     async def list_models(request: Request) -> Response:

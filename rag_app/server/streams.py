@@ -17,7 +17,7 @@ from rag_app.errors import RagAppError
 from rag_app.server.desk import Ask, Desk, Take
 from rag_app.server.gate import check_still, view_of
 from rag_app.supervision import held
-from rag_app.types import Event, Finished
+from rag_app.types import Answer, Event, Finished
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +77,18 @@ async def until_gone(receive: Receive, desk: Desk, scope: Scope, ask: Ask, take:
     if attempt.error is not None:
         raise attempt.error
     return ended
+
+
+async def whole_answer(receive: Receive, desk: Desk, scope: Scope, ask: Ask) -> Answer | None:
+    """The answer at its end; None if the client went away, which ends it."""
+    answers: list[Answer] = []
+
+    async def take(event: Event) -> None:
+        if isinstance(event, Finished):
+            answers.append(event.answer)
+
+    await until_gone(receive, desk, scope, ask, take)
+    return answers[-1] if answers else None
 
 
 _GONE = "rag_app.gone"

@@ -24,8 +24,8 @@ from rag_app.server.api import checked_documents, collections_json, page_json, w
 from rag_app.server.desk import Desk
 from rag_app.server.gate import view_of
 from rag_app.server.schemas import CollectionIds
-from rag_app.server.streams import gone_from, until_gone
-from rag_app.types import Answer, Chunk, Event, Finished
+from rag_app.server.streams import gone_from, whole_answer
+from rag_app.types import Answer, Chunk, Event
 
 T = TypeVar("T")
 
@@ -230,24 +230,18 @@ async def _answered(
     documents: list[str] | None,
     collections: list[str] | None,
 ) -> Answer:
-    answers: list[Answer] = []
-
     def begin(whole: Library, stop: threading.Event) -> Iterator[Event]:
         library = within(whole, collections)
         return library.ask(question, checked_documents(library, documents), stop)
 
-    async def take(event: Event) -> None:
-        if isinstance(event, Finished):
-            answers.append(event.answer)
-
     scope = _request(ctx).scope
     try:
-        await until_gone(gone_from(scope), desk, scope, begin, take)
+        answer = await whole_answer(gone_from(scope), desk, scope, begin)
     except RagAppError as error:
         raise ToolError(str(error)) from error
-    if not answers:
+    if answer is None:
         raise ToolError("Nobody waits for this answer any more.")
-    return answers[-1]
+    return answer
 
 
 def _said(answer: Answer, at: str) -> Said:
