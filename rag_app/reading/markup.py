@@ -158,8 +158,6 @@ def _refuse(*_: object) -> NoReturn:
 
 # What Word and PowerPoint files have in common: parts that point to parts, and a title.
 
-_CORE = "docProps/core.xml"
-
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -207,13 +205,13 @@ def related(archive: Archive, part: str, kind: str) -> list[str]:
     ]
 
 
-def core_title(archive: Archive) -> str:
-    """The title in the document's properties, empty if there is none or they cannot be read."""
-    if _CORE not in archive:
+def title_in(archive: Archive, part: str, path: str) -> str:
+    """The title in a part of an archive, empty if there is none or it cannot be read."""
+    if part not in archive:
         return ""
     try:
-        with archive.open(_CORE) as member:
-            return (tree(member).findtext("title") or "").strip()
+        with archive.open(part) as member:
+            return (tree(member).findtext(path) or "").strip()
     except DamagedFile:
         return ""
 

@@ -18,12 +18,12 @@ from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import (
-    core_title,
     finished,
     main_part,
     outermost,
     related,
     relations,
+    title_in,
     tree,
 )
 from rag_app.reading.sections import OnPage, PageBuilder
@@ -43,6 +43,7 @@ _ROMAN = (
     (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
 LONGEST_SLIDE = 20_000  # characters; a slide that has more is a document pasted in
+_TITLE = ("docProps/core.xml", "title")  # where the properties say it
 _TITLES = ("title", "ctrTitle")
 _SMALL_PRINT = ("sldNum", "dt", "ftr", "hdr", "sldImg")  # placeholders with nothing of the slide's
 _NO_TITLES = ("", "powerpoint presentation", "slide 1", "presentation", "untitled")
@@ -256,7 +257,7 @@ def read_docx(
             for element in outermost(member, _BLOCKS, _SKIP):
                 body.add(element)
         body.add_rest()
-        title = core_title(archive) or body.title
+        title = title_in(archive, *_TITLE) or body.title
     reading = finished(path, body.sections, limits, title, body.warnings)
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
@@ -481,7 +482,7 @@ def read_pptx(
                 on_page(number, len(slides))
         if sections.is_empty and not sections.pages:
             _add_small_print(archive, slides, sections)
-        title = core_title(archive)
+        title = title_in(archive, *_TITLE)
     reading = finished(path, sections, limits, title, warnings)
     if reading.title.lower() not in _NO_TITLES:
         return reading

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from rag_app.errors import DamagedFile, UnsupportedFormat
+from rag_app.errors import UnsupportedFormat
 from rag_app.reading.archive import PROTECTED, Archive
 from rag_app.reading.limits import Limits
-from rag_app.reading.markup import outermost, tree
+from rag_app.reading.markup import outermost, title_in
 from rag_app.reading.ooxml import LONGEST_SLIDE
 from rag_app.reading.sections import OnPage, PageBuilder
 from rag_app.types import Merged, Reading
 
 _CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
-_META = "meta.xml"
+_TITLE = ("meta.xml", "meta/title")
 _TEXTS = frozenset(["h", "p", "list", "table", "frame", "custom-shape", "table-of-content"])
 _SKIP = frozenset(["tracked-changes", "annotation", "binary-data", "shape-index"])
 _CELLS = ("table-cell", "covered-table-cell")
@@ -41,7 +41,7 @@ def read_odt(
         with archive.open(_CONTENT) as member:
             for element in outermost(member, _TEXTS, _SKIP):
                 _add(element, sections)
-        reading = sections.reading(_title(archive))
+        reading = sections.reading(title_in(archive, *_TITLE))
     if on_page:
         on_page(len(reading.pages), len(reading.pages))
     return reading
@@ -67,7 +67,7 @@ def read_odp(
                 _add_slide(slide, sections)
                 if on_page:
                     on_page(number, number)
-        return sections.reading(_title(archive))
+        return sections.reading(title_in(archive, *_TITLE))
 
 
 def _refuse_locked(archive: Archive) -> None:
@@ -75,16 +75,6 @@ def _refuse_locked(archive: Archive) -> None:
         with archive.open(_MANIFEST) as member:
             for _ in outermost(member, frozenset(["encryption-data"])):
                 raise UnsupportedFormat(PROTECTED)
-
-
-def _title(archive: Archive) -> str:
-    if _META not in archive:
-        return ""
-    try:
-        with archive.open(_META) as member:
-            return (tree(member).findtext("meta/title") or "").strip()
-    except DamagedFile:
-        return ""
 
 
 def _add(element: Element, sections: PageBuilder) -> None:
