@@ -24,8 +24,8 @@ from rag_app.answering.arithmetic import as_shown, may_be_used
 from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import Cancelled, Tokens, Writer
-from rag_app.answering.prompts import CALCULATE, Message
-from rag_app.errors import ChatModelError, ModelUnavailable
+from rag_app.answering.prompts import CALCULATE, Message, said_by
+from rag_app.errors import ModelUnavailable
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import Scope
 from rag_app.storage import Store
@@ -267,10 +267,10 @@ class Calculations:
         be worked out, it is made to go on as if there were: how sure it is then is weighed."""
         messages = calculation_messages(question)
         if not self.taught:
-            return _said_by(self.writer.write(lambda _: messages, cancelled)), ()
+            return said_by(self.writer.write(lambda _: messages, cancelled)), ()
         first: list[float] = []
         heard: list[tuple[str, float]] = []
-        reply = _said_by(
+        reply = said_by(
             self.writer.write_on("", lambda _: messages, first.append, cancelled, heard.extend)
         )
         if not reply.startswith(_NOTHING) or not first or first[0] >= _NOTHING_IS_SURE:
@@ -279,7 +279,7 @@ class Calculations:
         rest = self.writer.write_on(
             _BEGUN, lambda _: messages, lambda _: None, cancelled, heard.extend
         )
-        return _BEGUN + _said_by(rest), heard
+        return _BEGUN + said_by(rest), heard
 
     def _found(
         self, calculation: Calculation, passages: Sequence[Passage]
@@ -403,19 +403,6 @@ def _scale(page: str, items: Sequence[LineItem]) -> int:
     begin = min((item.place.start for item in items), default=0)
     above = [match[1] for match in _IN_SCALE.finditer(page[:begin])]
     return _SCALES[above[-1].lower()] if above else 0
-
-
-def _said_by(replies: Iterator[str]) -> str:
-    """A whole reply; no more than its first word if that is that there is nothing. Empty where the
-    writer fails: then the passages answer, or say why not."""
-    reply = ""
-    try:
-        for reply in replies:
-            if reply.startswith(_NOTHING):
-                break
-    except ChatModelError:
-        return ""
-    return reply
 
 
 def _likeliest(passages: Sequence[Passage]) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from enum import StrEnum
 
 from rag_app.answering.evidence import Excerpt
+from rag_app.errors import ChatModelError
 from rag_app.text.sentences import one_line
 
 NOT_IN_DOCUMENTS = "NOT IN THE DOCUMENTS"
@@ -158,6 +159,19 @@ def understood(reply: str) -> tuple[ReplyStatus, str] | None:
 def says_nothing(reply: str) -> bool:
     """Whether a reply is nothing but the status that the passages do not say it."""
     return reply.strip(" .\n") == _SAID[ReplyStatus.ABSENT]
+
+
+def said_by(replies: Iterator[str]) -> str:
+    """A whole reply; no more than its first word if that is that there is nothing. Empty where the
+    writer fails: half of one is none."""
+    reply = ""
+    try:
+        for reply in replies:
+            if reply.startswith(_SAID[ReplyStatus.ABSENT]):
+                break
+    except ChatModelError:
+        return ""
+    return reply
 
 
 GROUNDED = """You answer questions about a person's own documents.

@@ -17,14 +17,14 @@ from rag_app.answering.generation import Cancelled, Tokens, Writer
 from rag_app.answering.prompts import (
     Message,
     query_messages,
-    query_said_as,
+    said_by,
     sure_of_columns,
     understood_query,
 )
 from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
 from rag_app.answering.query_reading import Interpretation
 from rag_app.answering.table_choice import TableChoice
-from rag_app.errors import ChatModelError, ModelUnavailable, QueryError
+from rag_app.errors import ModelUnavailable, QueryError
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.scope import Scope
 from rag_app.storage import Store
@@ -61,7 +61,6 @@ from rag_app.tables.units import UnitsApart, units_apart
 from rag_app.text.languages import compared
 from rag_app.types import Basis, Column, Document, Draft, Note, NoteKind, Passage, Table
 
-_NOTHING = query_said_as("", "")
 _AGAIN = "Write another query, or say None."
 TRIES = 2  # what a query gives for an error is told to who wrote it, so often less one
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
@@ -318,19 +317,11 @@ class TableAnswers:
         """What the writer says; no more than its first word if that is that there is nothing."""
         if self._writer is None:
             return ""
-        reply = ""
-        replies = (
+        return said_by(
             self._writer.write_on("", lambda _: messages, hear, cancelled, hear_each)
             if self._taught
             else self._writer.write(lambda _: messages, cancelled)
         )
-        try:
-            for reply in replies:
-                if reply.startswith(_NOTHING):
-                    break
-        except ChatModelError:  # half a query is none
-            return ""
-        return reply
 
     def _draft(
         self,
