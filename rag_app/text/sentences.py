@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_app.text.languages import ALPHABETS, UNSPACED, german_months, healed
+from rag_app.text.languages import ALPHABETS, UNSPACED, german_months, healed, words
 
 # Marks that end a sentence wherever they stand: full-width ones, those of Arabic, Armenian, the
 # scripts of India, Tibetan, Burmese, Khmer, Thai, Ethiopic, Mongolian.
@@ -51,31 +51,27 @@ _PRICED = re.compile(r"[A-Z]\S*(?: \S+){0,3} [€$£¥]\s?\d[\d.,]*(?=\s|\Z)")
 _RULED = re.compile(r"\S \| \S|\t.*\t|\|.*\||\S {3,}\S.* {3,}\S")
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-_BEFORE_NAME = _words(
+_BEFORE_NAME = words(
     "mr mrs ms dr prof st mt ft gen gov sen rep hon messrs rev sgt capt col lt vs v e.g i.e cf viz "
     "approx al ca resp incl excl est dept univ assn bros mme mlle jan feb mar apr jun jul aug sep "
     "sept oct nov dec"
 )
-_MONTHS = _words("jan feb mar apr may jun jul aug sep oct nov dec")
-_BEFORE_NUMBER = _words(
+_MONTHS = words("jan feb mar apr may jun jul aug sep oct nov dec")
+_BEFORE_NUMBER = words(
     "no nos fig figs sec secs art arts vol vols p pp ch chap eq eqs ref refs app item items note "
     "notes section part ser para pt ex tbl rule rules reg ext tel apt"
 )
-_MAY_END = _words(
+_MAY_END = words(
     "inc corp co cos ltd llc llp plc etc jr sr esq ph.d a.m p.m bhd pte gmbh n.v s.a b.v"
 )
-_STARTERS = _words(
+_STARTERS = words(
     "the this that these those it its in on at as if we our you your he she they there a an for "
     "from by with when while however but and or also although because since under to each all any "
     "not such some many most both other another after before during upon following based see "
     "accordingly additionally further furthermore moreover therefore thus refer where what which "
     "who why how is are was were did do does i"
 )
-_CONTINUES = _words(
+_CONTINUES = words(
     "and or of the a an to in for by with from on at as that which is are was were be our its "
     "their his her this these any each no not than between under into such per &"
 )
