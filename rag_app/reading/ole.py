@@ -216,7 +216,7 @@ def _read(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
         if "WordDocument" in compound:
             return read_doc(compound, limits, on_page)
         if "PowerPoint Document" in compound:
-            return read_ppt(compound, path, limits, on_page)
+            return read_ppt(compound, limits, on_page)
         is_workbook = "Workbook" in compound or "Book" in compound
     if is_workbook:
         return read_sheets(path, limits=limits, on_page=on_page)
@@ -429,7 +429,7 @@ class _Slide:
     texts: list[tuple[bool, str]] = field(default_factory=list)
 
 
-def read_ppt(compound: Compound, path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
+def read_ppt(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
     """The slides of a presentation in its order.
 
     Raises DamagedFile, PasswordNeeded, NoText or LimitReached."""

@@ -123,7 +123,7 @@ class _Move:
                 self._begin(ours, tables)
                 rows = {table: self._copy(ours, theirs, table) for table in tables}
                 self._index(ours, theirs)
-                self._check_counts(ours, theirs, rows)
+                self._check_counts(theirs, rows)
                 theirs.execute("ANALYZE")  # how frequent words are is known from the first search
         except ConstraintBroken as error:
             raise MoveError(
@@ -206,9 +206,7 @@ class _Move:
                     self._moved[fingerprint] = self._moved.get(fingerprint, 0) + len(found)
             index.graph(theirs)
 
-    def _check_counts(
-        self, ours: sqlite3.Connection, theirs: PostgresConnection, rows: Mapping[str, int]
-    ) -> None:
+    def _check_counts(self, theirs: PostgresConnection, rows: Mapping[str, int]) -> None:
         """Raises MoveError unless there is as much there as here."""
         wanted = dict(rows) | {_OF_WORDS: rows["chunks"]}
         for fingerprint, name in theirs.execute("SELECT fingerprint, name FROM vector_tables"):

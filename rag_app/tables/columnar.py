@@ -45,7 +45,7 @@ class ColumnWriter:
     """Turns the texts of a column into values, block by block."""
 
     def __init__(self, column: Column, rule: ColumnRule) -> None:
-        self._column, self._rule = column, rule
+        self._rule = rule
         self._known: dict[str, Typed] = {}
         self._type = arrow_type(column)
         self.has_text = False  # so far a text said more than its value

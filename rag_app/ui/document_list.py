@@ -406,7 +406,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
         settings_panel.languages_under_way(library)
         queue_panel.draw(library, documents, progress)
-        rows = _shown([d for d in documents if only is None or d.id in only], progress, session)
+        rows = _shown([d for d in documents if only is None or d.id in only], progress)
         for document in rows if session.show_all else rows[:_SHOWN]:
             with st.container(key=f"doc-{document.id[:16]}"):
                 draw_row(library, document, progress.get(document.id), session)
@@ -473,9 +473,7 @@ def _watchable(library: Library) -> list[str]:
     return [texts_library.FOLDERS_MENU] if may else []
 
 
-def _shown(
-    documents: list[Document], progress: dict[str, Progress], session: Session
-) -> list[Document]:
+def _shown(documents: list[Document], progress: dict[str, Progress]) -> list[Document]:
     """The rows to draw: what failed first, then the newest; where not all have room, what is being
     worked on comes before them. Otherwise every row keeps its place under the pointer."""
     wanted = documents
