@@ -107,11 +107,11 @@ def test_it_writes_and_its_sentences_are_matched_to_their_sources(server):
     assert headers.count("sk-ant") == 1
 
 
-def test_a_key_that_it_refuses_is_said_and_the_question_is_answered_by_quoting(server):
+def test_a_key_that_it_refuses_is_said_and_the_question_is_answered_by_the_reader(server):
     url, handler = server
     handler.status = 401
     draft = answer(url)
-    assert draft.generator == "quotes" and draft.sentences
+    assert draft.generator == "reader" and draft.sentences
     assert "did not accept the key" in sentence(draft.notes[0]) and "sk-ant" not in repr(draft)
 
 

@@ -40,7 +40,7 @@ def server():
 def workshop(**given) -> GeneratorFactory:
     names = {"key": None, "key_for": "", "seconds": 5.0, "tokens": 200}
     terms = ChatSettings(*(given.pop(name, default) for name, default in names.items()))
-    defaults = {"window": 4_000, "safety": "quotes"}
+    defaults = {"window": 4_000}
     return GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, **(defaults | given))
 
 
@@ -185,7 +185,7 @@ def test_a_window_smaller_than_one_passage_is_named_and_the_reader_answers(serve
     _, draft = generate(url, window=300)
     assert script.asked == []
     assert "window of scripted is too small" in sentence(draft.notes[0])
-    assert draft.generator == "quotes" and not draft.abstained
+    assert draft.generator == "reader" and not draft.abstained
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_refusal_is_one_sentence_and_another_generator_answers(server, status,
     text, draft = generate(url, key=SecretStr("sk-123"))
     [note] = draft.notes
     assert says in sentence(note) and "sk-123" not in sentence(note)
-    assert draft.generator == "quotes" and "four euros" in text
+    assert draft.generator == "reader" and "four euros" in text
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>no</html>", b"data: {not json\n\n", b"data: []\n\n"])
@@ -212,14 +212,14 @@ def test_nonsense_leaves_the_question_to_another_generator(server, raw):
     url, script = server
     script.raw = raw
     _, draft = generate(url)
-    assert draft.generator == "quotes" and len(draft.notes) == 1
+    assert draft.generator == "reader" and len(draft.notes) == 1
 
 
 def test_a_reply_of_nothing_leaves_the_question_to_another_generator(server):
     url, script = server
     script.words = [" ", "\n", "…"]
     _, draft = generate(url)
-    assert draft.generator == "quotes" and "scripted wrote nothing" in sentence(draft.notes[0])
+    assert draft.generator == "reader" and "scripted wrote nothing" in sentence(draft.notes[0])
 
 
 def test_no_server_is_said_with_its_address():
@@ -251,7 +251,7 @@ def test_a_line_that_broke_after_signs_alone_is_what_is_said(server):
     script.words = words("… — “ The ferry costs four euros.")
     script.break_after = 2
     _, draft = generate(url)
-    assert draft.generator == "quotes" and "broke off" in sentence(draft.notes[0])
+    assert draft.generator == "reader" and "broke off" in sentence(draft.notes[0])
 
 
 def test_a_stop_ends_it_at_once_and_the_server_is_let_go(server):
@@ -301,7 +301,7 @@ def test_a_server_cannot_send_questions_and_the_key_on_to_another(server):
         assert script.headers[-1]["authorization"] == "Bearer sk-mine"
         assert not other.asked and not other.headers
     assert "sends on to another address" in sentence(draft.notes[0])
-    assert draft.generator == "quotes"
+    assert draft.generator == "reader"
 
 
 def test_a_key_with_a_line_break_inside_is_refused_without_being_shown(server):

@@ -77,19 +77,19 @@ def test_a_pickle_is_refused(tmp_path):
 
 def test_as_a_generator_it_writes_and_its_nonsense_is_marked_as_unsupported(folder):
     workshop = GeneratorFactory(
-        WordEmbedder(), SpanModel(), 0.2, ChatSettings(most_tokens=30), 2_048, "quotes"
+        WordEmbedder(), SpanModel(), 0.2, ChatSettings(most_tokens=30), 2_048
     )
     generator = workshop.build(ModelSpec("local", str(folder)))
     *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None
-    assert not any(last.draft.evidence) or last.draft.generator == "quotes"
+    assert not any(last.draft.evidence) or last.draft.generator == "reader"
 
 
 def test_a_folder_that_is_not_there_leaves_the_question_to_another_generator(tmp_path):
-    workshop = GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, ChatSettings(), 2_048, "quotes")
+    workshop = GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, ChatSettings(), 2_048)
     generator = workshop.build(ModelSpec("local", str(tmp_path / "nowhere")))
     *_, last = generator.generate("What does the ferry cost?", PASSAGES, lambda: False)
-    assert last.draft is not None and last.draft.generator == "quotes"
+    assert last.draft is not None and last.draft.generator == "reader"
     assert "There is no folder" in sentence(last.draft.notes[0])
 
 

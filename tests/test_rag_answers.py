@@ -32,7 +32,7 @@ def folder(request, tmp_path_factory):
 
 def generate(kind: str, folder, passages=PASSAGES, cancelled=lambda: False):
     workshop = GeneratorFactory(
-        WordEmbedder(), SpanModel(), 0.2, ChatSettings(most_tokens=6), 2_000, "quotes"
+        WordEmbedder(), SpanModel(), 0.2, ChatSettings(most_tokens=6), 2_000
     )
     generator = workshop.build(ModelSpec(kind, str(folder)))
     return list(generator.generate("What does the ferry cost?", passages, cancelled))
@@ -43,7 +43,7 @@ def test_citations_carry_their_passages_share_of_the_answer(kind, folder):
     *pieces, last = generate(kind, folder)
     draft = last.draft
     assert isinstance(draft, Draft)
-    if draft.generator == "quotes":  # random weights may say nothing
+    if draft.generator == "reader":  # random weights may say nothing
         assert "wrote nothing" in sentence(draft.notes[0])
         return
     assert "".join(piece.text for piece in pieces).split() == draft.sentences[0].split()
@@ -81,7 +81,7 @@ def test_without_passages_another_generator_says_so(folder):
 
 def test_a_folder_that_holds_no_model_leaves_the_question_to_another(tmp_path):
     *_, last = generate("rag-token", tmp_path / "nowhere")
-    assert last.draft is not None and last.draft.generator == "quotes"
+    assert last.draft is not None and last.draft.generator == "reader"
     assert "could not be loaded" in sentence(last.draft.notes[0])
 
 
@@ -92,4 +92,4 @@ def test_decoding_that_breaks_leaves_the_question_to_another(folder, monkeypatch
     monkeypatch.setattr("rag_app.research.rag_decoding.decode_sequence", broken)
     generator_factory._loaded.cache_clear()
     *_, last = generate("rag-sequence", folder)
-    assert last.draft is not None and last.draft.generator == "quotes"
+    assert last.draft is not None and last.draft.generator == "reader"

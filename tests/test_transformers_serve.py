@@ -62,7 +62,7 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
 
 def generator(url: str, model: str, tokens: int = 40):
     terms = ChatSettings(seconds=30, most_tokens=tokens)
-    return GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, 4_000, "quotes").build(
+    return GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, 4_000).build(
         ModelSpec("openai", model, url)
     )
 
@@ -115,5 +115,5 @@ def test_a_server_killed_in_mid_answer_leaves_what_was_written_and_then_is_misse
     assert any("stopped in the middle" in n or "repeat" in n for n in notes), (notes, draft)
     process.wait()
     *_, last = generator(url, model).generate("What does the ferry cost?", PASSAGES, lambda: False)
-    assert last.draft is not None and last.draft.generator == "quotes"
+    assert last.draft is not None and last.draft.generator == "reader"
     assert "No server answers" in sentence(last.draft.notes[0])

@@ -324,6 +324,6 @@ def test_as_a_generator_it_answers_with_sources(writer):
     terms = ChatSettings(most_tokens=60, writers=MODELS)
     choice = ModelSpec("writer", either().key)
     assert "works" in try_out(choice, terms)
-    workshop = GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, 2_048, "quotes")
+    workshop = GeneratorFactory(WordEmbedder(), SpanModel(), 0.2, terms, 2_048)
     *_, last = workshop.build(choice).generate("What does the ferry cost?", PASSAGES, lambda: False)
     assert last.draft is not None and last.draft.sentences

@@ -216,7 +216,6 @@ class GeneratorFactory:
     caution: float
     terms: ChatSettings
     window: int  # tokens of a chat model whose window is not known
-    safety: str = "reader"  # answers where a model fails
     ranker: SentenceRanker = field(default_factory=SentenceRanker)
     rows: RowsOf | None = None  # of tables in what a writer is shown
 
@@ -252,10 +251,8 @@ class GeneratorFactory:
 
     def _safety(self) -> Generator:
         """What answers where a model fails."""
-        quotes = self._embedded("quotes")
-        if self.safety == "quotes":
-            return quotes
-        return AnyLanguage(Either(self._embedded("reader"), quotes), self.caution)
+        either = Either(self._embedded("reader"), self._embedded("quotes"))
+        return AnyLanguage(either, self.caution)
 
     def _embedded(self, kind: str) -> Generator:
         if kind == "quotes":
