@@ -18,7 +18,7 @@ from rag_app.errors import AccessError
 from rag_app.settings import Settings
 from rag_app.ui import sharing, texts_library
 from rag_app.ui import texts_access as words
-from rag_app.ui.state import current
+from rag_app.ui.state import current, open_page
 from rag_app.ui.who import Visitor, Work, doing, trouble, widget_key
 
 PAGE = "administration"  # its name among the pages that stand in the place of the conversation
@@ -31,7 +31,7 @@ def button() -> None:
     """Opens the page."""
     st.button(
         words.ADMINISTRATION, key="administration", icon=":material/admin_panel_settings:",
-        type="tertiary", on_click=_open,
+        type="tertiary", on_click=open_page, args=(PAGE,),
     )  # fmt: skip
 
 
@@ -43,12 +43,12 @@ def administration(
     `meaning`: the model that finds by meaning now, as it was chosen."""
     visitor = Visitor(access, identity)
     if not visitor.administrator:
-        leave()
+        open_page()
         return
     with st.container(key="administration_page"):
         st.button(
             texts_library.BACK, key="administration_back", icon=":material/arrow_back:",
-            type="tertiary", on_click=leave,
+            type="tertiary", on_click=open_page,
         )  # fmt: skip
         st.html(f"<h2 class='about'>{words.ADMINISTRATION}</h2>")
         picked = st.segmented_control(
@@ -66,15 +66,6 @@ def administration(
             "log": partial(_log, visitor),
         }
         tabs.get(picked, tabs["people"])()
-
-
-def _open() -> None:
-    current().show(page=PAGE)
-
-
-def leave() -> None:
-    """Back to the conversation."""
-    current().show()
 
 
 # People

@@ -37,7 +37,7 @@ from rag_app.ui import (
     who,
 )
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Session, current, library_of_session
+from rag_app.ui.state import Session, current, library_of_session, open_page
 from rag_app.ui.web_guard import settings
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
@@ -166,7 +166,7 @@ def _instead(library: Library, session: Session, visitor: who.Visitor | None) ->
 
 def _administration(library: Library, visitor: who.Visitor | None) -> None:
     if visitor is None:
-        administration.leave()
+        open_page()
         return
     administration.administration(
         visitor.access,

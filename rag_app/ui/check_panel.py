@@ -18,7 +18,7 @@ from rag_app.types import Document, Span, askable
 from rag_app.ui import browser, texts, texts_library
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Job, caught
-from rag_app.ui.state import Opened, Place, current, say
+from rag_app.ui.state import Opened, Place, current, open_page, say
 
 # A check of the library in a thread of its own; every window sees the same one.
 #
@@ -58,7 +58,7 @@ def draw(library: Library) -> None:
     with st.container(key="check"):
         st.button(
             texts_library.BACK, key="check_back", icon=":material/arrow_back:", type="tertiary",
-            on_click=leave,
+            on_click=open_page,
         )  # fmt: skip
         st.html(f"<h2 class='about'>{words.CHECK}</h2>")
         found = last(library)
@@ -78,16 +78,6 @@ def stage(library: Library) -> str:
     """Where the check is: the page is read from its top again when it is done."""
     now = of(library)
     return "running" if now is not None and now.running else ""
-
-
-def open_page() -> None:
-    """Show it in the place of the conversation."""
-    current().show(page=PAGE)
-
-
-def leave() -> None:
-    """Back to the conversation."""
-    current().show()
 
 
 def _begin(library: Library, able: bool, first: bool) -> None:

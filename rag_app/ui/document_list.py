@@ -40,6 +40,7 @@ from rag_app.ui.state import (
     Replaceable,
     Session,
     current,
+    open_page,
     say,
 )
 from rag_app.ui.uploads import Upload
@@ -509,9 +510,9 @@ def _replace(library: Library, choice: Replaceable) -> None:
 def _chosen() -> None:
     choice = st.session_state["menu-documents"]
     if choice == texts_library.CHECK_MENU:
-        check_panel.open_page()
+        open_page(check_panel.PAGE)
     elif choice == texts_library.FOLDERS_MENU:
-        folder_panel.open_page()
+        open_page(folder_panel.PAGE)
     current().redraw = True
 
 

@@ -78,11 +78,6 @@ def draw(library: Library) -> None:
         browser.fragment(_list, "folders", _LOOK_AGAIN)(library)
 
 
-def open_page() -> None:
-    """Show it in the place of the conversation."""
-    current().show(page=PAGE)
-
-
 def leave() -> None:
     """Back to the conversation."""
     session = current()

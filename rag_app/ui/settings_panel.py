@@ -21,7 +21,7 @@ from rag_app.ui import (
 )
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Session, current, say
+from rag_app.ui.state import Session, current, open_page, say
 
 OPEN = "settings"  # the name of its dialog
 _CAUTIONS = {"more": 0.3, "balanced": None, "careful": 0.65}
@@ -60,7 +60,7 @@ def draw(library: Library) -> None:
             _choose_languages(library)
         if st.button(words.CHECK, key="settings_check", icon=":material/fact_check:"):
             _close()
-            check_panel.open_page()
+            open_page(check_panel.PAGE)
             st.rerun()
         st.html(words.limits_set(library.settings))
         held = library.size_on_disk()

@@ -293,6 +293,11 @@ class Session:
         self.notice, self.redraw = sentence, True
 
 
+def open_page(page: str = "") -> None:
+    """Show a page in the place of the conversation; without a name the conversation."""
+    current().show(page=page)
+
+
 def library_of_session(opened: Library) -> Library:
     """What the person sees whose browser is being served, of the library that is open: the only way
     from one to the other. Nobody signs in on one's own computer."""
