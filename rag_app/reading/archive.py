@@ -241,13 +241,7 @@ _ZIPPED_BLOCK = 65_536
 _LEAVINGS = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$)", re.I)
 
 
-def read_zip(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_zip(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """A list of what is packed, and the files. Raises DamagedFile, NoText or LimitReached."""
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
     with Archive(path, limits) as archive:

@@ -158,7 +158,7 @@ def _read(request: Header, path: Path, out: BinaryIO) -> None:
 
     read = reader(request["suffix"])
     limits = Limits(*request["limits"])
-    reading = read(path, limits=limits, password=request["password"], on_page=on_page)
+    reading = read(path, limits=limits, on_page=on_page)
     if reading.encoding:
         said = _GUESSED.format(reading.encoding)
         reading = replace(reading, warnings=(said, *reading.warnings))

@@ -169,9 +169,7 @@ OnPage = Callable[[int, int], None]  # pages done, pages in all
 class FormatReader(Protocol):
     """What every reader looks like."""
 
-    def __call__(
-        self, path: Path, *, limits: Limits, password: str | None, on_page: OnPage | None
-    ) -> Reading:
+    def __call__(self, path: Path, *, limits: Limits, on_page: OnPage | None) -> Reading:
         """The pages of the file. Raises DocumentError."""
         ...
 

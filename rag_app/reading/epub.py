@@ -29,13 +29,7 @@ class _Book:
     chapters: tuple[str, ...]  # paths
 
 
-def read_epub(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_epub(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The chapters of a book. Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
     with Archive(path, limits) as archive:
         _refuse_locked(archive)

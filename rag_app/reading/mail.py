@@ -125,13 +125,7 @@ _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _FOLDS = re.compile(r"[\r\n]+\s*")
 
 
-def read_eml(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_eml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections of one message. Raises DamagedFile, NoText or LimitReached."""
     letter = parse(path.read_bytes())
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
@@ -140,13 +134,7 @@ def read_eml(
     return finished(sections, letter.subject, letter.attachments, unpacking, on_page)
 
 
-def read_mbox(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_mbox(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The messages of a mailbox, each on a page of its own or more.
 
     Raises DamagedFile, NoText or LimitReached."""
@@ -162,13 +150,7 @@ def read_mbox(
     return finished(sections, "", attachments, unpacking, on_page)
 
 
-def read_mhtml(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_mhtml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections of a saved web page. Raises DamagedFile, NoText or LimitReached."""
     message = _parsed(path.read_bytes())
     sections = PageBuilder(limits)

@@ -62,11 +62,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # more than 8 bits
 
 
 def read_image(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: Callable[[int, int], None] | None = None,
+    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
 ) -> Reading:
     """The pages of a picture, without text. Raises NoText if it will not be recognised either."""
     if not limits.ocr_pages:

@@ -184,13 +184,7 @@ def open_compound(path: Path) -> Iterator[Compound]:
         yield compound
 
 
-def read_ole(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_ole(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The pages of an older Office file, by what is in it and not by its name.
 
     It may also hold a newer one that is locked, or be what came out of that.
@@ -230,7 +224,7 @@ def _read_packed(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
     suffix = zip_kind(path)
     if not suffix:
         raise UnsupportedFormat(_OTHER)
-    return reader(suffix)(path, limits=limits, password=None, on_page=on_page)
+    return reader(suffix)(path, limits=limits, on_page=on_page)
 
 
 def _refuse_locked(compound: Compound) -> None:

@@ -240,13 +240,7 @@ _NOTES = (
 _EDGES = ("header", "footer")
 
 
-def read_docx(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_docx(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of a Word document.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
@@ -456,13 +450,7 @@ def _symbol(code: str) -> str:
     return "•" if 0xE000 <= number <= 0xF8FF or number > 0xFFFF else chr(number)
 
 
-def read_pptx(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_pptx(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The slides of a presentation, in its order.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""

@@ -25,13 +25,7 @@ _SPACES = 100  # written as one element
 _FOOTERS = ("page-number", "date-time", "footer", "header")
 
 
-def read_odt(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_odt(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of a text document.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
@@ -47,13 +41,7 @@ def read_odt(
     return reading
 
 
-def read_odp(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_odp(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The slides of a presentation with their notes.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""

@@ -130,8 +130,8 @@ class OutlineEntry:
 class About:
     """Answers questions about one PDF; an empty answer where pypdf does not know."""
 
-    def __init__(self, path: Path, password: str | None = None) -> None:
-        self._reader = _ask(lambda: _open(path, password), None)
+    def __init__(self, path: Path) -> None:
+        self._reader = _ask(lambda: _open(path), None)
 
     def title(self) -> str:
         """The title in the metadata if it is one that a person would give."""
@@ -168,9 +168,9 @@ class About:
         return otherwise if reader is None else _ask(lambda: question(reader), otherwise, seconds)
 
 
-def _open(path: Path, password: str | None) -> pypdf.PdfReader | None:
+def _open(path: Path) -> pypdf.PdfReader | None:
     reader = pypdf.PdfReader(path, strict=False)
-    if reader.is_encrypted and not reader.decrypt(password or ""):
+    if reader.is_encrypted and not reader.decrypt(""):
         return None
     return reader
 
@@ -239,19 +239,15 @@ class _Read:
 
 
 def read_pdf(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: Callable[[int, int], None] | None = None,
+    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
 ) -> Reading:
     """The pages, title and headings of a PDF.
 
-    Raises DamagedFile, PasswordNeeded, WrongPassword, UnsupportedFormat, NoText or LimitReached."""
-    with open_pdf(path, password) as document:
+    Raises DamagedFile, PasswordNeeded, UnsupportedFormat, NoText or LimitReached."""
+    with open_pdf(path) as document:
         found = _read_pages(document, limits, on_page)
         attached = _attached(document, limits)
-    about = About(path, password)
+    about = About(path)
     texts = _with_second_opinions([each.text for each in found], about)
     scans = _scans(found, texts)
     silent = not any(text.strip() for text in texts) and not (scans and limits.ocr_pages)

@@ -50,11 +50,7 @@ _NO_TITLE = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])|\s*\Z")
 
 
 def read_text(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: Callable[[int, int], None] | None = None,
+    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
 ) -> Reading:
     """The sections of a plain text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
@@ -62,11 +58,7 @@ def read_text(
 
 
 def read_markdown(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: Callable[[int, int], None] | None = None,
+    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
 ) -> Reading:
     """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
@@ -264,46 +256,22 @@ _ORG = re.compile(r"^(\*{1,8})[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]{0,300})$", re.MULTILINE | re.IGNORECASE)
 
 
-def read_latex(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_latex(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of a LaTeX source. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, _latex_headings, _LATEX_TITLE)
 
 
-def read_rst(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_rst(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of reStructuredText. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, _rst_headings)
 
 
-def read_asciidoc(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_asciidoc(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of an AsciiDoc text. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, lambda text: _marked(_ASCIIDOC, text))
 
 
-def read_org(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_org(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of an Org text. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, lambda text: _marked(_ORG, text), _ORG_TITLE)
 

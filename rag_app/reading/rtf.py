@@ -56,13 +56,7 @@ class _RtfGroup:
     skip: int = 1  # characters that follow one in Unicode, for old readers
 
 
-def read_rtf(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_rtf(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of a rich text. Raises DamagedFile, NoText, LimitReached."""
     sections = PageBuilder(limits)
     title = add_rtf(path.read_bytes(), sections)

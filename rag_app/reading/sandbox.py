@@ -356,7 +356,6 @@ class Sandbox:
         path: Path,
         suffix: str,
         *,
-        password: str | None = None,
         on_page: Callable[[int, int], None] | None = None,
         cancelled: threading.Event | None = None,
         limits: Limits | None = None,
@@ -368,8 +367,7 @@ class Sandbox:
         limits = limits or self._limits
 
         def reading_of(path: Path, suffix: str, seconds: float) -> Reading:
-            asked = {"suffix": suffix, "password": password}
-            request = _request("read", path) | asked
+            request = _request("read", path) | {"suffix": suffix}
             return _twice(lambda: self._read(request, seconds, limits, on_page, cancelled))
 
         try:

@@ -132,13 +132,7 @@ _PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut
 _MIDNIGHT = dt.time()
 
 
-def read_sheets(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_sheets(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sheets of a workbook; the names of the columns stand on each page of a long one.
 
     Raises DamagedFile, PasswordNeeded, NoText or LimitReached."""
@@ -277,13 +271,7 @@ _NO_END = sys.maxsize  # characters: they are counted before
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-def read_delimited(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_delimited(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The rows of a table; what is none is read as plain text. Raises NoText or LimitReached."""
     text, encoding = load_any(path)
     delimiter = sniff(text[:_SAMPLE])

@@ -27,13 +27,7 @@ _SHORT = 80  # characters of a value that is shown with its name
 _DEEPEST = 6  # level of a heading
 
 
-def read_json(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_json(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections of a JSON text, set in lines if it has none; a notebook's cells.
 
     Raises NoText or LimitReached."""
@@ -115,13 +109,7 @@ def _joined(lines: object) -> str:
     return lines if isinstance(lines, str) else ""
 
 
-def read_xml(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_xml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The text of an XML file: prose as paragraphs, short values with their names.
 
     Raises DamagedFile if it declares entities, NoText or LimitReached."""

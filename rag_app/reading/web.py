@@ -292,13 +292,7 @@ _WIDEST = 50  # columns that one cell may span
 _TALLEST = 10_000  # rows
 
 
-def read_html(
-    path: Path,
-    *,
-    limits: Limits,
-    password: str | None = None,
-    on_page: OnPage | None = None,
-) -> Reading:
+def read_html(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
     """The sections, title and headings of a web page. Raises NoText or LimitReached."""
     markup, encoding = decode_html(path.read_bytes())
     warnings: list[str] = []
