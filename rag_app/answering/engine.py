@@ -53,14 +53,6 @@ class Asked:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Tokens that came at once, and what the model gave each for a probability (logarithms)."""
-
-    tokens: Sequence[int]
-    logs: Sequence[float]
-
-
 class Ticket:
     """An answer that is being written; `ended` says why it ended, "" as long as it has not."""
 
@@ -68,20 +60,15 @@ class Ticket:
         self._engine, self.process, self.number = engine, process, number
         self.said: queue.SimpleQueue[Header] = queue.SimpleQueue()
         self.ended = ""
-        self._at_first = True
-        self.first_log: float | None = None  # of the first token, where logarithms are asked for
-        self.tokens: list[tuple[int, float]] = []  # so far, with their logarithms
+        self.tokens: list[tuple[int, float]] = []  # so far, with their logarithms where asked for
 
-    def steps(self) -> Iterator[Step]:
-        """What is written, as it comes. Raises ChatModelError."""
+    def steps(self) -> Iterator[Sequence[int]]:
+        """The tokens that are written, as they come. Raises ChatModelError."""
         while not self.ended:
             said = self.said.get()
             if "tokens" in said:
-                if self._at_first and said["logs"]:
-                    self.first_log = said["logs"][0]
-                self._at_first = False
                 self.tokens += zip(said["tokens"], said["logs"], strict=False)
-                yield Step(said["tokens"], said["logs"])
+                yield said["tokens"]
             self.ended = said.get("end", "")
         if self.ended in ("died", "refused", "ignored"):
             raise ChatModelError(_why(self.ended, said))

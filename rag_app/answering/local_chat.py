@@ -261,9 +261,9 @@ class OpenVinoChatModel(_Streamed):
         logs, idle = kwargs.get("logs", False), kwargs.get("idle", False)
         ticket = self._engine.ask(Asked(ids, most, tokens.ends, logs=logs, idle=idle))
         try:
-            for text in _until(stop or [], _texts(ticket, tokens)):
-                sure, ticket.first_log = ticket.first_log, None
-                about = {} if sure is None else {FIRST: math.exp(sure)}
+            for number, text in enumerate(_until(stop or [], _texts(ticket, tokens))):
+                first = [] if number else ticket.tokens[:1]
+                about = {FIRST: math.exp(first[0][1])} if first else {}
                 message = AIMessageChunk(content=text, response_metadata=about)
                 chunk = ChatGenerationChunk(message=message)
                 if run_manager is not None:
@@ -298,8 +298,8 @@ def open_writer(key: str, models: Path, most_tokens: int, threads: int = 0) -> O
 def _texts(ticket: Ticket, tokens: Tokens) -> Iterator[str]:
     """What is written, as text, in pieces as they come."""
     decoder = Decoder(tokens)
-    for step in ticket.steps():
-        if text := decoder.take(step.tokens):
+    for ids in ticket.steps():
+        if text := decoder.take(ids):
             yield text
 
 
