@@ -279,32 +279,17 @@ def _remove(db: Connection, document_id: str) -> None:
     to_clean(db)
 
 
-_COLUMNS = (
-    "id, name, suffix, size, status, added_at, title, pages, chunks, "
+_COLUMNS = (  # as `Document` has them
+    "id, name, suffix, size, status, added_at, pages, chunks, title, "
     "warnings, error, error_code, language, collection"
 )
 _STATUSES = {status.value: status for status in Status}
 
 
 def _document(row: Any) -> Document:
-    id_, name, suffix, size, status, added_at, title, pages, chunks, *rest = row
-    warnings, error, code, language, collection = rest
-    return Document(
-        id=id_,
-        name=name,
-        suffix=suffix,
-        size=size,
-        status=_STATUSES[status],
-        added_at=added_at,
-        pages=pages,
-        chunks=chunks,
-        title=title,
-        warnings=tuple(json.loads(warnings)) if warnings != "[]" else (),
-        error=error,
-        error_code=code,
-        language=language,
-        collection=collection,
-    )
+    id_, name, suffix, size, status, added_at, pages, chunks, title, warnings, *rest = row
+    state, told = _STATUSES[status], tuple(json.loads(warnings)) if warnings != "[]" else ()
+    return Document(id_, name, suffix, size, state, added_at, pages, chunks, title, told, *rest)
 
 
 @dataclass(frozen=True, slots=True)
