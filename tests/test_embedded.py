@@ -56,7 +56,7 @@ def read(tmp_path, file):
         folder = tmp_path / "parts"
         folder.mkdir()
         limits = replace(Limits(), parts_folder=str(folder), ocr_pages=5, **more)
-        found = reader(detect(path, name))(path, limits=limits, on_page=None)
+        found = reader(detect(path, name))(path, limits=limits)
         return found, {part.name: (folder / part.file).read_bytes() for part in found.parts}
 
     return reading
@@ -112,7 +112,7 @@ def test_pictures_are_taken_where_there_is_no_text(read):
 def test_where_nothing_can_be_taken_out_an_empty_document_says_so(file):
     path = file(holding(docx(paragraph("")), word__media__image1_png=picture()))
     with pytest.raises(NoText):
-        reader(".docx")(path, limits=Limits(), on_page=None)
+        reader(".docx")(path, limits=Limits())
 
 
 def test_what_is_over_the_limit_stays_inside_and_is_named(read):

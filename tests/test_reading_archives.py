@@ -52,7 +52,7 @@ def replaced(suffix: str, data: bytes) -> bytes:
 
 
 def read(path, suffix, limits=None):
-    return reader(suffix)(path, limits=limits or Limits(), on_page=None)
+    return reader(suffix)(path, limits=limits or Limits())
 
 
 @pytest.mark.parametrize("suffix", READABLE)

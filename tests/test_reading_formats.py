@@ -164,7 +164,7 @@ def test_files_worth_offering_have_names_once():
     assert {".docm", ".htm", ".py"} <= set(NAMES)
 
 
-def read_poem(path, *, limits, on_page):
+def read_poem(path, *, limits, on_page=None):
     verses = path.read_text("latin-1").split("\n\n")
     return Reading(tuple(Page(number, verse) for number, verse in enumerate(verses, 1)))
 
@@ -204,7 +204,7 @@ def test_a_format_that_was_added_is_read_and_its_pages_named(file, poems):
     poems(by_name=True)
     path = file(b"O joy\n\nO spark")
     read = reader(detect(path, "joy.ode"))
-    pages = read(path, limits=Limits(), on_page=None).pages
+    pages = read(path, limits=Limits()).pages
     assert [page.text for page in pages] == ["O joy", "O spark"]
     assert how_many("joy.ode", len(pages)) == "2 verses"
     assert at_the_beginning(page_name("joy.ode", pages[1].number)) == "Verse 2"

@@ -27,7 +27,8 @@ from rag_app.reading.limits import (
     Unpacking,
     inner_name,
 )
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
+from rag_app.supervision import Told, untold
 from rag_app.text.formats import size
 from rag_app.types import Reading
 
@@ -241,7 +242,7 @@ _ZIPPED_BLOCK = 65_536
 _LEAVINGS = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$)", re.I)
 
 
-def read_zip(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_zip(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """A list of what is packed, and the files. Raises DamagedFile, NoText or LimitReached."""
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
     with Archive(path, limits) as archive:
@@ -255,8 +256,7 @@ def read_zip(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
                 _take(archive, entry, unpacking)
             else:
                 unpacking.leave(entry.name, TOO_DEEP)
-            if on_page:
-                on_page(done, len(entries))
+            on_page(done, len(entries))
     reading = sections.reading("", unpacking.warnings())
     return Reading(
         reading.pages, headings=reading.headings, warnings=reading.warnings, parts=unpacking.parts

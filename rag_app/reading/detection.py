@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -13,6 +12,7 @@ from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
 from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.plain_text import is_text
+from rag_app.supervision import Told, untold
 from rag_app.text.formats import FORMATS, all_that, format_of
 from rag_app.types import Reading
 
@@ -163,13 +163,10 @@ def guess(head: bytes) -> str:
     return next((what for mark, what in _MAGIC if head.startswith(mark)), "")
 
 
-OnPage = Callable[[int, int], None]  # pages done, pages in all
-
-
 class FormatReader(Protocol):
-    """What every reader looks like."""
+    """What every reader looks like; `on_page` hears of pages done, of how many."""
 
-    def __call__(self, path: Path, *, limits: Limits, on_page: OnPage | None) -> Reading:
+    def __call__(self, path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         """The pages of the file. Raises DocumentError."""
         ...
 

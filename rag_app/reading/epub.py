@@ -13,8 +13,9 @@ from rag_app.errors import DamagedFile, UnsupportedFormat
 from rag_app.reading.archive import TORN, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
 from rag_app.reading.web import add_html, decode_html
+from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
 _CONTAINER = "META-INF/container.xml"
@@ -29,7 +30,7 @@ class _Book:
     chapters: tuple[str, ...]  # paths
 
 
-def read_epub(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_epub(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The chapters of a book. Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
     with Archive(path, limits) as archive:
         _refuse_locked(archive)
@@ -42,8 +43,7 @@ def read_epub(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> R
                 add_html(decode_html(archive.read(chapter))[0], sections)
             except DamagedFile:
                 warnings.append(f"A chapter is damaged and was left out ({chapter}).")
-            if on_page:
-                on_page(done, len(book.chapters))
+            on_page(done, len(book.chapters))
         return sections.reading(book.title, warnings)
 
 

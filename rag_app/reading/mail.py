@@ -26,8 +26,9 @@ from rag_app.reading.limits import Limits, Unpacking
 from rag_app.reading.ole import Compound
 from rag_app.reading.plain_text import decode
 from rag_app.reading.rtf import add_rtf
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
 from rag_app.reading.web import add_html, decode_html
+from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
 # A message, whatever it was kept in: its header lines, its body, and what is attached to it.
@@ -104,7 +105,7 @@ def finished(
     title: str,
     attachments: Iterable[Attached],
     unpacking: Unpacking,
-    on_page: OnPage | None,
+    on_page: Told,
 ) -> Reading:
     """The reading of messages; what was attached to them is named. Raises NoText."""
     names = [attached.name for attached in attachments]
@@ -116,8 +117,7 @@ def finished(
             "Save the ones you need and add them."
         )
     reading = sections.reading(title, warnings)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return dataclasses.replace(reading, parts=unpacking.parts)
 
 
@@ -125,7 +125,7 @@ _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _FOLDS = re.compile(r"[\r\n]+\s*")
 
 
-def read_eml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_eml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of one message. Raises DamagedFile, NoText or LimitReached."""
     letter = parse(path.read_bytes())
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
@@ -134,7 +134,7 @@ def read_eml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
     return finished(sections, letter.subject, letter.attachments, unpacking, on_page)
 
 
-def read_mbox(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_mbox(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The messages of a mailbox, each on a page of its own or more.
 
     Raises DamagedFile, NoText or LimitReached."""
@@ -150,7 +150,7 @@ def read_mbox(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> R
     return finished(sections, "", attachments, unpacking, on_page)
 
 
-def read_mhtml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_mhtml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of a saved web page. Raises DamagedFile, NoText or LimitReached."""
     message = _parsed(path.read_bytes())
     sections = PageBuilder(limits)
@@ -307,7 +307,7 @@ def _messages(path: Path) -> Iterator[bytes]:
         yield b"".join(lines)
 
 
-def read_msg(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
+def read_msg(compound: Compound, limits: Limits, on_page: Told) -> Reading:
     """The sections of a message. Raises DamagedFile, NoText or LimitReached."""
     letter = _letter(compound)
     sections, unpacking = PageBuilder(limits), Unpacking(limits)

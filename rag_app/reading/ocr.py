@@ -27,6 +27,7 @@ from PIL import Image, ImageOps
 from rag_app.errors import DamagedFile, LimitReached, ModelUnavailable, NoText
 from rag_app.reading import pdf_page
 from rag_app.reading.limits import Limits, over_ocr_pages
+from rag_app.supervision import Told, untold
 from rag_app.text.formats import PICTURES
 from rag_app.types import Box, Page, PagePicture, Reading, Recognised, Word
 
@@ -61,9 +62,7 @@ _ON_SIDE = (5, 6, 7, 8)  # its values for pictures that are shown turned by 90 d
 _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # more than 8 bits
 
 
-def read_image(
-    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
-) -> Reading:
+def read_image(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The pages of a picture, without text. Raises NoText if it will not be recognised either."""
     if not limits.ocr_pages:
         raise NoText(_SWITCHED_OFF)
@@ -79,8 +78,7 @@ def read_image(
             image.seek(number - 1)
             _check(image, limits)
             pages.append(Page(number, "", "", *_points(image)))
-            if on_page:
-                on_page(number, count)
+            on_page(number, count)
         if count == 1:
             image.load()
     numbers = tuple(range(1, count + 1))

@@ -28,7 +28,8 @@ from rag_app.errors import DamagedFile, PasswordNeeded, TooOld, UnsupportedForma
 from rag_app.reading.detection import zip_kind
 from rag_app.reading.limits import MAX_DEPTH, Limits
 from rag_app.reading.ooxml import LONGEST_SLIDE
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
+from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
 # Opens Office files that are locked with a password.
@@ -184,7 +185,7 @@ def open_compound(path: Path) -> Iterator[Compound]:
         yield compound
 
 
-def read_ole(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_ole(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The pages of an older Office file, by what is in it and not by its name.
 
     It may also hold a newer one that is locked, or be what came out of that.
@@ -196,7 +197,7 @@ def read_ole(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
             return _read(copy, limits, on_page)
 
 
-def _read(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
+def _read(path: Path, limits: Limits, on_page: Told) -> Reading:
     with path.open("rb") as file:
         if file.read(len(_ZIP)) == _ZIP:
             return _read_packed(path, limits, on_page)
@@ -217,7 +218,7 @@ def _read(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
     raise UnsupportedFormat(_OTHER)
 
 
-def _read_packed(path: Path, limits: Limits, on_page: OnPage | None) -> Reading:
+def _read_packed(path: Path, limits: Limits, on_page: Told) -> Reading:
     """The pages of a document that came out of a locked one."""
     from rag_app.reading.detection import reader
 
@@ -256,7 +257,7 @@ class _TextPiece:
     width: int
 
 
-def read_doc(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
+def read_doc(compound: Compound, limits: Limits, on_page: Told) -> Reading:
     """The sections and headings of a Word document.
 
     Raises DamagedFile, PasswordNeeded, TooOld, NoText or LimitReached."""
@@ -282,8 +283,7 @@ def read_doc(compound: Compound, limits: Limits, on_page: OnPage | None) -> Read
             sections.heading(title, 1)
             _add(notes, [], sections)
     reading = sections.reading()
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
@@ -423,7 +423,7 @@ class _Slide:
     texts: list[tuple[bool, str]] = field(default_factory=list)
 
 
-def read_ppt(compound: Compound, limits: Limits, on_page: OnPage | None) -> Reading:
+def read_ppt(compound: Compound, limits: Limits, on_page: Told) -> Reading:
     """The slides of a presentation in its order.
 
     Raises DamagedFile, PasswordNeeded, NoText or LimitReached."""
@@ -447,8 +447,7 @@ def read_ppt(compound: Compound, limits: Limits, on_page: OnPage | None) -> Read
                 sections.paragraph(text)
         if notes.get(slide.id):
             sections.paragraph("Notes: " + "\n".join(notes[slide.id]))
-        if on_page:
-            on_page(number, len(slides))
+        on_page(number, len(slides))
     return sections.reading()
 
 

@@ -26,8 +26,9 @@ from rag_app.reading.markup import (
     title_in,
     tree,
 )
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
 from rag_app.reading.web import add_html, decode_html
+from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 
 # What a Word document says elsewhere about its paragraphs: which are headings, and their numbers.
@@ -240,7 +241,7 @@ _NOTES = (
 _EDGES = ("header", "footer")
 
 
-def read_docx(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_docx(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a Word document.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
@@ -253,8 +254,7 @@ def read_docx(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> R
         body.add_rest()
         title = title_in(archive, *_TITLE) or body.title
     reading = finished(path, body.sections, limits, title, body.warnings)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
@@ -450,7 +450,7 @@ def _symbol(code: str) -> str:
     return "•" if 0xE000 <= number <= 0xF8FF or number > 0xFFFF else chr(number)
 
 
-def read_pptx(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_pptx(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The slides of a presentation, in its order.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
@@ -466,8 +466,7 @@ def read_pptx(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> R
                 _add_slide(archive, part, sections)
             except DamagedFile:
                 warnings.append(f"Slide {number} is damaged; what could be read of it is kept.")
-            if on_page:
-                on_page(number, len(slides))
+            on_page(number, len(slides))
         if sections.is_empty and not sections.pages:
             _add_small_print(archive, slides, sections)
         title = title_in(archive, *_TITLE)

@@ -11,7 +11,8 @@ from rag_app.reading.archive import PROTECTED, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, title_in
 from rag_app.reading.ooxml import LONGEST_SLIDE
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
+from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 
 _CONTENT = "content.xml"
@@ -25,7 +26,7 @@ _SPACES = 100  # written as one element
 _FOOTERS = ("page-number", "date-time", "footer", "header")
 
 
-def read_odt(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_odt(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a text document.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
@@ -36,12 +37,11 @@ def read_odt(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
             for element in outermost(member, _TEXTS, _SKIP):
                 _add(element, sections)
         reading = sections.reading(title_in(archive, *_TITLE))
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
-def read_odp(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_odp(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The slides of a presentation with their notes.
 
     Raises DamagedFile, UnsupportedFormat, NoText or LimitReached."""
@@ -53,8 +53,7 @@ def read_odp(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
                 same = sections.pages + (not sections.is_empty) == number - 1
                 sections.new_page("" if same else f"slide {number}")
                 _add_slide(slide, sections)
-                if on_page:
-                    on_page(number, number)
+                on_page(number, number)
         return sections.reading(title_in(archive, *_TITLE))
 
 

@@ -33,6 +33,7 @@ from rag_app.reading.pdf_page import (
     words,
 )
 from rag_app.reading.pdf_tables import grids
+from rag_app.supervision import Told, untold
 from rag_app.types import Grid, Heading, Page, Reading
 
 # Tells hyphens that a line end put into a word from those that belong to it.
@@ -238,9 +239,7 @@ class _Read:
     grids: tuple[Grid, ...] = ()  # its tables
 
 
-def read_pdf(
-    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
-) -> Reading:
+def read_pdf(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The pages, title and headings of a PDF.
 
     Raises DamagedFile, PasswordNeeded, UnsupportedFormat, NoText or LimitReached."""
@@ -287,9 +286,7 @@ def _attached(document: pdfium.PdfDocument, limits: Limits) -> Unpacking:
     return unpacking
 
 
-def _read_pages(
-    document: pdfium.PdfDocument, limits: Limits, on_page: Callable[[int, int], None] | None
-) -> list[_Read]:
+def _read_pages(document: pdfium.PdfDocument, limits: Limits, on_page: Told) -> list[_Read]:
     count = len(document)
     if not count:
         raise DamagedFile(TORN)
@@ -303,8 +300,7 @@ def _read_pages(
     for number in range(1, count + 1):
         found.append(_read_page(document, number, left))
         left -= len(found[-1].text)
-        if on_page:
-            on_page(number, count)
+        on_page(number, count)
     return found
 
 

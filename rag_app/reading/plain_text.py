@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.sections import OnPage
+from rag_app.supervision import Told, untold
 from rag_app.types import Heading, Page, Reading
 
 _SECTION = 3_000  # characters
@@ -49,27 +49,20 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*\Z")
 _NO_TITLE = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])|\s*\Z")
 
 
-def read_text(
-    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
-) -> Reading:
+def read_text(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of a plain text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
     return Reading(_pages(text, [], on_page), encoding=encoding)
 
 
-def read_markdown(
-    path: Path, *, limits: Limits, on_page: Callable[[int, int], None] | None = None
-) -> Reading:
+def read_markdown(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
     return with_headings(text, list(_markdown_headings(text)), encoding, on_page)
 
 
 def with_headings(
-    text: str,
-    found: Sequence[tuple[int, int, str]],
-    encoding: str = "",
-    on_page: Callable[[int, int], None] | None = None,
+    text: str, found: Sequence[tuple[int, int, str]], encoding: str = "", on_page: Told = untold
 ) -> Reading:
     """The sections of a text in which (start, level, title) of each heading are known, in order."""
     pages = _pages(text, [start for start, _, _ in found], on_page)
@@ -191,15 +184,12 @@ def _markdown_headings(text: str) -> Iterator[tuple[int, int, str]]:
         before, before_start = ("" if atx or underline else line), match.start()
 
 
-def _pages(
-    text: str, headings: list[int], on_page: Callable[[int, int], None] | None
-) -> tuple[Page, ...]:
+def _pages(text: str, headings: list[int], on_page: Told) -> tuple[Page, ...]:
     cuts = _cuts(text, headings)
     pages = tuple(
         Page(number, text[start:end]) for number, (start, end) in enumerate(pairwise(cuts), 1)
     )
-    if on_page:
-        on_page(len(pages), len(pages))
+    on_page(len(pages), len(pages))
     return pages
 
 
@@ -256,22 +246,22 @@ _ORG = re.compile(r"^(\*{1,8})[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]{0,300})$", re.MULTILINE | re.IGNORECASE)
 
 
-def read_latex(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_latex(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a LaTeX source. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, _latex_headings, _LATEX_TITLE)
 
 
-def read_rst(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_rst(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of reStructuredText. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, _rst_headings)
 
 
-def read_asciidoc(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_asciidoc(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of an AsciiDoc text. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, lambda text: _marked(_ASCIIDOC, text))
 
 
-def read_org(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_org(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of an Org text. Raises NoText or LimitReached."""
     return _read(path, limits, on_page, lambda text: _marked(_ORG, text), _ORG_TITLE)
 
@@ -279,7 +269,7 @@ def read_org(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
 def _read(
     path: Path,
     limits: Limits,
-    on_page: OnPage | None,
+    on_page: Told,
     headings: Callable[[str], Iterable[_Found]],
     title: re.Pattern[str] | None = None,
 ) -> Reading:

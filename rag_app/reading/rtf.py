@@ -12,7 +12,8 @@ from pathlib import Path
 
 from rag_app.errors import DamagedFile
 from rag_app.reading.limits import Limits
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
+from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
 _TOKEN = re.compile(
@@ -56,13 +57,12 @@ class _RtfGroup:
     skip: int = 1  # characters that follow one in Unicode, for old readers
 
 
-def read_rtf(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_rtf(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a rich text. Raises DamagedFile, NoText, LimitReached."""
     sections = PageBuilder(limits)
     title = add_rtf(path.read_bytes(), sections)
     reading = sections.reading(title)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 

@@ -6,14 +6,12 @@ A table that goes on over a cut has its first row repeated. Knows nothing of for
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
 from rag_app.types import Grid, Heading, Merged, Page, Reading
-
-OnPage = Callable[[int, int], None]
 
 SECTION = 3_000  # characters
 _LEAST = SECTION // 2

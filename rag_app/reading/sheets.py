@@ -27,8 +27,9 @@ from rag_app.reading.limits import Limits, not_searched
 from rag_app.reading.markup import finished
 from rag_app.reading.ole import LOCKED
 from rag_app.reading.plain_text import check_length, load_any, with_headings
-from rag_app.reading.sections import SECTION, OnPage, PageBuilder, placed, row_words
+from rag_app.reading.sections import SECTION, PageBuilder, placed, row_words
 from rag_app.reading.workbook import SheetFacts, drawn_together, sheet_facts
+from rag_app.supervision import Told, untold
 from rag_app.types import Grid, Merged, Reading
 
 # Pages of long tables: as many rows as fill a page, under the row that names the columns.
@@ -132,7 +133,7 @@ _PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut
 _MIDNIGHT = dt.time()
 
 
-def read_sheets(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_sheets(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sheets of a workbook; the names of the columns stand on each page of a long one.
 
     Raises DamagedFile, PasswordNeeded, NoText or LimitReached."""
@@ -157,8 +158,7 @@ def read_sheets(path: Path, *, limits: Limits, on_page: OnPage | None = None) ->
                 _add_sheet(book.get_sheet_by_name(name), sections, facts.get(name), rows)
             except (CalamineError, ValueError) as error:
                 warnings.append(f"The sheet “{name}” is damaged and was left out ({error}).")
-            if on_page:
-                on_page(done, len(names))
+            on_page(done, len(names))
     if packed:
         return finished(path, sections, limits, "", warnings)
     return sections.reading(warnings=warnings)
@@ -271,7 +271,7 @@ _NO_END = sys.maxsize  # characters: they are counted before
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-def read_delimited(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_delimited(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The rows of a table; what is none is read as plain text. Raises NoText or LimitReached."""
     text, encoding = load_any(path)
     delimiter = sniff(text[:_SAMPLE])
@@ -291,12 +291,11 @@ def read_delimited(path: Path, *, limits: Limits, on_page: OnPage | None = None)
     reading = sections.reading()
     warnings = tuple(not_searched(reading.pages, limits))
     reading = replace(reading, warnings=warnings, encoding=encoding)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
-def _as_text(text: str, encoding: str, limits: Limits, on_page: OnPage | None) -> Reading:
+def _as_text(text: str, encoding: str, limits: Limits, on_page: Told) -> Reading:
     check_length(text, limits.max_characters, "RAG_APP_MAX_CHARACTERS")
     return with_headings(text, (), encoding, on_page)
 

@@ -15,8 +15,9 @@ from rag_app.errors import DamagedFile, NoText
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import BROKEN, tree
 from rag_app.reading.plain_text import load, read_text, with_headings
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
 from rag_app.reading.web import decode_html
+from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
 _LONG_LINE = 1_000  # characters; what has longer ones is not meant to be read as it is
@@ -27,7 +28,7 @@ _SHORT = 80  # characters of a value that is shown with its name
 _DEEPEST = 6  # level of a heading
 
 
-def read_json(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_json(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of a JSON text, set in lines if it has none; a notebook's cells.
 
     Raises NoText or LimitReached."""
@@ -109,7 +110,7 @@ def _joined(lines: object) -> str:
     return lines if isinstance(lines, str) else ""
 
 
-def read_xml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_xml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The text of an XML file: prose as paragraphs, short values with their names.
 
     Raises DamagedFile if it declares entities, NoText or LimitReached."""
@@ -122,8 +123,7 @@ def read_xml(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Re
         said = f"The XML in this file is broken ({error.__cause__}); it was read as plain text."
         return replace(reading, warnings=(*reading.warnings, said))
     reading = _xml(root, limits)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 

@@ -15,7 +15,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from rag_app.errors import NoText
 from rag_app.reading.limits import Limits
 from rag_app.reading.plain_text import decode
-from rag_app.reading.sections import OnPage, PageBuilder
+from rag_app.reading.sections import PageBuilder
+from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 
 # The elements of a web page: which are shown, which stand on lines of their own, one after the
@@ -292,7 +293,7 @@ _WIDEST = 50  # columns that one cell may span
 _TALLEST = 10_000  # rows
 
 
-def read_html(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> Reading:
+def read_html(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a web page. Raises NoText or LimitReached."""
     markup, encoding = decode_html(path.read_bytes())
     warnings: list[str] = []
@@ -304,8 +305,7 @@ def read_html(path: Path, *, limits: Limits, on_page: OnPage | None = None) -> R
         sections.paragraph(title)
         warnings.append(_ONLY_TITLE)
     reading = replace(sections.reading(title, warnings), encoding=encoding)
-    if on_page:
-        on_page(len(reading.pages), len(reading.pages))
+    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
