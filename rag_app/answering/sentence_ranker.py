@@ -164,8 +164,9 @@ class SentenceRanker:
         ]
         likeliest = sorted(places, key=lambda at: -odds[at[0]][at[1]])
         texts = [passages[p].sentence(s) for p, s in likeliest]
-        held = self._similar.holds if isinstance(self._similar, SentenceIndex) else _never
-        chosen = [n for n, text in enumerate(texts) if n < self._compares or held(text)]
+        index = self._similar if isinstance(self._similar, SentenceIndex) else None
+        at_hand = [index is not None and index.holds(text) for text in texts]
+        chosen = [n for n, held in enumerate(at_hand) if n < self._compares or held]
         asked, *vectors = self._vectors_of([question, *(texts[n] for n in chosen)])
         weighed = [[_ODDS * one + _COSINE * _USUAL - _EVEN for one in of] for of in odds]
         for n, vector in zip(chosen, vectors, strict=True):
@@ -193,11 +194,6 @@ class SentenceRanker:
                 for sentence, value in values.items():
                     scores[index][sentence] = value
         return list(map(tuple, scores))
-
-
-def _never(text: str) -> bool:
-    """Nothing is at hand."""
-    return False
 
 
 def similar(settings: Settings) -> Embedder | None:

@@ -298,11 +298,6 @@ def _download(requirement: str, into: Path, more: Sequence[str], cancelled: Canc
         raise Unreachable(f"pip has no {requirement}")
 
 
-def wait_a_moment() -> None:
-    """Between two looks at a lock."""
-    time.sleep(_LOOK)
-
-
 def folder_of(model: Model, cache: Path) -> Path:
     """Where a model lies, or would lie."""
     return cache / model.folder
@@ -319,19 +314,11 @@ def is_ready(model: Model, cache: Path) -> bool:
     return bool(noted.get("sha256") == model.sha256 and sizes == noted["files"])
 
 
-def _nothing(doing: str, done: int, total: int) -> None:
-    """Progress that nobody looks at."""
-
-
-def _never() -> bool:
-    return False
-
-
 def ensure(
     model: Model,
     cache: Path,
-    progress: Progress = _nothing,
-    cancelled: Cancelled = _never,
+    progress: Progress = lambda doing, done, total: None,
+    cancelled: Cancelled = lambda: False,
     sources: WeightSources = _SOURCES,
 ) -> Path:
     """The folder of a model, fetched and made ready if it is not there. Raises ModelUnavailable."""
@@ -378,7 +365,7 @@ def _alone(folder: Path, progress: Progress, cancelled: Cancelled) -> Iterator[N
         except Timeout:
             progress("waiting", 0, 0)
             stop_if(cancelled)
-            wait_a_moment()
+            time.sleep(_LOOK)
     try:
         yield
     finally:
@@ -520,7 +507,7 @@ def _brought(model: Model, cache: Path) -> bool:
     try:
         if not is_ready(model, cache):
             sys.stderr.write(f"Bringing {_WHAT[model.writes]}, {model.name}.\n")
-        print_folder(ensure(model, cache, _Words()))
+        sys.stdout.write(f"{ensure(model, cache, _Words())}\n")  # where it is
     except RagAppError as error:
         sys.stderr.write(f"{error}\n")
         return False
@@ -539,11 +526,6 @@ def _of_the_set_up(writer: str) -> list[Model]:
     if model is None:
         sys.stderr.write(f"{lacks(SMALL)} The app answers without one.\n")
     return [SENTENCES] if model is None else [model, SENTENCES]
-
-
-def print_folder(folder: Path) -> None:
-    """Say where it is."""
-    sys.stdout.write(f"{folder}\n")
 
 
 if __name__ == "__main__":

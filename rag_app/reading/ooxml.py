@@ -144,12 +144,6 @@ class Numbers:
         return _in_kind(self._counts[abstract][level] or known.start, known.kind)
 
 
-def read_numbers(archive: Archive, part: str) -> Numbers:
-    """The lists that a document defines."""
-    with archive.open(part) as member:
-        return Numbers(tree(member))
-
-
 def _mark(levels: dict[int, _NumberingLevel], level: int) -> str:
     return "" if levels[level].kind == "none" else levels[level].pattern
 
@@ -273,7 +267,8 @@ class _Body:
             for styles in related(archive, part, "styles"):
                 self._styles = read_styles(archive, styles)
             for numbering in related(archive, part, "numbering"):
-                self._numbers = read_numbers(archive, numbering)
+                with archive.open(numbering) as member:
+                    self._numbers = Numbers(tree(member))
         except DamagedFile:
             self.warnings.append("The styles of this document are damaged; headings may be missed.")
 

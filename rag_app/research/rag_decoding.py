@@ -198,17 +198,13 @@ class Decoding:
             raise ValueError("max_new_tokens and beams must be at least 1")
 
 
-def _never() -> bool:
-    return False
-
-
 def decode_token(
     model: Any,
     inputs: RagInputs,
     decoding: Decoding = Decoding(),
     *,
     tokenizer: Any = None,
-    cancelled: Callable[[], bool] = _never,
+    cancelled: Callable[[], bool] = lambda: False,
     on_token: OnToken | None = None,
 ) -> RagAnswer:
     """The answer of RAG-Token: the documents' distributions of each next token are mixed.
@@ -250,7 +246,7 @@ def decode_sequence(
     decoding: Decoding = Decoding(),
     *,
     tokenizer: Any = None,
-    cancelled: Callable[[], bool] = _never,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> RagAnswer:
     """The answer of RAG-Sequence: the best of `sequence_answers`."""
     return sequence_answers(model, inputs, decoding, tokenizer=tokenizer, cancelled=cancelled)[0]
@@ -262,7 +258,7 @@ def sequence_answers(
     decoding: Decoding = Decoding(),
     *,
     tokenizer: Any = None,
-    cancelled: Callable[[], bool] = _never,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[RagAnswer, ...]:
     """All candidates of RAG-Sequence, the most probable first; at least one.
 
