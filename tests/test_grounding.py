@@ -81,6 +81,15 @@ def test_a_plain_fact_of_which_the_reader_is_sure_is_quoted_before_a_word_is_wri
     assert model.asked == []
 
 
+def test_a_plain_fact_in_a_clause_that_is_referred_to_elsewhere_is_left_to_the_writer():
+    change = replace(PASSAGE.chunk, document_id="x", text="From May clause 4 has other fares.")
+    clause = replace(PASSAGE, chunk=replace(PASSAGE.chunk, heading="Terms > 4. Fares"))
+    model = Scripted("Answer: The ferry costs four euros.", 0.97)
+    for others, asked in ((), 0), ((replace(PASSAGE, chunk=change),), 1):
+        written(model, SureReader(9.0), 0.3, passages=(clause, *others))
+        assert len(model.asked) == asked
+
+
 def test_what_all_doubt_is_not_said_but_the_closest_sentence_is_named():
     model = Scripted("Answer: The ferry costs four euros.", 0.05)
     text, draft = written(model, SureReader(-9.0), 0.4)

@@ -159,6 +159,17 @@ def _refers(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
     return bool(numbers) and any(numbers & referred_to(text) for text in texts)
 
 
+def is_referred_to(span: Span, passages: Sequence[Passage]) -> bool:
+    """Whether any of the passages refers to the clause that a place is in by its number."""
+    for chunk in (one.chunk for one in passages):
+        placed = (chunk.document_id, chunk.page) == (span.document_id, span.page)
+        if placed and chunk.start <= span.start < chunk.end:
+            upto = chunk.text[: span.end - chunk.start].splitlines()
+            numbers = clauses(upto, chunk.heading)
+            return any(numbers & referred_to(one.chunk.text) for one in passages)
+    return False
+
+
 _NUMBERING = re.compile(r"^[\d.()\s]*")
 _CELLS = " | "
 _TELLS = 20  # characters: scripts without spaces have one word

@@ -26,7 +26,7 @@ from rag_app.answering.chat_generator import (
     sayable,
     without_invented,
 )
-from rag_app.answering.evidence import FAR, Excerpt, likelihood
+from rag_app.answering.evidence import FAR, Excerpt, is_referred_to, likelihood
 from rag_app.answering.extraction import AnswerType, agreement, form
 from rag_app.answering.generation import (
     Cancelled,
@@ -112,7 +112,10 @@ class TaughtGenerator(ChatGenerator):
             return None
         if not (is_english(asked.question) and asked.language == "English"):
             return None
-        return replace(reader.drafted(asked.question, asked.passages, evidence), generator="reader")
+        draft = reader.drafted(asked.question, asked.passages, evidence)
+        if any(is_referred_to(span, asked.passages) for spans in draft.evidence for span in spans):
+            return None  # what refers to it may change it
+        return replace(draft, generator="reader")
 
     def _messages(
         self, asked: Writing, room: TokenBudget, place: int, excerpts: tuple[Excerpt, ...] = ()
