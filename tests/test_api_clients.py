@@ -23,7 +23,7 @@ from rag_app.server.completions import supported
 from rag_app.server.desk import generator_of, offered
 from rag_app.server.problems import UnknownModel
 from rag_app.settings import Settings
-from rag_app.types import Answer, Finished, Timing
+from rag_app.types import Answer, Finished, Note, NoteKind, Timing
 from tests.api_servers import KEY, Served, api_server
 from tests.pdfs import pdf
 from tests.test_api import FERRY, Failing, Slow, open_library
@@ -239,6 +239,22 @@ def test_of_an_answer_what_was_not_streamed_is_said_at_its_end(streamed, text, r
     sent = [*chunks.of(Delta(streamed)), *chunks.of(Finished(answer))]
     said = [json.loads(one.removeprefix(b"data: ")) for one in sent if b"[DONE]" not in one]
     assert "".join(s["choices"][0]["delta"].get("content") or "" for s in said) == read
+
+
+def test_what_another_document_says_otherwise_is_said_behind_the_answer():
+    from rag_app.server.completions import _Chunks, _Reply
+    from rag_app.types import Delta
+
+    note = Note(NoteKind.OTHERWISE, ("old.docx", "Dogs mew."))
+    answer = Answer("q", "Dogs bark. [1]", "", False, 1, "w", (), (), Timing(0, 0), notes=(note,))
+    reply = _Reply("m", "http://a")
+    whole = reply.whole(answer)["choices"][0]["message"]["content"]
+    assert whole.startswith("Dogs bark. [1]\n\n“old.docx” says otherwise: “Dogs mew.”")
+    chunks = _Chunks(reply)
+    sent = [*chunks.of(Delta("Dogs bark.")), *chunks.of(Finished(answer))]
+    said = [json.loads(one.removeprefix(b"data: ")) for one in sent if b"[DONE]" not in one]
+    streamed = "".join(s["choices"][0]["delta"].get("content") or "" for s in said)
+    assert streamed == whole.replace(" [1]", "")
 
 
 # The tools and resources of MCP

@@ -47,7 +47,7 @@ def test_a_fetch_tells_how_far_it_is_and_why_it_failed(models, monkeypatch, tmp_
 
     monkeypatch.setattr(chat_models, "ensure", ensure)
     fetch = models.fetch("small")
-    fetch.stop()
+    fetch.end()
     assert (fetch.done, fetch.total) == (3, SMALL.bytes + SENTENCES.bytes)
     assert fetch.error == f"{SMALL.name} could not be fetched to writers."
     assert not folder_of(SMALL, tmp_path / "writers").exists()
@@ -65,7 +65,7 @@ def test_what_finds_sentences_comes_along_and_is_not_insisted_on(models, monkeyp
 
     monkeypatch.setattr(chat_models, "ensure", ensure)
     fetch = models.fetch("small")
-    fetch.stop()
+    fetch.end()
     assert asked == ["small", "sentences"] and not fetch.error
     assert (fetch.done, fetch.total) == (SMALL.bytes + 3, SMALL.bytes + SENTENCES.bytes)
 
@@ -79,7 +79,7 @@ def test_what_is_here_already_is_not_counted(models, monkeypatch, tmp_path):
 
     monkeypatch.setattr(chat_models, "ensure", ensure)
     fetch = models.fetch("small")
-    fetch.stop()
+    fetch.end()
     assert fetch.done == fetch.total == SMALL.bytes
 
 

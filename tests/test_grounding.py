@@ -252,6 +252,7 @@ class Reading:
     def stream(self, messages, begun, logs):
         shown = messages[-1][1]
         [*words] = [one for one in self._replies if one in shown.partition("Question: ")[0]]
+        assert words
         word = words[0] if len(words) == 1 else "both"
         self.asked.append(word)
         reply, sure = self._replies[word]
@@ -380,6 +381,11 @@ def even(question, passages):
     return [[5.0 for _ in one.sentences] for one in passages]
 
 
+def first_likelier(question, passages):
+    """The same, and the first a little likelier."""
+    return [[5.0 + (n == 0) for _ in one.sentences] for n, one in enumerate(passages)]
+
+
 OLD, NEW = "The ferry costs 4 euros.", "From May the ferry costs 6 euros."
 
 
@@ -420,6 +426,60 @@ def test_where_another_likely_place_says_otherwise_both_are_read_together_and_th
 def test_where_both_read_together_hold_to_the_first_what_says_otherwise_is_named(together):
     draft, asked = both("Answer: The ferry costs 6 euros.", together=together)
     assert asked == ["costs 4", "costs 6", "both"]
+    assert draft.sentences == ("The ferry costs 4 euros.",)
+    assert draft.notes == (Note(NoteKind.OTHERWISE, ("paper 1.txt", NEW)),)
+
+
+def test_a_change_that_names_the_older_figure_holds_and_the_older_paper_is_named():
+    passages = [passage(n, one) for n, one in enumerate((OLD, f"{NEW[:-1]} instead of 4."))]
+    change = "Answer: It costs 6 euros instead of 4."
+    for together, said, noted in (
+        ("Answer: The ferry costs 6 euros.", "The ferry costs 6 euros.", True),
+        ("None", "The ferry costs 4 euros.", False),
+    ):
+        own = ("Answer: The ferry costs 4 euros.", 0.99)
+        model = Reading({"costs 4": own, "costs 6": (change, 0.99), "both": (together, 0.99)})
+        draft = written(model, None, 0.0, passages=passages, ranking=first_likelier)[1]
+        assert draft.sentences == (said,)
+        assert draft.notes == ((Note(NoteKind.OTHERWISE, ("paper 0.txt", OLD)),) if noted else ())
+
+
+def test_a_date_beside_another_name_is_no_other_figure():
+    question = "Who is the captain of the ferry?"
+    texts = ("The captain is Anna Berg.", "Karl Horn has been the captain since 2019.")
+    model = Reading(
+        {
+            "Anna": ("Answer: The captain is Anna Berg.", 0.99),
+            "Karl": ("Answer: Since 2019 it is Karl Horn.", 0.99),
+        }
+    )
+    passages = [passage(number, text) for number, text in enumerate(texts)]
+    draft = written(model, None, 0.0, question, passages=passages, ranking=first_likelier)[1]
+    assert draft.sentences == ("The captain is Anna Berg.",) and model.asked == ["Anna", "Karl"]
+
+
+def test_what_decides_nothing_replaces_no_decision():
+    question = "Is the ferry dear?"
+    own = "Answer: No, the ferry costs 4 euros."
+    other = "Answer: Yes, the ferry costs 6 euros."
+    undecided = ("Answer: From May the ferry costs 6 euros.", 0.99)
+    draft, _ = both(other, question=question, own=own, together=undecided)
+    assert draft.sentences == ("No, the ferry costs 4 euros.",)
+    assert draft.notes == (Note(NoteKind.OTHERWISE, ("paper 1.txt", NEW)),)
+
+
+def test_a_writer_that_fails_at_both_together_leaves_the_answer_with_what_says_otherwise():
+    class Failing(Reading):
+        def stream(self, messages, begun, logs):
+            yield from super().stream(messages, begun, logs)
+            if self.asked[-1] == "both":
+                raise ChatModelError("The model is gone.")
+
+    other = ("Answer: The ferry costs 6 euros.", 0.99)
+    own = ("Answer: The ferry costs 4 euros.", 0.99)
+    model = Failing({"costs 4": own, "costs 6": other, "both": other})
+    passages = [passage(number, text) for number, text in enumerate((OLD, NEW))]
+    draft = written(model, None, 0.0, passages=passages, ranking=first_likelier)[1]
     assert draft.sentences == ("The ferry costs 4 euros.",)
     assert draft.notes == (Note(NoteKind.OTHERWISE, ("paper 1.txt", NEW)),)
 
@@ -512,11 +572,12 @@ def test_an_unlikely_place_is_not_read_beside_an_answer():
     assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4"]
 
 
-def likely(document, heading, odds, *lines):
+def likely(document, heading, odds, *lines, gap=-1):
     """An excerpt of sentences, the last of which is so likely."""
     spans = tuple(Span(document, 1, at, at + 1) for at in range(len(lines)))
     said = (*[-9.0] * (len(lines) - 1), odds)
-    return Excerpt(document, "a.pdf", 1, heading, spans, lines, lines, (False,) * len(lines), said)
+    gaps = tuple(number == gap for number in range(len(lines)))
+    return Excerpt(document, "a.pdf", 1, heading, spans, lines, lines, gaps, said)
 
 
 def test_a_clause_is_read_with_what_changes_it_elsewhere():
@@ -526,6 +587,20 @@ def test_a_clause_is_read_with_what_changes_it_elsewhere():
     assert places([other, letter, clause]) == [(clause, letter), (other,)]
     unlikely = replace(letter, odds=(-2.5,))
     assert places([unlikely, other, clause]) == [(clause,), (other,), (unlikely,)]
+
+
+def test_the_number_of_a_clause_that_is_left_out_is_not_guessed():
+    clause = likely("a", "", 5.0, "3.1 Open at nine.", "Be set up by 8.00.", gap=1)
+    letter = likely("b", "", -0.4, "Clause 3.1 falls away.")
+    assert places([letter, clause]) == [(clause,), (letter,)]
+
+
+def test_a_paper_that_numbers_its_own_clauses_means_those():
+    clause = likely("a", "Handbook > 3. Holidays", 5.0, "You have 23 days.")
+    other = likely("b", "Lease > 9. Law", 1.0, "As section 3 says, you may stay.")
+    assert places([other, clause]) == [(clause,), (other,)]
+    same = replace(other, document_id="a")
+    assert places([same, clause]) == [(clause, same)]
 
 
 def test_what_changes_a_clause_is_read_behind_it_if_it_is_the_likelier_one():

@@ -62,6 +62,12 @@ def test_a_label_and_what_it_is_are_no_names_of_columns():
     assert (names(found), found.rows) == (["Word", "Meaning"], 2)
 
 
+@pytest.mark.parametrize("said", ["Key holder 2025", "Who (1st choice)", "Antwort?", "Role:"])
+def test_a_name_may_hold_a_year_or_a_mark(said):
+    (found,) = tables(f"Room | {said}\nAttic | Ann and Ben\nHall | Cid")
+    assert (names(found), found.rows) == (["Room", said], 2)
+
+
 def test_a_totals_row_is_told_by_its_sum_whatever_it_is_called():
     (found,) = tables(
         "Who | Team | Paid | Hours\nAnn | A | 5 | 1\nBen | B | 7 | 2\nAltogether |  | 12 | 3"

@@ -39,6 +39,7 @@ _LEAST = 450  # tokens are shown, or
 _SURE, _LEAST_IF_SURE = 4.0, 200  # fewer where the likeliest sentence has such log-odds
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
+_REFERRING = 2  # places that are read with the clause to which they refer, at most
 LEFT_OUT = "…"
 
 
@@ -138,7 +139,7 @@ def _with_references(places: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerp
     while left:
         place = left.pop(0)
         likely = [one for one in left if likelihood(one) >= FAR]
-        referring = [one for one in likely if _refers(one, place)]
+        referring = [one for one in likely if _refers(one, place)][:_REFERRING]
         referred = [one for one in likely if one not in referring and _refers(place, one)][:1]
         left = [one for one in left if one not in referring and one not in referred]
         together.append(tuple(chain(*referred, place, *referring)))
@@ -153,10 +154,21 @@ def likelihood(place: Sequence[Excerpt]) -> float:
 def _refers(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
     """Whether a place refers to the clause that the likeliest sentence of another is in."""
     likeliest = max(other, key=lambda one: max(one.odds))
-    upto = likeliest.odds.index(max(likeliest.odds)) + 1
-    numbers = clauses(likeliest.lines[:upto], likeliest.heading)
-    texts = (text for one in place for text in one.texts)
-    return bool(numbers) and any(numbers & referred_to(text) for text in texts)
+    at = likeliest.odds.index(max(likeliest.odds))
+    begun = max((number for number in range(at + 1) if likeliest.gaps[number]), default=0)
+    numbers = clauses(likeliest.lines[begun : at + 1], likeliest.heading)
+    return any(
+        numbers & referred_to(text)
+        for one in place
+        if _may_refer(one.document_id, one.heading, likeliest.document_id)
+        for text in one.texts
+    )
+
+
+def _may_refer(document_id: str, heading: str, other_id: str) -> bool:
+    """Whether what stands under a heading may mean the clauses of another document, by their
+    numbers: one that numbers its own means those."""
+    return document_id == other_id or not clauses((), heading)
 
 
 def is_referred_to(span: Span, passages: Sequence[Passage]) -> bool:
@@ -166,7 +178,11 @@ def is_referred_to(span: Span, passages: Sequence[Passage]) -> bool:
         if placed and chunk.start <= span.start < chunk.end:
             upto = chunk.text[: span.end - chunk.start].splitlines()
             numbers = clauses(upto, chunk.heading)
-            return any(numbers & referred_to(one.chunk.text) for one in passages)
+            return any(
+                numbers & referred_to(one.text)
+                for one in (passage.chunk for passage in passages)
+                if _may_refer(one.document_id, one.heading, span.document_id)
+            )
     return False
 
 

@@ -346,7 +346,8 @@ def check(folder: Path) -> Calibration:
 
 
 def _load(folder: Path, threads: int) -> tuple[Calibration, _SpanNetwork]:
-    written = (folder / "model.safetensors").stat().st_mtime_ns
+    weights = folder / "model.safetensors"
+    written = weights.stat().st_mtime_ns if weights.exists() else 0  # which is said by `check`
     return check(folder), _network(folder, written, threads)
 
 

@@ -156,11 +156,12 @@ class TaughtGenerator(ChatGenerator):
             yield from self._said(asked, best, self._read(asked, best.place, begun, cancelled))
 
     def _is_likely(self, asked: Writing, reading: _Reading) -> bool:
-        """Whether what is known speaks for a place of which the writer is sure, or there is no
-        other to read."""
+        """Whether what is known speaks for a place of which the writer is sure, or no other is to
+        be read."""
         self._look(asked, reading)
-        likely = asked.chance >= self._grounding.caution
-        return likely or not self._worth_reading(asked, reading.place + 1)
+        following = reading.place + 1
+        last = following >= _PLACES or not self._worth_reading(asked, following)
+        return last or asked.chance >= self._grounding.caution
 
     def _worth_reading(self, asked: Writing, place: int) -> bool:
         """Whether there is another place, that may answer. Where nothing ranks, or something else
@@ -219,33 +220,37 @@ class TaughtGenerator(ChatGenerator):
         if not ours or asked.answers is None or asked.ranked is None or asked.follow_up:
             return draft
         first, *others = asked.places[asked.answers :]
-        with suppress(ChatModelError):  # the answer is there without it
-            for place in others[:_RIVALS]:
-                if cancelled() or likelihood(place) < _RIVAL:
-                    break
-                other = None
-                if not _of_one_sheet(first[0], place[0]):
-                    other = self._surely(asked, place, cancelled)
-                if other is not None and _says_more(asked.question, draft, other):
-                    both = self._surely(asked, (*first, *place), cancelled)
-                    return _settled(asked.question, (draft, first), (other, place), both)
+        for place in others[:_RIVALS]:
+            if cancelled() or likelihood(place) < _RIVAL:
+                break
+            if _of_one_sheet(first[0], place[0]):
+                continue
+            other = self._surely(asked, place, cancelled)
+            if other is not None and _is_otherwise(asked.question, draft, other):
+                both = self._surely(asked, (*first, *place), cancelled)
+                return _settled(asked.question, (draft, first), (other, place), both)
         return draft
 
     def _surely(
         self, asked: Writing, excerpts: tuple[Excerpt, ...], cancelled: Cancelled
     ) -> Draft | None:
-        """What some excerpts say, with its source, if they surely answer."""
+        """What some excerpts say, with its source, if they surely answer; without it there is an
+        answer already, so nothing is raised."""
         other, last = replace(asked), None
-        with closing(self._read(other, 0, "", cancelled, excerpts)) as written:
+        with (
+            suppress(ChatModelError),
+            closing(self._read(other, 0, "", cancelled, excerpts)) as written,
+        ):
             for last in written:
                 if not last.certain or ended_after(last.text, _PIECES) is not None:
                     return None
-        if last is None or cancelled() or len(last.raw) >= self.writer.longest:
-            return None
-        self._look(other, last)
-        draft = self._judged(other, last.raw, ())
-        ours = draft.basis is Basis.WRITTEN and all(draft.evidence) and not draft.abstained
-        return self._stressed(other, draft) if ours else None
+            if last is None or cancelled() or len(last.raw) >= self.writer.longest:
+                return None
+            self._look(other, last)
+            draft = self._judged(other, last.raw, ())
+            ours = draft.basis is Basis.WRITTEN and all(draft.evidence) and not draft.abstained
+            return self._stressed(other, draft) if ours else None
+        return None
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
         """Whether what is known speaks for an answer, now that the writer has said its part."""
@@ -305,48 +310,79 @@ def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:
     return first.document_id == second.document_id and suffix in TABLES
 
 
-def _says_more(question: str, draft: Draft, other: Draft) -> bool:
-    """Whether another draft says what the first does not: a figure that neither it nor the question
-    has; or, of what is to be decided, they begin with different words, Yes and No."""
-    ours, theirs = (" ".join(one.sentences) for one in (draft, other))
+def _told(draft: Draft) -> str:
+    return " ".join(draft.sentences)
+
+
+def _decided(draft: Draft) -> str:
+    """The word by which a draft decides something, "" if it does not."""
+    found = _DECIDED.match(_told(draft))
+    return found.group().lower() if found else ""
+
+
+def _lacks(question: str, draft: Draft, other: Draft) -> int:
+    """How many figures of another draft neither this one nor the question has."""
+    return len(missing(_told(other), known_figures(f"{question} {_told(draft)}")))
+
+
+def _contradict(question: str, draft: Draft, other: Draft) -> bool:
+    """Whether each of two drafts has a figure that neither the other nor the question has; or, of
+    what is to be decided, they begin with different words, Yes and No."""
     match form(question):
         case AnswerType.FACT:
-            return bool(missing(theirs, known_figures(f"{question} {ours}")))
+            return bool(_lacks(question, draft, other) and _lacks(question, other, draft))
         case AnswerType.DECISION:
-            decided = [_DECIDED.match(text) for text in (ours, theirs)]
-            words = [found.group().lower() for found in decided if found]
-            return len(words) == 2 and words[0] != words[1]
+            words = {_decided(draft), _decided(other)}
+            return len(words) == 2 and "" not in words
         case _:  # two lists or reasons add to each other
             return False
 
 
-def _contradict(question: str, draft: Draft, other: Draft) -> bool:
-    """Whether each of two drafts says what the other does not."""
-    return _says_more(question, draft, other) and _says_more(question, other, draft)
+def _is_otherwise(question: str, draft: Draft, other: Draft) -> bool:
+    """Whether another draft contradicts one, or has other figures beside its own: "6, not 4"."""
+    fact = form(question) is AnswerType.FACT
+    figures = bool(missing(_told(draft), known_figures(question)))
+    more = fact and figures and _lacks(question, draft, other) > 0
+    return more or _contradict(question, draft, other)
 
 
-_Said = tuple[Draft, Sequence[Excerpt]]  # and where it is from
+_Placed = tuple[Draft, Sequence[Excerpt]]  # what is said, and where
 
 
-def _settled(question: str, ours: _Said, theirs: _Said, both: Draft | None) -> Draft:
+def _settled(question: str, ours: _Placed, theirs: _Placed, both: Draft | None) -> Draft:
     """Which of two drafts holds, by what the writer makes of `both` their places together."""
     (draft, _), (other, _) = ours, theirs
-    if both is None or _says_more(question, both, other):  # it holds to the first
-        return _against(draft, theirs) if _contradict(question, draft, other) else draft
-    return _against(both, ours) if _contradict(question, both, draft) else both
+    if both is not None and _holds_to(question, draft, other, both):
+        return _against(question, both, ours) if _contradict(question, both, draft) else both
+    return _against(question, draft, theirs) if _contradict(question, draft, other) else draft
 
 
-def _against(draft: Draft, said: _Said) -> Draft:
-    """A draft with a note of what is said otherwise elsewhere, word for word."""
+def _holds_to(question: str, draft: Draft, other: Draft, both: Draft) -> bool:
+    """Whether a third draft says what the second has and the first has not."""
+    if form(question) is AnswerType.DECISION:
+        return _decided(both) == _decided(other)
+    told = f"{question} {_told(both)}"
+    return _lacks(told, draft, other) < _lacks(question, draft, other)
+
+
+def _against(question: str, draft: Draft, said: _Placed) -> Draft:
+    """A draft with a note of what is said otherwise elsewhere, word for word: of its sources the
+    first with a figure that the draft lacks, if any has one."""
     other, place = said
-    texts = {
-        span: (one.name, text)
+    cited = {span for spans in other.evidence for span in spans}
+    texts = [
+        (one, text)
         for one in place
         for span, text in zip(one.spans, one.texts, strict=True)
-    }
-    named = [texts[span] for spans in other.evidence for span in spans if span in texts]
-    name, text = named[0] if named else (place[0].name, place[0].texts[0])
-    note = Note(NoteKind.OTHERWISE, (name, one_line(text)))
+        if span in cited
+    ]
+    known = known_figures(f"{question} {_told(draft)}")
+    texts.sort(key=lambda one: not missing(one[1], known))
+    if not texts:
+        return draft
+    where, text = texts[0]
+    same = any(span.document_id == where.document_id for spans in draft.evidence for span in spans)
+    note = Note(NoteKind.OTHERWISE, (where.title if same else where.name, one_line(text)))
     return replace(draft, confidence=min(draft.confidence, _EITHER), notes=(*draft.notes, note))
 
 

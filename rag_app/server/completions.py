@@ -23,6 +23,7 @@ from starlette.routing import Route
 from rag_app.answering.chain import MARKER
 from rag_app.answering.query_rewriting import Turn
 from rag_app.errors import RagAppError
+from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.server import problems
 from rag_app.server.api import PREFIX as API
@@ -32,7 +33,7 @@ from rag_app.server.gate import view_of
 from rag_app.server.schemas import CollectionIds
 from rag_app.server.streams import EventStream, frame, whole_answer
 from rag_app.text.sentences import sentences
-from rag_app.types import Answer, Citation, Delta, Event, Finished
+from rag_app.types import Answer, Citation, Delta, Event, Finished, NoteKind
 
 PREFIX = "/v1"
 _MOST_TURNS = 50
@@ -204,7 +205,7 @@ class _Reply:
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """The answer at once."""
-        message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+        message: dict[str, Any] = {"role": "assistant", "content": told(answer), "refusal": None}
         message["annotations"] = self.annotations(answer, answer.text)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         return self._said("chat.completion", choice)
@@ -268,6 +269,12 @@ def supported(text: str, content: str) -> Iterator[tuple[int, int, int]]:
             yield int(number), *found.span()
 
 
+def told(answer: Answer) -> str:
+    """An answer's text, and what another document says otherwise, for which no field is there."""
+    against = [sentence(note) for note in answer.notes if note.kind is NoteKind.OTHERWISE]
+    return "\n\n".join([answer.text, *against])
+
+
 def unmarked(text: str) -> str:
     """An answer's text without its markers."""
     return MARKER.sub("", text)
@@ -294,7 +301,7 @@ class _Chunks:
     def _end(self, answer: Answer) -> Iterator[bytes]:
         """What is still to be said: an answer that became another is said in full, of one to which
         something was added that."""
-        final, said = unmarked(answer.text), unmarked(self._said).rstrip()
+        final, said = unmarked(told(answer)), unmarked(self._said).rstrip()
         if final.split() != said.split():
             new = f"\n\n{final}" if said.strip() else final
             rest = final[len(said) :] if said and final.startswith(said) else new

@@ -62,7 +62,8 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 _IN_BRACKETS = re.compile(r"(?:\s\(|\[)\s*(?:in\s)?\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z")
-_SAYS = re.compile(r"[\d,;:!?\"“”„«»]|\.\s")  # no name of a column does: it is what one holds
+_SAYS = re.compile(r"[\d,;!“”„«»]|\.\s")  # no name of a column does: it is what one holds
+_NAMED_WITH = re.compile(r"\(.*\)|(?<!\d)(?:19|20)\d\d(?!\d)")  # what a name may have
 _UNIT = re.compile(r"[^\W\d_]{1,4}[²³23]?(?:/[^\W\d_]{1,4}[²³]?)?|%|°[CF]?")
 
 
@@ -326,7 +327,7 @@ def _names_texts(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
         return False
     if 2 * sum(shape(text) == "t" for text in filled) < len(filled):
         return False
-    if len(filled) <= 2 and _SAYS.search(filled[-1]):  # of a label, what it is
+    if len(filled) <= 2 and _SAYS.search(_NAMED_WITH.sub("", filled[-1])):  # what a label is
         return False
     return not any(
         text and text == cells.text(row, column)

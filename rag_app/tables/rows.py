@@ -49,6 +49,7 @@ def _rows(tables: Tables, table: Table, page: str, chunk: Chunk) -> Iterator[Lab
         "" if len(column.name) > _LONGEST_NAME or column.name == f"Column {number}" else column.name
         for number, column in enumerate(table.columns, start=1)
     ]
+    paired = len(names) == _PAIR and not any(names)
     for _, block in tables.blocks_with(table, range(table.rows)):
         pages, starts, ends = unpack_places(block.places, block.rows)
         there = (pages == chunk.page) & (ends > starts)
@@ -60,6 +61,7 @@ def _rows(tables: Tables, table: Table, page: str, chunk: Chunk) -> Iterator[Lab
                     (int(starts[row, column]), int(ends[row, column]), names[column])
                     for column in map(int, np.flatnonzero(there[row]))
                 ],
+                paired,
             )
     for side in table.side_rows:
         if side.role is RowRole.HEADER and side.page == chunk.page and _meets(side, chunk):
@@ -70,11 +72,13 @@ def _meets(side: SideRow, chunk: Chunk) -> bool:
     return side.end > chunk.start and side.start < chunk.end
 
 
-def _labelled(page: str, cells: Sequence[tuple[int, int, str]]) -> LabelledRow:
-    """A row of (start, end, name of the column); what stands between its cells comes last."""
+def _labelled(page: str, cells: Sequence[tuple[int, int, str]], paired: bool) -> LabelledRow:
+    """A row of (start, end, name of the column); what stands between its cells comes last.
+
+    `paired`: the first of two is a label, the second what it is."""
     said = [f"{name}: {page[a:b]}" if name else page[a:b] for a, b, name in cells]
-    if len(cells) == _PAIR and not any(name for _, _, name in cells):  # a label, and what it is
-        said = [": ".join(said)]
+    if paired and len(cells) == _PAIR and any(map(str.isalpha, said[0])):
+        said = [f"{said[0].rstrip().rstrip(':')}: {said[1]}"]
     first, last = min(a for a, _, _ in cells), max(b for _, b, _ in cells)
     at = first
     for a, b, _ in sorted(cells):

@@ -175,27 +175,31 @@ def _are_names(cells: list[str]) -> bool:
 # Clauses by their numbers, and what refers to them. Knows no documents.
 
 _DOTTED = r"[1-9]\d?(?:\.[1-9]\d?){1,2}"
-_OPENS = re.compile(rf"\W{{0,3}}({_DOTTED}|[1-9]\d?(?=[.):]))[.):]?\s+\S")
-_HEADED = re.compile(rf"\W{{0,3}}({_DOTTED}|[1-9]\d?)[.):]?\s+[^\W\d_]")
-_REFERS = re.compile(
-    r"(?:§|\b(?:clause|paragraph|section|article|condition|absatz|artikel|ziffer|cl[áa]usula"
-    rf"|art[íi]culo)s?)\s?({_DOTTED}|[1-9]\d?)(?![\d.]?\d)",
-    re.IGNORECASE,
+_PART = rf"(?:{_DOTTED}|[1-9]\d?)(?![\d.]?\d)"
+_CALLED = (
+    r"(?:§§?|\b(?:clause|paragraph|section|article|art|condition|absatz|abschnitt|artikel|ziffer"
+    r"|punkt|cl[áa]usula|art[íi]culo)s?\b\.?(?:\s(?:no|nr)\b\.?)?)\s?"
 )
+_OPENS = re.compile(
+    rf"\W{{0,3}}(?:{_CALLED}({_PART})|({_DOTTED}|[1-9]\d?(?=[.):]))[.):]?\s+\S)", re.IGNORECASE
+)
+_REFERS = re.compile(rf"{_CALLED}({_PART}(?:[^\d.:;()]{{1,5}}{_PART})*)", re.IGNORECASE)
+_NUMBERS = re.compile(_PART)
 
 
 def clauses(lines: Sequence[str], heading: str) -> frozenset[str]:
     """The numbers of the clauses that the last of some lines is in: "3.4", and "3" of its heading.
 
     `heading`: a path of headings, as of a chunk."""
-    opened = [found[1] for line in lines if (found := _OPENS.match(line))]
-    headed = [found[1] for part in heading.split(" > ") if (found := _HEADED.match(part))]
+    opened = [found[1] or found[2] for line in lines if (found := _OPENS.match(line))]
+    parts = heading.split(" > ")
+    headed = [found[1] or found[2] for part in parts if (found := _OPENS.match(part))]
     return frozenset([*opened[-1:], *headed])
 
 
 def referred_to(text: str) -> frozenset[str]:
     """The numbers of the clauses that a text refers to: "in place of what clause 3.4 says"."""
-    return frozenset(_REFERS.findall(text))
+    return frozenset(n for found in _REFERS.findall(text) for n in _NUMBERS.findall(found))
 
 
 # What runs through a document: the heads and feet of its pages, with their numbers.

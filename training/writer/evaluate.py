@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from rag_app.answering.generation import FIRST
 from rag_app.answering.local_chat import OpenVinoChatModel
-from rag_app.answering.prompts import ReplyStatus, says_nothing, understood
+from rag_app.answering.prompts import ReplyStatus, understood
 from training.writer.contexts import HERE, Asked, Context, read
 from training.writer.packs import HELD, HELD_OF_MANY, is_held
 
@@ -66,8 +66,9 @@ def row_of(model: OpenVinoChatModel, kind: str, context: Context, one: Asked) ->
     """Ask one question."""
     messages = context.lesson(one).messages
     reply = model.invoke(messages, max_tokens=120, logs=True)
-    first = float(reply.response_metadata[FIRST])
-    chance = 1 - first if says_nothing(str(reply.text)) else first
+    first = float(reply.response_metadata.get(FIRST, 0.0))  # it may say nothing at all
+    said = understood(str(reply.text))
+    chance = 1 - first if said and said[0] is ReplyStatus.ABSENT else first
     return Row(kind, one.question, one.status, one.answer, str(reply.text), chance)
 
 
