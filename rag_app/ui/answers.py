@@ -39,6 +39,7 @@ from rag_app.ui.live_answer import Moment
 from rag_app.ui.state import ShownExchange, current, say
 
 _NEAREST = 3
+_HEEDED = (NoteKind.UNSUPPORTED, NoteKind.OTHERWISE)  # seen before an answer is relied on
 
 
 def draw(library: Library, exchange: ShownExchange, moment: Moment) -> None:
@@ -320,12 +321,12 @@ def _where(library: Library, passage: Passage) -> str:
 
 
 def _how(answer: Answer) -> None:
-    apart = (NoteKind.OTHER_SHEETS, NoteKind.UNSUPPORTED)
+    apart = (NoteKind.OTHER_SHEETS, *_HEEDED)
     shown = tuple(note for note in answer.notes if note.kind not in apart)
     remarks = messages.remarks(replace(answer, notes=shown))
     notes = "".join(f"<p class='how'>{escape(one)}</p>" for one in remarks)
     for note in answer.notes:
-        if note.kind is NoteKind.UNSUPPORTED:  # it is to be seen before anything is relied on
+        if note.kind in _HEEDED:
             st.html(f"<p class='heed'>{escape(messages.sentence(note))}</p>")
     st.html(f"<p class='how'>{escape(texts.how_made(answer))}</p>{notes}")
 
