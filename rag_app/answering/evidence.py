@@ -131,14 +131,14 @@ def places(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, ...]]:
     return _with_references([tuple(reversed(group)) for group in found.values()])
 
 
-def _with_references(places: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerpt, ...]]:
+def _with_references(found: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerpt, ...]]:
     """Each place with the likely ones that refer to its clause behind it, or, if it refers to the
     clause of one itself, behind that."""
     together: list[tuple[Excerpt, ...]] = []
-    left = list(places)
+    left = list(found)
     while left:
         place = left.pop(0)
-        likely = [one for one in left if likelihood(one) >= FAR]
+        likely = [one for one in left if odds_of(one) >= FAR]
         referring = [one for one in likely if _refers(one, place)][:_REFERRING]
         referred = [one for one in likely if one not in referring and _refers(place, one)][:1]
         left = [one for one in left if one not in referring and one not in referred]
@@ -146,7 +146,7 @@ def _with_references(places: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerp
     return together
 
 
-def likelihood(place: Sequence[Excerpt]) -> float:
+def odds_of(place: Sequence[Excerpt]) -> float:
     """Log-odds that the likeliest sentence of a place holds the answer."""
     return max((max(one.odds) for one in place), default=0.0)
 

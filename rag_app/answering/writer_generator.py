@@ -26,7 +26,7 @@ from rag_app.answering.chat_generator import (
     sayable,
     without_invented,
 )
-from rag_app.answering.evidence import FAR, Excerpt, is_referred_to, likelihood
+from rag_app.answering.evidence import FAR, Excerpt, is_referred_to, odds_of
 from rag_app.answering.extraction import AnswerType, agreement, form
 from rag_app.answering.generation import (
     Cancelled,
@@ -169,7 +169,7 @@ class TaughtGenerator(ChatGenerator):
         if place >= len(asked.places):
             return False
         tell = asked.ranked is not None and not asked.follow_up
-        return not tell or likelihood(asked.places[place]) >= FAR
+        return not tell or odds_of(asked.places[place]) >= FAR
 
     def _said(
         self, asked: Writing, reading: _Reading, written: Iterator[_Reading]
@@ -208,7 +208,7 @@ class TaughtGenerator(ChatGenerator):
             if said is None and len(begun + raw) >= len(_BEGUN):  # no status will come
                 return
             if said is not None:
-                odds = likelihood(asked.excerpts_read)
+                odds = odds_of(asked.excerpts_read)
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
 
     def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
@@ -221,14 +221,15 @@ class TaughtGenerator(ChatGenerator):
             return draft
         first, *others = asked.places[asked.answers :]
         for place in others[:_RIVALS]:
-            if cancelled() or likelihood(place) < _RIVAL:
+            if cancelled() or odds_of(place) < _RIVAL:
                 break
             if _of_one_sheet(first[0], place[0]):
                 continue
             other = self._surely(asked, place, cancelled)
             if other is not None and _is_otherwise(asked.question, draft, other):
                 both = self._surely(asked, (*first, *place), cancelled)
-                return _settled(asked.question, (draft, first), (other, place), both)
+                settled = _settled(asked.question, (draft, first), (other, place), both)
+                return self._stressed(asked, settled)
         return draft
 
     def _surely(
@@ -249,7 +250,7 @@ class TaughtGenerator(ChatGenerator):
             self._look(other, last)
             draft = self._judged(other, last.raw, ())
             ours = draft.basis is Basis.WRITTEN and all(draft.evidence) and not draft.abstained
-            return self._stressed(other, draft) if ours else None
+            return draft if ours else None
         return None
 
     def _look(self, asked: Writing, reading: _Reading) -> None:
