@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_app.retrieval.chunking import chunk_pages, estimate_tokens, search_text
+from rag_app.retrieval.chunking import chunk_pages, estimate_tokens, search_text, sections_of
 from rag_app.types import Heading, Page
 
 ID = "d" * 64
@@ -207,3 +207,62 @@ def test_endless_text_takes_linear_time():
         return min(once(size) for _ in range(3))
 
     assert seconds(20_000) < 8 * max(seconds(5_000), 0.02)
+
+
+def test_a_message_pasted_into_a_text_begins_a_section():
+    first = "From: Ada Pym <ada@mill.example>\nTo: all\nDate: 12 Jan 2026\nSubject: Lift\n\n"
+    second = "-----\nVon: Bo Reed\nGesendet: 13. Januar 2026\nBetreff: AW: Lift\n\n"
+    third = "> From: Cy Orr\n> Date: 14 Jan 2026\n\n"
+    text = "".join(head + prose(20) + "\n\n" for head in (first, second, third))
+    headings = [chunk.heading for chunk in chunk_pages(ID, [Page(1, text)])]
+    assert list(dict.fromkeys(headings)) == [
+        "Lift, Ada Pym, 12 Jan 2026",
+        "AW: Lift, Bo Reed, 13. Januar 2026",
+        "Cy Orr, 14 Jan 2026",
+    ]
+
+
+@pytest.mark.parametrize("lines", ["From: 8.30\nTo: 17.00", "Subject: Lift", "Date: 4 May\nTo: Bo"])
+def test_a_label_or_two_are_no_head_of_a_message(lines):
+    assert chunk_pages(ID, [Page(1, f"{lines}\n{prose(2)}")])[0].heading == ""
+
+
+def test_a_chunk_of_two_sections_is_cut_where_the_second_begins():
+    text = "2. Open day\nThe fair is on 14 June.\n3. Next meeting\n24 September, seven o'clock.\n"
+    headings = [
+        Heading(1, 0, 2, "Minutes"),
+        Heading(1, 0, 3, "2. Open day"),
+        Heading(1, text.index("3. Next"), 3, "3. Next meeting"),
+    ]
+    page = Page(1, text)
+    (chunk,) = chunk_pages(ID, [page], headings)
+    pieces = sections_of(chunk, page, headings)
+    assert [piece.heading for piece in pieces] == [
+        "Minutes > 2. Open day",
+        "Minutes > 3. Next meeting",
+    ]
+    assert "".join(piece.text for piece in pieces) == chunk.text
+    assert all(text[piece.start : piece.end] == piece.text for piece in pieces)
+
+
+def test_headings_that_are_guessed_on_a_page_stand_under_what_the_chunk_does():
+    first = f"# The kitchen\n\n{prose(30)}"
+    page = Page(2, f"## Green sauce\n\n{prose(2)}\n\n## Hot sauce\n\n{prose(2)}\n")
+    chunk = chunk_pages(ID, [Page(1, first), page])[-1]
+    assert chunk.heading.startswith("The kitchen > ")
+    assert [piece.heading for piece in sections_of(chunk, page, ())] == [
+        "The kitchen > Green sauce",
+        "The kitchen > Hot sauce",
+    ]
+
+
+def test_what_stands_before_the_first_heading_of_a_page_is_under_none_of_them():
+    page = Page(2, f"{prose(2)}\n\nPUMPS AND PIPES\n\n{prose(6)}\n")
+    chunk = chunk_pages(ID, [Page(1, prose(40)), page])[-1]
+    assert [piece.heading for piece in sections_of(chunk, page, ())] == ["", "PUMPS AND PIPES"]
+
+
+def test_a_chunk_of_one_section_stays_whole():
+    page = Page(1, f"PUMPS AND PIPES\n\n{prose(2)}")
+    chunk = chunk_pages(ID, [page])[0]
+    assert sections_of(chunk, page, ()) == [chunk]

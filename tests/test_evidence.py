@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.evidence import closest, gather, likeliest, nearest
+from rag_app.answering.evidence import closest, gather, in_sections, likeliest, nearest
 from rag_app.answering.prompts import ReplyStatus, said_as, taught_messages, understood
 from rag_app.types import Chunk, Passage, Span
 
@@ -102,6 +104,25 @@ def test_a_row_of_a_table_stands_under_its_columns():
                        count, 12)  # fmt: skip
     assert excerpt.title == "d.txt – Line | Price"
     assert "Green | 5 euros" in excerpt.texts and "Red | 6 euros" not in excerpt.texts
+
+
+def test_what_stands_under_two_headings_is_shown_under_both():
+    text = "## Open day\nThe fair is in June.\n## Meeting\nWe meet in May."
+    cut = text.index("## Meeting")
+
+    def sections(chunk):
+        return [
+            replace(chunk, end=cut, text=text[:cut], heading="Minutes > Open day"),
+            replace(chunk, start=cut, text=text[cut:], heading="Minutes > Meeting"),
+        ]
+
+    found = in_sections([passage(text, heading="Minutes > Meeting")], sections)
+    excerpts = gather(["When do we meet?"], found, count, 5_000)
+    assert {(one.title, one.shown) for one in excerpts} == {
+        ("d.txt – Minutes – Open day", "The fair is in June."),
+        ("d.txt – Minutes – Meeting", "We meet in May."),
+    }
+    assert in_sections(found, None) == found
 
 
 def test_a_sentence_that_is_in_two_passages_is_shown_once():

@@ -567,6 +567,14 @@ def test_without_a_ranker_no_other_place_is_read_beside_an_answer():
     assert len(model.asked) == 1 and not draft.abstained and not draft.notes
 
 
+def test_where_what_the_first_place_says_cannot_be_said_the_next_that_is_sure_answers():
+    draft, asked = both("Answer: The ferry costs 6 euros.", own="Answer: It costs 11 euros.")
+    assert asked == ["costs 4", "costs 6"]
+    assert draft.sentences == ("The ferry costs 6 euros.",) and not draft.abstained
+    draft, asked = both("Answer: It costs 6.", sure=0.6, own="Answer: It costs 11 euros.")
+    assert asked == ["costs 4", "costs 6"] and draft.abstained
+
+
 def test_an_unlikely_place_is_not_read_beside_an_answer():
     draft, asked = both("Answer: The ferry costs 6 euros.", ranking=alike)
     assert draft.sentences == ("The ferry costs 4 euros.",) and asked == ["costs 4"]

@@ -28,8 +28,10 @@ from rag_app.answering.evidence import (
     Excerpt,
     Ranking,
     RowsOf,
+    SectionsOf,
     closest,
     gather,
+    in_sections,
     places,
 )
 from rag_app.answering.extraction import Reader, SpanEvidence
@@ -79,6 +81,7 @@ class Grounding:
     watch: Callable[[Signals], None] | None = None  # told what was known, for who fits the chance
     ranking: Ranking | None = None  # which sentences hold an answer
     rows: RowsOf | None = None  # of tables, with the names of their columns
+    sections: SectionsOf | None = None
 
 
 @dataclass(slots=True)
@@ -343,7 +346,8 @@ class ChatGenerator:
         asked.show(self._excerpts(asked, count, min(left, given.context)))
 
     def _excerpts(self, asked: Writing, count: CountTokens, most: int) -> tuple[Excerpt, ...]:
-        given = (asked.wordings, asked.passages, count, most)
+        passages = in_sections(asked.passages, self._grounding.sections)
+        given = (asked.wordings, passages, count, most)
         ranking, beside = self._grounding.ranking, asked.follow_up.text if asked.follow_up else ""
         rows = self._grounding.rows
         if ranking is not None:

@@ -30,6 +30,9 @@ Ranking = Callable[[str, Sequence[Titled]], Sequence[Sequence[float]]]
 RowsOf = Callable[[Chunk], Sequence[LabelledRow]]
 """The rows of tables that a chunk holds."""
 
+SectionsOf = Callable[[Chunk], Sequence[Chunk]]
+"""A chunk in pieces that stand under one heading each."""
+
 _LIKELY = 2.0  # log-odds from which one in two holds it (benchmarks/LOG.md, 2026-11-26)
 _WORDS = 6.0  # log-odds of holding all telling words of the question, where nothing ranks
 
@@ -117,6 +120,14 @@ def gather(
     heads = dict(zip(titles, sizes, strict=False))
     chosen = _chosen(sized, [(text, heads[text] + _MARKS) for text in titles], budget)
     return _excerpts(passages, found, chosen)
+
+
+def in_sections(passages: Sequence[Passage], sections: SectionsOf | None) -> Sequence[Passage]:
+    """Passages that stand under one heading each: a chunk may begin with the end of the section
+    before its own, which a model would take for a part of that."""
+    if sections is None:
+        return passages
+    return [replace(one, chunk=piece) for one in passages for piece in sections(one.chunk)]
 
 
 def places(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, ...]]:
@@ -301,7 +312,7 @@ def _each_once(passages: Sequence[Passage], split: Sequence[Sequence[_Unit]]) ->
         chunk = passage.chunk
         title = one_line(chunk.heading.rpartition(" > ")[2])
         for start, end, line, row in units:
-            if line not in ("", title):  # which is shown above the others
+            if line.strip("# ") not in ("", title):  # which is shown above the others
                 at, text = chunk.start + start, chunk.text[start:end]
                 one = _Sentence(index, at, chunk.start + end, text, line, row)
                 found.setdefault((chunk.document_id, chunk.page, at), one)

@@ -19,7 +19,7 @@ from rag_app.answering.answer_language import AnyLanguage
 from rag_app.answering.attribution import support
 from rag_app.answering.chat_generator import OWN_CONTEXT, ChatGenerator, Grounding
 from rag_app.answering.chat_models import ChatSettings, explain, open_model
-from rag_app.answering.evidence import RowsOf
+from rag_app.answering.evidence import RowsOf, SectionsOf
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, Generator, Piece, Writer, instead
 from rag_app.answering.model_spec import QUOTING, RAG, WRITER, ModelSpec
@@ -218,6 +218,7 @@ class GeneratorFactory:
     window: int  # tokens of a chat model whose window is not known
     ranker: SentenceRanker = field(default_factory=SentenceRanker)
     rows: RowsOf | None = None  # of tables in what a writer is shown
+    sections: SectionsOf | None = None  # of what it is shown
 
     def build(self, choice: ModelSpec) -> Generator:
         """The generator of a choice; nothing is loaded or connected yet."""
@@ -240,7 +241,7 @@ class GeneratorFactory:
             says_why=choice.kind in ("openai", "ollama"),
         )
         parts = (writer, self.embedder, self._safety())
-        grounding = Grounding(ranking=self.ranker.score, rows=self.rows)
+        grounding = Grounding(ranking=self.ranker.score, rows=self.rows, sections=self.sections)
         if choice.kind != WRITER:
             return ChatGenerator(*parts, grounding)
         grounding = replace(grounding, context=OWN_CONTEXT)

@@ -34,7 +34,7 @@ from rag_app.answering.chain import AskContext, Locate
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.chat_models import ChatSettings
 from rag_app.answering.document_resolution import ResolvedDocuments, resolve_documents
-from rag_app.answering.evidence import likeliest, nearest, relevance
+from rag_app.answering.evidence import in_sections, likeliest, nearest, relevance
 from rag_app.answering.extraction import Reader
 from rag_app.answering.generation import Cancelled, Generator
 from rag_app.answering.generator_factory import GeneratorFactory
@@ -68,6 +68,7 @@ from rag_app.answering.tasks import ASKED_OF, WHOLE, TaskRunner
 from rag_app.answering.writer_generator import TaughtGenerator
 from rag_app.errors import ChatModelError, ModelUnavailable, UnknownDocument
 from rag_app.models.catalogue import SENTENCES, has_room
+from rag_app.retrieval.chunking import sections_of
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import query_words
@@ -156,6 +157,7 @@ class Questioner:
             *(settings.caution, terms, settings.chat_window),
             ranker=self._ranker,
             rows=self._rows,
+            sections=self._sections,
         )
         self._generator = (
             self._workshop.build(generator) if isinstance(generator, ModelSpec) else generator
@@ -479,6 +481,13 @@ class Questioner:
             return rows_in(self._store.tables, page.text, chunk)
         return []
 
+    def _sections(self, chunk: Chunk) -> list[Chunk]:
+        """A chunk that was found for who asks, in pieces that stand under one heading each."""
+        with suppress(UnknownDocument):
+            page = self._store.page(chunk.document_id, chunk.page, WORKER)
+            return sections_of(chunk, page, self._store.headings(chunk.document_id, WORKER))
+        return [chunk]
+
     def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return relevance(question, passages, self._ranker.score)
 
@@ -489,7 +498,8 @@ class Questioner:
         if not isinstance(by, ChatGenerator):
             return None
         try:
-            return likeliest(wordings, passages, self._ranker.score, self._rows)
+            within = in_sections(passages, self._sections)
+            return likeliest(wordings, within, self._ranker.score, self._rows)
         except ModelUnavailable:  # the answer comes without it
             return None
 
@@ -501,7 +511,8 @@ class Questioner:
         if isinstance(by, ChatGenerator) or not is_english(wordings[-1]):
             return ()
         try:
-            return nearest(wordings, passages, self._ranker.score, self._rows)
+            within = in_sections(passages, self._sections)
+            return nearest(wordings, within, self._ranker.score, self._rows)
         except ModelUnavailable:
             return ()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
 from rag_app.answering.arithmetic import Computed, computed
-from rag_app.answering.attribution import holding, known_figures, missing, numbers
+from rag_app.answering.attribution import figures, holding, known_figures, missing
 from rag_app.answering.chat_generator import (
     ChatGenerator,
     Writing,
@@ -213,13 +213,17 @@ class TaughtGenerator(ChatGenerator):
 
     def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
         """The draft; where another likely place surely says something else, an older paper or what
-        was changed elsewhere, what both say that are read together, and what says otherwise."""
+        was changed elsewhere, what both say that are read together, and what says otherwise. Where
+        what the first place says cannot be said, what another one surely says."""
         if self._grounding.watch and asked.signals.supported is not None:
             self._grounding.watch(asked.signals)
-        ours = draft.basis is Basis.WRITTEN and any(draft.evidence) and not draft.abstained
-        if not ours or asked.answers is None or asked.ranked is None or asked.follow_up:
+        if asked.answers is None or asked.ranked is None or asked.follow_up:
             return draft
         first, *others = asked.places[asked.answers :]
+        if draft.abstained:
+            return self._from_another(asked, others, cancelled) or draft
+        if draft.basis is not Basis.WRITTEN or not any(draft.evidence):
+            return draft
         for place in others[:_RIVALS]:
             if cancelled() or odds_of(place) < _RIVAL:
                 break
@@ -231,6 +235,18 @@ class TaughtGenerator(ChatGenerator):
                 settled = _settled(asked.question, (draft, first), (other, place), both)
                 return self._stressed(asked, settled)
         return draft
+
+    def _from_another(
+        self, asked: Writing, others: Sequence[tuple[Excerpt, ...]], cancelled: Cancelled
+    ) -> Draft | None:
+        """What the next place that surely answers says, if any does."""
+        for place in others[:_RIVALS]:
+            if cancelled() or odds_of(place) < FAR:
+                return None
+            other = self._surely(asked, place, cancelled)
+            if other is not None:
+                return self._stressed(asked, other)
+        return None
 
     def _surely(
         self, asked: Writing, excerpts: tuple[Excerpt, ...], cancelled: Cancelled
@@ -342,8 +358,8 @@ def _contradict(question: str, draft: Draft, other: Draft) -> bool:
 def _is_otherwise(question: str, draft: Draft, other: Draft) -> bool:
     """Whether another draft contradicts one, or has other figures beside its own: "6, not 4"."""
     fact = form(question) is AnswerType.FACT
-    figures = bool(missing(_told(draft), known_figures(question)))
-    more = fact and figures and _lacks(question, draft, other) > 0
+    figured = bool(missing(_told(draft), known_figures(question)))
+    more = fact and figured and _lacks(question, draft, other) > 0
     return more or _contradict(question, draft, other)
 
 
@@ -395,9 +411,9 @@ def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
     texts: Sequence[Excerpt] = asked.excerpts_read
     if done.steps:
         texts = [one for one in texts if Path(one.name).suffix.lower() not in TABLES]
-    said = {value for one in numbers(text) for value in one}
-    figures = done.operands if done.steps else said
-    return holding(figures - known_figures(asked.question), texts)
+    said = {value for one in figures(text) for value in one}
+    wanted = done.operands if done.steps else said
+    return holding(wanted - known_figures(asked.question), texts)
 
 
 def _resting_on(places: tuple[Span, ...], draft: Draft) -> Draft:

@@ -14,7 +14,8 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Indexed
@@ -33,6 +34,7 @@ _OTHER_WORD = re.compile(f"[{_OTHER}]")
 _CLUSTER = re.compile(f"[{ALPHABETS}]")
 _WRAPPED = re.compile(r"([^\W\d_])[-\u2010\u00ad][ \t]*(?:\r\n|\r|\n)\s*(?=[a-zß-ÿ])")
 _SPACE = re.compile(r"\s+")
+_UNDER = " > "  # between the headings of a path
 # The head of a page: its first lines, without what runs through the whole document. Pure.
 #
 # "CONSOLIDATED BALANCE SHEETS" stands in the first passage of a page only, and says what the others
@@ -82,11 +84,43 @@ def chunk_pages(
         for group in _groups(units, max_tokens):
             start, end = group[0].start, group[-1].end
             path = sections.path(page.number, _anchor(group, max_tokens))
-            path = " > ".join(filter(None, (path, columns_above(page.text, start))))
+            path = _joined(path, columns_above(page.text, start))
             chunks.append(
                 Chunk(document_id, page.number, len(chunks), start, end, page.text[start:end], path)
             )
     return chunks
+
+
+def sections_of(chunk: Chunk, page: Page, headings: Sequence[Heading]) -> list[Chunk]:
+    """The pieces of a chunk, each under the heading that it stands under itself.
+
+    `headings`: those that a reader found in the document; without any, those of the page are
+    guessed, which stand under what the chunk's own one stands under."""
+    found = headings or guess_headings([page], [sentences(page.text)])
+    starts = {one.start for one in found if one.page == page.number}
+    cuts = sorted(start for start in starts if chunk.start < start < chunk.end)
+    if not cuts:
+        return [chunk]
+    sections = SectionPaths(found)
+    spans = list(pairwise([chunk.start, *cuts, chunk.end]))
+    paths = [sections.path(page.number, end) for _, end in spans]
+    columns = columns_above(page.text, chunk.start)
+    own = chunk.heading.removesuffix(columns).removesuffix(_UNDER)
+    above = (
+        ""
+        if headings
+        else next((own.removesuffix(path) for path in paths if path and own.endswith(path)), "")
+    )
+    return [
+        replace(chunk, start=start, end=end, text=page.text[start:end], heading=heading)
+        for (start, end), path in zip(spans, paths, strict=True)
+        for heading in [_joined(above.removesuffix(_UNDER), path, columns_above(page.text, start))]
+        if page.text[start:end].strip()
+    ]
+
+
+def _joined(*paths: str) -> str:
+    return _UNDER.join(filter(None, paths))
 
 
 def estimate_tokens(text: str) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rag_app.types import Heading, Page
 
@@ -28,6 +28,16 @@ _JOINS = frozenset(["and", "or", "of", "by", "with", "from"])
 _SMALL = frozenset(
     ["and", "or", "of", "the", "a", "an", "to", "in", "for", "by", "with", "from", "on", "at", "as"]
 )
+
+
+_FIELD = re.compile(
+    r"[ \t>*]*(from|to|cc|bcc|date|sent|subject|reply-to|von|an|datum|gesendet|betreff)\**:(.*)",
+    re.IGNORECASE,
+)  # of the head of a message (RFC 5322), and as mail programs call it in German
+_ADDRESS = re.compile(r"\s*<[^<>\s]*@[^<>\s]*>")
+_SENDERS, _WHEN = ("from", "von"), ("date", "sent", "datum", "gesendet")
+_SUBJECTS = ("subject", "betreff")
+_MESSAGE = 2  # level: below the title of the whole
 
 
 class SectionPaths:
@@ -60,13 +70,45 @@ def _path(titles: list[str]) -> str:
 
 def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Heading]:
     """The lines that look like headings; `spans` are the sentences of each page."""
-    found = [
-        heading
-        for page, units in zip(pages, spans, strict=True)
-        for heading in _on_page(page, units)
-    ]
+    found: list[Heading] = []
+    messages: list[Heading] = []
+    for page, units in zip(pages, spans, strict=True):
+        heads = list(_message_heads(page))
+        messages += (heading for heading, _ in heads)
+        around = [u for u in units if not any(h.start <= u[0] < end for h, end in heads)]
+        found += _on_page(page, around)
     seen = Counter(_shape(text) for text in {(each.page, each.text) for each in found})
-    return [each for each in found if seen[_shape((each.page, each.text))] <= _OFTEN]
+    usual = [each for each in found if seen[_shape((each.page, each.text))] <= _OFTEN]
+    return sorted([*messages, *usual], key=lambda each: (each.page, each.start))
+
+
+def _message_heads(page: Page) -> Iterator[tuple[Heading, int]]:
+    """The heads of messages that were pasted into a text, each as the heading of what it says, and
+    where it ends."""
+    fields: dict[str, str] = {}
+    start = end = at = 0
+    for line in [*page.text.splitlines(keepends=True), ""]:
+        found = _FIELD.match(line)
+        if found:
+            start = start if fields else at
+            end = at + len(line)
+            fields.setdefault(found[1].lower(), _ADDRESS.sub("", found[2]).strip(" \t*\r"))
+        else:
+            if text := _headed(fields):
+                yield Heading(page.number, start, _MESSAGE, text), end
+            fields = {}
+        at += len(line)
+
+
+def _headed(fields: Mapping[str, str]) -> str:
+    """What a message is about, who wrote it and when; empty: these fields are no head of one."""
+    subject, sender, when = (
+        next((fields[name] for name in names if fields.get(name)), "")
+        for names in (_SUBJECTS, _SENDERS, _WHEN)
+    )
+    if len(fields) < 2 or not (subject or (sender and when)):
+        return ""
+    return ", ".join(filter(None, (subject, sender, when)))
 
 
 def _shape(found: tuple[int, str]) -> str:
@@ -185,6 +227,7 @@ _OPENS = re.compile(
 )
 _REFERS = re.compile(rf"{_CALLED}({_PART}(?:[^\d.:;()]{{1,5}}{_PART})*)", re.IGNORECASE)
 _NUMBERS = re.compile(_PART)
+_CELL = re.compile(rf"(?:^|\|)\s?({_DOTTED})\s?(?=\|)", re.MULTILINE)  # of a table of changes
 
 
 def clauses(lines: Sequence[str], heading: str) -> frozenset[str]:
@@ -199,7 +242,8 @@ def clauses(lines: Sequence[str], heading: str) -> frozenset[str]:
 
 def referred_to(text: str) -> frozenset[str]:
     """The numbers of the clauses that a text refers to: "in place of what clause 3.4 says"."""
-    return frozenset(n for found in _REFERS.findall(text) for n in _NUMBERS.findall(found))
+    named = (n for found in _REFERS.findall(text) for n in _NUMBERS.findall(found))
+    return frozenset([*named, *_CELL.findall(text)])
 
 
 # What runs through a document: the heads and feet of its pages, with their numbers.
