@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
+from operator import attrgetter
 
 import streamlit as st
 
@@ -16,10 +17,11 @@ from rag_app.access.nouns import Collection, Grantee, Identity, PeopleGroup, Per
 from rag_app.access.quotas import Limited
 from rag_app.errors import AccessError
 from rag_app.settings import Settings
-from rag_app.ui import sharing, texts_library
+from rag_app.ui import sharing
 from rag_app.ui import texts_access as words
 from rag_app.ui.state import current, open_page
 from rag_app.ui.who import Visitor, Work, doing, trouble, widget_key
+from rag_app.ui.widgets import button, choose, page_head, submit_button, text_button
 
 PAGE = "administration"  # its name among the pages that stand in the place of the conversation
 _SHOWN = 100  # lines of a list
@@ -27,12 +29,11 @@ _MEGABYTE = 1_000_000
 _REMOVING = "person_sure"  # who was asked to be removed
 
 
-def button() -> None:
+def open_button() -> None:
     """Opens the page."""
-    st.button(
-        words.ADMINISTRATION, key="administration", icon=":material/admin_panel_settings:",
-        type="tertiary", on_click=open_page, args=(PAGE,),
-    )  # fmt: skip
+    text_button(
+        words.ADMINISTRATION, "administration", open_page, PAGE, icon="admin_panel_settings"
+    )
 
 
 def administration(
@@ -46,11 +47,7 @@ def administration(
         open_page()
         return
     with st.container(key="administration_page"):
-        st.button(
-            texts_library.BACK, key="administration_back", icon=":material/arrow_back:",
-            type="tertiary", on_click=open_page,
-        )  # fmt: skip
-        st.html(f"<h2 class='about'>{words.ADMINISTRATION}</h2>")
+        page_head(words.ADMINISTRATION, "administration", open_page)
         picked = st.segmented_control(
             words.PART, list(words.TABS), default="people", key="administration_tab",
             required=True, format_func=words.TABS.__getitem__, label_visibility="collapsed",
@@ -88,13 +85,7 @@ def _people(visitor: Visitor, ours_to_end: bool) -> None:
 
 def _choose_person(people: Sequence[Person], label: str, key: str) -> Person | None:
     by_subject = {one.subject: one for one in people}
-    if st.session_state.get(key) not in (None, *by_subject):
-        del st.session_state[key]
-    picked = st.selectbox(
-        label, list(by_subject), index=None, key=key, placeholder=words.CHOOSE_ONE,
-        format_func=lambda one: words.person_label(by_subject[one]),
-    )  # fmt: skip
-    return by_subject[picked] if picked else None
+    return choose(label, by_subject, words.person_label, key, words.CHOOSE_ONE)
 
 
 def _change_person(visitor: Visitor, person: Person, ours_to_end: bool) -> None:
@@ -103,27 +94,26 @@ def _change_person(visitor: Visitor, person: Person, ours_to_end: bool) -> None:
     if st.session_state.get(_REMOVING) == person.subject:
         st.html(f"<p class='failed' role='alert'>{words.REMOVE_SURE}</p>")
         with st.container(horizontal=True):
-            st.button(
-                words.REMOVE_PERSON_NOW, key="remove-person", type="primary", on_click=doing,
-                args=(access.remove_person, by, person.subject),
+            button(
+                words.REMOVE_PERSON_NOW, "remove-person", doing, access.remove_person, by,
+                person.subject, type="primary",
             )  # fmt: skip
-            st.button(words.KEEP, key="person_keep", on_click=_ask_to_remove, args=("",))
+            button(words.KEEP, "person_keep", _ask_to_remove, "")
         return
     with st.container(horizontal=True):
-        st.button(
+        button(
             words.MAKE_ADMINISTRATOR if wanted else words.UNMAKE_ADMINISTRATOR,
-            key="person_administrator", icon=":material/admin_panel_settings:", on_click=doing,
-            args=(access.set_administrator, by, person.subject, wanted),
+            "person_administrator", doing, access.set_administrator, by, person.subject, wanted,
+            icon="admin_panel_settings",
         )  # fmt: skip
         if ours_to_end:
-            st.button(
-                words.SIGN_OUT_PERSON, key="person_sign_out", icon=":material/logout:",
-                on_click=doing, args=(access.sign_out_everywhere, by, person.subject),
+            button(
+                words.SIGN_OUT_PERSON, "person_sign_out", doing, access.sign_out_everywhere, by,
+                person.subject, icon="logout",
             )  # fmt: skip
-        st.button(
-            words.REMOVE_PERSON, key="person_remove", icon=":material/person_off:",
-            on_click=_ask_to_remove, args=(person.subject,),
-        )  # fmt: skip
+        button(
+            words.REMOVE_PERSON, "person_remove", _ask_to_remove, person.subject, icon="person_off"
+        )
 
 
 def _ask_to_remove(subject: str) -> None:
@@ -131,9 +121,9 @@ def _ask_to_remove(subject: str) -> None:
 
 
 def _change_removed(visitor: Visitor, person: Person) -> None:
-    st.button(
-        words.RESTORE_PERSON, key="person_restore", icon=":material/person_add:", on_click=doing,
-        args=(visitor.access.restore_person, visitor.subject, person.subject),
+    button(
+        words.RESTORE_PERSON, "person_restore", doing, visitor.access.restore_person,
+        visitor.subject, person.subject, icon="person_add",
     )  # fmt: skip
     for one in visitor.access.collections(visitor.subject):
         if one.private_of == person.subject:
@@ -147,9 +137,9 @@ def _left_behind(visitor: Visitor, collection: Collection) -> None:
     to = _choose_person(here, words.HAND_OVER_TO, "hand_over_to")
     with st.container(horizontal=True):
         if to is not None:
-            st.button(
-                words.HAND_OVER, key="hand_over", icon=":material/move_group:", on_click=doing,
-                args=(visitor.access.hand_over, visitor.subject, collection.id, to.subject),
+            button(
+                words.HAND_OVER, "hand_over", doing, visitor.access.hand_over, visitor.subject,
+                collection.id, to.subject, icon="move_group",
             )  # fmt: skip
         sharing.delete_twice(visitor, collection)
 
@@ -166,19 +156,13 @@ def _groups(visitor: Visitor) -> None:
         st.html(f"<p class='note'>{words.NO_GROUPS}</p>")
     with st.form("make_group", border=False, clear_on_submit=True):
         st.text_input(words.NEW_GROUP, key="new_group", max_chars=120)
-        st.form_submit_button(
-            words.MAKE_GROUP, key="make_group_now", icon=":material/group_add:", on_click=doing,
-            args=(_make_group, visitor),
-        )  # fmt: skip
+        submit_button(
+            words.MAKE_GROUP, "make_group_now", doing, _make_group, visitor, icon="group_add"
+        )
     by_id = {one.id: one for one in groups}
-    if st.session_state.get("group_chosen") not in (None, *by_id):
-        del st.session_state["group_chosen"]
-    picked = st.selectbox(
-        words.CHOOSE_GROUP, list(by_id), index=None, key="group_chosen",
-        placeholder=words.CHOOSE_ONE, format_func=lambda one: by_id[one].name,
-    )  # fmt: skip
+    picked = choose(words.CHOOSE_GROUP, by_id, attrgetter("name"), "group_chosen", words.CHOOSE_ONE)
     if picked:
-        _change_group(visitor, by_id[picked])
+        _change_group(visitor, picked)
 
 
 def _make_group(visitor: Visitor) -> None:
@@ -194,21 +178,20 @@ def _change_group(visitor: Visitor, group: PeopleGroup) -> None:
     member = _choose_person(people, words.CHOOSE_PERSON, widget_key("member", group.id))
     if member is not None:
         is_in = member.subject in group.members
-        st.button(
-            words.REMOVE_MEMBER if is_in else words.ADD_MEMBER, key="member_change",
-            on_click=doing,
-            args=(access.leave if is_in else access.join, by, group.id, member.subject),
+        button(
+            words.REMOVE_MEMBER if is_in else words.ADD_MEMBER, "member_change", doing,
+            access.leave if is_in else access.join, by, group.id, member.subject,
         )  # fmt: skip
     key = widget_key("group_name", group.id, group.name)
     st.text_input(words.NAME, value=group.name, key=key, max_chars=120)
     with st.container(horizontal=True):
-        st.button(
-            words.RENAME_GROUP, key="group_rename", icon=":material/edit:", on_click=doing,
-            args=(_rename_group, visitor, group.id, key),
+        button(
+            words.RENAME_GROUP, "group_rename", doing, _rename_group, visitor, group.id, key,
+            icon="edit",
         )  # fmt: skip
-        st.button(
-            words.DELETE_GROUP, key="group_delete", icon=":material/group_off:", on_click=doing,
-            args=(access.delete_group, by, group.id),
+        button(
+            words.DELETE_GROUP, "group_delete", doing, access.delete_group, by, group.id,
+            icon="group_off",
         )  # fmt: skip
 
 
@@ -280,10 +263,9 @@ def _limits_form(
                 key=widget_key(f"limit-{what}", whose),
                 placeholder=empty,
             )
-        st.form_submit_button(
-            words.SAVE, key=widget_key("limits_save", whose), on_click=doing,
-            args=(_set_limits, visitor, subject, now),
-        )  # fmt: skip
+        submit_button(
+            words.SAVE, widget_key("limits_save", whose), doing, _set_limits, visitor, subject, now
+        )
 
 
 def _as_typed(what: Limited, most: int | None) -> str:

@@ -21,6 +21,7 @@ from rag_app.ui import browser, texts_answers
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import ShownExchange, current, say
 from rag_app.ui.style import asset
+from rag_app.ui.widgets import submit_button
 
 KEY, THUMBS = "actions", "thumbs"
 
@@ -168,12 +169,8 @@ def draw(library: Library, exchange: ShownExchange) -> None:
         )
         st.html(f"<p class='note'>{texts_answers.RATING_KEPT}</p>")
         with st.container(horizontal=True):
-            st.form_submit_button(
-                texts_answers.SEND, key="reason_send", on_click=_send, args=(library, exchange.id)
-            )
-            st.form_submit_button(
-                texts_answers.SKIP, key="reason_skip", type="tertiary", on_click=_skip
-            )
+            submit_button(texts_answers.SEND, "reason_send", _send, library, exchange.id)
+            submit_button(texts_answers.SKIP, "reason_skip", _skip, type="tertiary")
 
 
 @caught(say)

@@ -37,6 +37,7 @@ from rag_app.ui import composer, texts, texts_answers
 from rag_app.ui.jobs import caught
 from rag_app.ui.live_answer import Moment
 from rag_app.ui.state import ShownExchange, current, say
+from rag_app.ui.widgets import button
 
 _NEAREST = 3
 _HEEDED = (NoteKind.UNSUPPORTED, NoteKind.OTHERWISE)  # seen before an answer is relied on
@@ -80,11 +81,13 @@ def _offered(
         if lead:
             st.html(f"<p class='how'>{escape(lead)}</p>")
         for number, name in enumerate(names):
-            st.button(
+            button(
                 escape_markdown(name),
-                key=f"which-{exchange.id}-{number}",
-                on_click=_of_one,
-                args=(library, answer.query, known[name]),
+                f"which-{exchange.id}-{number}",
+                _of_one,
+                library,
+                answer.query,
+                known[name],
             )
 
 

@@ -125,8 +125,8 @@ def _tools(library: Library) -> None:
     """What is there for everybody, below the app's name."""
     with st.sidebar, st.container(key="tools", horizontal=True, vertical_alignment="center"):
         conversation_list.draw(library)
-        search_panel.button(library)
-        settings_panel.button()
+        search_panel.open_button(library)
+        settings_panel.open_button()
         st.html(f"<button data-key='?' aria-label='{texts_answers.HELP_TITLE}'>?</button>")
 
 
@@ -141,10 +141,10 @@ def _head_of_a_phone() -> None:
 def _visitor_buttons(visitor: who.Visitor) -> None:
     """What is there for somebody who has signed in, and for administrators."""
     with st.sidebar, st.container(key="visitor", horizontal=True, vertical_alignment="center"):
-        sharing.button()
-        keys_panel.button()
+        sharing.open_button()
+        keys_panel.open_button()
         if visitor.administrator:
-            administration.button()
+            administration.open_button()
 
 
 def _instead(library: Library, session: Session, visitor: who.Visitor | None) -> None:

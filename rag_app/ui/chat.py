@@ -28,6 +28,7 @@ from rag_app.ui.composer import submit as submit
 from rag_app.ui.jobs import caught
 from rag_app.ui.live_answer import RUNNING
 from rag_app.ui.state import EARLIER, Session, ShownExchange, current, say
+from rag_app.ui.widgets import button, submit_button, text_button
 
 # A question changed in place and asked again: it takes the place of the old one and of all that
 # came after it, once that has been said, or begins a new conversation with what came before.
@@ -47,23 +48,20 @@ def draw_editing(library: Library, exchange: ShownExchange) -> None:
         if later:
             st.html(f"<p class='note'>{texts_answers.drops(len(later))}</p>")
         with st.container(horizontal=True):  # Ctrl and Enter press the first one
-            st.form_submit_button(
+            submit_button(
                 texts_answers.ASK_AGAIN,
-                key="edit_ask",
+                "edit_ask",
+                _ask,
+                library,
+                exchange.id,
+                False,
                 type="primary",
-                on_click=_ask,
-                args=(library, exchange.id, False),
             )
             if later:
-                st.form_submit_button(
-                    texts_answers.ASK_ELSEWHERE,
-                    key="edit_elsewhere",
-                    on_click=_ask,
-                    args=(library, exchange.id, True),
+                submit_button(
+                    texts_answers.ASK_ELSEWHERE, "edit_elsewhere", _ask, library, exchange.id, True
                 )
-            st.form_submit_button(
-                texts_answers.CANCEL_EDIT, key="edit_cancel", type="tertiary", on_click=_cancel
-            )
+            submit_button(texts_answers.CANCEL_EDIT, "edit_cancel", _cancel, type="tertiary")
 
 
 def _after(session: Session, exchange: ShownExchange) -> list[ShownExchange]:
@@ -140,9 +138,7 @@ def draw(library: Library) -> None:
         return
     hidden = len(session.exchanges) - session.shown
     if hidden > 0:
-        st.button(
-            texts_answers.earlier(hidden), key="earlier", type="tertiary", on_click=_show_earlier
-        )
+        text_button(texts_answers.earlier(hidden), "earlier", _show_earlier)
     for exchange in session.exchanges[-session.shown :]:
         _exchange(library, session, exchange)
 
@@ -188,9 +184,7 @@ def _asked_of(session: Session, chosen: list[str] | None, documents: list[Docume
     with st.container(key="asked_of", horizontal=True, vertical_alignment="center"):
         if chosen is not None:
             st.html(f"<p class='note'>{escape(texts.asking(len(chosen), len(documents)))}</p>")
-            st.button(
-                texts.ASK_ALL, key="ask_all", type="tertiary", on_click=lambda: session.untick(())
-            )
+            text_button(texts.ASK_ALL, "ask_all", lambda: session.untick(()))
 
 
 @caught(say)
@@ -315,9 +309,4 @@ def _live(library: Library, exchange: ShownExchange) -> None:
         waiting = texts.READING_FIRST if reading else _waiting(library, found)
         parts = _parts(exchange, moment)
         st.html(_working(parts or ("" if moment.text else waiting), 0 if parts else moment.seconds))
-        st.button(
-            texts.STOP,
-            key=f"stop-{exchange.id}",
-            icon=":material/stop:",
-            on_click=running.stop,
-        )
+        button(texts.STOP, f"stop-{exchange.id}", running.stop, icon="stop")

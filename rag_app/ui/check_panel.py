@@ -15,10 +15,11 @@ from rag_app.evaluation.self_check import Check, Tried, check, last
 from rag_app.library import Library
 from rag_app.text.languages import NAMES
 from rag_app.types import Document, Span, askable
-from rag_app.ui import browser, texts, texts_library
+from rag_app.ui import browser, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Job, caught
 from rag_app.ui.state import Opened, Place, current, open_page, say
+from rag_app.ui.widgets import button, page_head
 
 # A check of the library in a thread of its own; every window sees the same one.
 #
@@ -56,11 +57,7 @@ def draw(library: Library) -> None:
     able = any(askable(document) for document in documents)
     now = of(library)
     with st.container(key="check"):
-        st.button(
-            texts_library.BACK, key="check_back", icon=":material/arrow_back:", type="tertiary",
-            on_click=open_page,
-        )  # fmt: skip
-        st.html(f"<h2 class='about'>{words.CHECK}</h2>")
+        page_head(words.CHECK, "check", open_page)
         found = last(library)
         if found is None or not found.tried:
             st.html(f"<p class='note'>{words.CHECK_WHAT}</p>")
@@ -81,10 +78,9 @@ def stage(library: Library) -> str:
 
 
 def _begin(library: Library, able: bool, first: bool) -> None:
-    st.button(
-        words.CHECK_NOW if first else words.CHECK_AGAIN, key="check_now",
-        icon=":material/fact_check:", type="primary" if first else "secondary",
-        on_click=_check, args=(library,), disabled=not able,
+    button(
+        words.CHECK_NOW if first else words.CHECK_AGAIN, "check_now", _check, library,
+        icon="fact_check", type="primary" if first else "secondary", disabled=not able,
     )  # fmt: skip
     st.html(f"<p class='note'>{words.CHECK_TIME if able else words.CHECK_NOTHING}</p>")
 
@@ -97,10 +93,7 @@ def _running(now: Job) -> None:
     said = texts.left(words.check_progress(now.done, now.total), left)
     said = words.CHECK_STOPPING if now.stopping else said
     st.progress(texts.share(now.done, now.total), said)
-    st.button(
-        words.CHECK_STOP, key="check_stop", icon=":material/stop:", disabled=now.stopping,
-        on_click=now.stop,
-    )  # fmt: skip
+    button(words.CHECK_STOP, "check_stop", now.stop, icon="stop", disabled=now.stopping)
 
 
 def _found(library: Library, documents: Sequence[Document], found: Check) -> None:

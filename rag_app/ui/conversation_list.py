@@ -16,6 +16,7 @@ from rag_app.types import Answer
 from rag_app.ui import browser, session_sync, texts, texts_answers
 from rag_app.ui.jobs import Exporting, caught
 from rag_app.ui.state import SHOWN, current, say
+from rag_app.ui.widgets import button, submit_button, text_button
 
 # A conversation as a file: as a web page with the highlighted pages, as Markdown, as JSON.
 
@@ -64,9 +65,7 @@ def _with_pages(library: Library, one: Conversation, label: str) -> None:
     if now is None or now.error:
         if now is not None:
             st.html(f"<p class='failed' role='alert'>{escape(now.error)}</p>")
-        st.button(
-            label, key="export-html", width="stretch", on_click=_export, args=(library, one.id)
-        )
+        button(label, "export-html", _export, library, one.id, width="stretch")
     elif now.running:
         browser.fragment(_exporting, "exporting", _LOOK_AGAIN)(now)
     else:
@@ -148,12 +147,11 @@ def address() -> None:
 
 def draw(library: Library) -> None:
     """Two buttons at the top of the panel."""
-    st.button(
+    text_button(
         texts.NEW_CONVERSATION,
-        key="new_conversation",
-        icon=":material/add:",
-        type="tertiary",
-        on_click=_new,
+        "new_conversation",
+        _new,
+        icon="add",
         disabled=not current().exchanges,
     )
     with st.popover(texts.CONVERSATIONS, key=LIST, icon=":material/history:", type="tertiary"):
@@ -197,12 +195,12 @@ def _row(library: Library, one: Conversation) -> None:
     if session.renaming == one.id:
         _title(library, one)
         return
-    st.button(
+    text_button(
         escape_markdown(one.title),
-        key=f"open-{one.id}",
-        type="tertiary",
-        on_click=_open,
-        args=(library, one.id),
+        f"open-{one.id}",
+        _open,
+        library,
+        one.id,
         disabled=one.id == session.conversation,
         width="stretch",
     )
@@ -224,24 +222,19 @@ def _title(library: Library, one: Conversation) -> None:
             texts.TITLE, value=one.title, key=f"title-{one.id}", label_visibility="collapsed"
         )
         with st.container(horizontal=True, gap="small"):
-            st.form_submit_button(
-                texts.SAVE_TITLE, key="title_save", type="primary", on_click=_renamed,
-                args=(library, one.id),
-            )  # fmt: skip
-            st.form_submit_button(
-                texts.LEAVE_TITLE, key="title_leave", type="tertiary", on_click=_let_be
-            )
+            submit_button(texts.SAVE_TITLE, "title_save", _renamed, library, one.id, type="primary")
+            submit_button(texts.LEAVE_TITLE, "title_leave", _let_be, type="tertiary")
 
 
 def _confirm(library: Library, one: Conversation) -> None:
     with st.container(key=f"deleting-{one.id}"):
         st.html(f"<p class='failed' role='alert'>{escape(texts.confirm_deletion(one.title))}</p>")
         with st.container(horizontal=True, gap="small"):
-            st.button(
-                texts.DELETE_CONVERSATION, key=f"delete-{one.id}", type="primary",
-                on_click=_delete, args=(library, one.id),
+            button(
+                texts.DELETE_CONVERSATION, f"delete-{one.id}", _delete, library, one.id,
+                type="primary",
             )  # fmt: skip
-            st.button(texts.KEEP_CONVERSATION, key="delete_keep", type="tertiary", on_click=_let_be)
+            text_button(texts.KEEP_CONVERSATION, "delete_keep", _let_be)
 
 
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.

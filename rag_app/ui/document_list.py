@@ -44,6 +44,7 @@ from rag_app.ui.state import (
     say,
 )
 from rag_app.ui.uploads import Upload
+from rag_app.ui.widgets import button, text_button
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
 
@@ -87,13 +88,12 @@ def _tick_box(document: Document, session: Session) -> None:
 
 
 def _name(document: Document) -> None:
-    st.button(
+    text_button(
         escape_markdown(_own_name(document)),
-        key=f"name-{document.id}",
-        type="tertiary",
+        f"name-{document.id}",
+        _open,
+        document,
         disabled=not document.pages,
-        on_click=_open,
-        args=(document,),
         width="stretch",
     )
 
@@ -162,14 +162,10 @@ def _confirm(library: Library, document: Document) -> None:
     older = [each.name for each in library.to_replace(document.id)]
     st.html(f"<p class='failed'>{escape(texts.confirm_removal(document.name, older))}</p>")
     with st.container(key=f"confirm-{document.id[:16]}", horizontal=True):
-        st.button(
-            texts.REMOVE_NOW,
-            key=f"remove-{document.id}",
-            type="primary",
-            on_click=_remove,
-            args=(library, document.id),
+        button(
+            texts.REMOVE_NOW, f"remove-{document.id}", _remove, library, document.id, type="primary"
         )
-        st.button(texts.KEEP, key=f"keep-{document.id}", on_click=_keep)
+        button(texts.KEEP, f"keep-{document.id}", _keep)
 
 
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
@@ -277,13 +273,12 @@ def _drop_zone(library: Library, session: Session) -> None:
         limits = texts.limits(NAMES, library.settings.max_file_mb)
         st.html(f"<p class='limits'>{escape(limits)}</p>")
     with st.container(key="limits", horizontal=True, horizontal_alignment="center"):
-        st.button(
+        text_button(
             words.SINGLE_FILES if session.whole_folder else words.WHOLE_FOLDER,
-            key="drop_mode",
-            type="tertiary",
-            on_click=_other_mode,
+            "drop_mode",
+            _other_mode,
         )
-        web_pages.button()
+        web_pages.open_button()
     added = bool(files or session.adding)
     if added:
         bar = st.progress(0.0, texts.ADDING)
@@ -341,12 +336,9 @@ def _set_aside(library: Library, session: Session) -> None:
                 if asked
                 else ((words.LEAVE_ASIDE, _leave_aside), (words.DELETE_ASIDE, _ask_to_delete))
             )
-            again = not asked and st.button(words.ADD_AGAIN, key="set_aside_add", type="tertiary")
+            again = not asked and text_button(words.ADD_AGAIN, "set_aside_add")
             for label, do in labels:
-                st.button(
-                    label, key=f"set_aside{do.__name__}", type="tertiary", on_click=do,
-                    args=(library,),
-                )  # fmt: skip
+                text_button(label, f"set_aside{do.__name__}", do, library)
         if again:
             _add_again(library, session)
             st.rerun()
@@ -382,13 +374,14 @@ def _receipt(library: Library, session: Session) -> None:
         items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
         st.html(f"<p><b>{escape(line)}</b></p><ul tabindex='0'>{items}</ul>")
         for choice in receipt.replaceable:
-            st.button(
+            button(
                 f"{texts.REPLACE}: {escape_markdown(choice.name)}",
-                key=f"replace-{choice.document_id}",
-                on_click=_replace,
-                args=(library, choice),
+                f"replace-{choice.document_id}",
+                _replace,
+                library,
+                choice,
             )
-        st.button(texts.DISMISS, key="receipt_ok", on_click=_dismiss)
+        button(texts.DISMISS, "receipt_ok", _dismiss)
 
 
 def _list(library: Library, drawn: tuple[object, ...]) -> None:
@@ -413,7 +406,7 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
                 draw_row(library, document, progress.get(document.id), session)
         if len(rows) > _SHOWN and not session.show_all:
             label = f"{texts.SHOW_ALL} ({len(rows):,})"
-            st.button(label, key="show_all", type="tertiary", on_click=_show_all)
+            text_button(label, "show_all", _show_all)
 
 
 def _look(library: Library, drawn: tuple[object, ...]) -> None:
@@ -447,17 +440,11 @@ def _heading(library: Library, documents: list[Document], session: Session) -> N
         st.html(f"<h2>{texts.DOCUMENTS} <span>{len(documents) or ''}</span></h2>")
         if len(documents) > 1:
             ids = [d.id for d in documents]
-            st.button(
-                texts.ALL,
-                key="tick_all",
-                type="tertiary",
-                on_click=lambda: session.untick(session.unticked.difference(ids)),
+            text_button(
+                texts.ALL, "tick_all", lambda: session.untick(session.unticked.difference(ids))
             )
-            st.button(
-                texts.NONE,
-                key="tick_none",
-                type="tertiary",
-                on_click=lambda: session.untick(session.unticked.union(ids)),
+            text_button(
+                texts.NONE, "tick_none", lambda: session.untick(session.unticked.union(ids))
             )
         st.menu_button(
             texts_library.MORE,

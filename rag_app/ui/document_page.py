@@ -19,6 +19,7 @@ from rag_app.ui import browser, composer, groups_panel, search_panel, texts, web
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, current, say
+from rag_app.ui.widgets import button, page_head
 
 _LOOK_AGAIN = 0.7  # seconds
 
@@ -32,10 +33,7 @@ def draw(library: Library) -> None:
         session.about = ""
         return
     with st.container(key="about"):
-        st.button(
-            words.BACK, key="about_back", icon=":material/arrow_back:", type="tertiary",
-            on_click=leave,
-        )  # fmt: skip
+        page_head(escape(document.name), "about", leave)
         _head(library, document)
         made = library.overviews.of(document.id) if askable(document) else None
         _body(library, document, made)
@@ -62,7 +60,6 @@ def leave() -> None:
 
 
 def _head(library: Library, document: Document) -> None:
-    st.html(f"<h2 class='about'>{escape(document.name)}</h2>")
     written_in = str(getattr(document, "language", ""))
     st.html(f"<p class='facts'>{escape(words.about(document, written_in))}</p>")
     for origin in library.web.origins([document.id]).values():
@@ -72,22 +69,21 @@ def _head(library: Library, document: Document) -> None:
     if line:
         st.html(f"<p class='facts'>{escape(line)}</p>")
     with st.container(key="about_tools", horizontal=True):
-        st.button(
-            texts.OPEN, key="about_open", icon=":material/menu_book:",
-            on_click=_open, args=(document, 1), disabled=not document.pages,
+        button(
+            texts.OPEN, "about_open", _open, document, 1, icon="menu_book",
+            disabled=not document.pages,
         )  # fmt: skip
-        st.button(
-            texts.ONLY_THIS, key="about_only", icon=":material/chat:",
-            on_click=_only, args=(library, document), disabled=not askable(document),
+        button(
+            texts.ONLY_THIS, "about_only", _only, library, document, icon="chat",
+            disabled=not askable(document),
         )  # fmt: skip
-        st.button(
-            words.SEARCH_IN, key="about_search", icon=":material/search:",
-            on_click=_search, args=(document.id, ""), disabled=not askable(document),
+        button(
+            words.SEARCH_IN, "about_search", _search, document.id, "", icon="search",
+            disabled=not askable(document),
         )  # fmt: skip
-        st.button(
-            words.FOLDER_AND_TAGS, key="about_shelve", icon=":material/label:",
-            on_click=groups_panel.ask_for, args=(document.id,),
-        )  # fmt: skip
+        button(
+            words.FOLDER_AND_TAGS, "about_shelve", groups_panel.ask_for, document.id, icon="label"
+        )
     error = [document.error] if document.error else []
     notes = [*error, *document.warnings, *words.report(library.report(document.id))]
     if notes:
@@ -143,9 +139,9 @@ def _topics(document: Document, topics: Sequence[str]) -> None:
     st.html(f"<h3>{words.TOPICS}</h3>")
     with st.container(key="about_topics", horizontal=True):
         for number, topic in enumerate(topics):
-            st.button(
-                escape_markdown(topic), key=f"topic-{number}", help=words.TOPICS_HINT,
-                on_click=_search, args=(document.id, f'"{topic}"' if " " in topic else topic),
+            button(
+                escape_markdown(topic), f"topic-{number}", _search, document.id,
+                f'"{topic}"' if " " in topic else topic, help=words.TOPICS_HINT,
             )  # fmt: skip
 
 
@@ -155,10 +151,9 @@ def _questions(library: Library, document: Document, made: Overview, waiting: bo
         return  # there are none to be tried
     st.html(f"<h3>{words.CAN_ANSWER}</h3>")
     for number, question in enumerate(made.questions or ()):
-        st.button(
-            escape_markdown(question), key=f"suggested-{number}",
-            on_click=ask, args=(library, question, document.id),
-        )  # fmt: skip
+        button(
+            escape_markdown(question), f"suggested-{number}", ask, library, question, document.id
+        )
     if made.questions is None and waiting:
         _working(words.TRYING)
     elif not made.questions:

@@ -15,10 +15,11 @@ from rag_app.addresses import is_loopback
 from rag_app.errors import DocumentError
 from rag_app.library import Library
 from rag_app.types import Watched
-from rag_app.ui import browser, texts_library
+from rag_app.ui import browser
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
+from rag_app.ui.widgets import page_head, submit_button, text_button
 
 # Whether the browser runs on the computer that the app runs on, as far as can be told.
 #
@@ -58,21 +59,14 @@ _LISTED = 50  # files that could not be added
 def draw(library: Library) -> None:
     """The page: a field for a folder, and how those that are kept in step are."""
     with st.container(key="folders"):
-        st.button(
-            texts_library.BACK, key="folders_back", icon=":material/arrow_back:",
-            type="tertiary", on_click=leave,
-        )  # fmt: skip
-        st.html(f"<h2 class='about'>{words.FOLDERS}</h2>")
+        page_head(words.FOLDERS, "folders", leave)
         if not same_computer():
             st.html(f"<p class='note'>{words.NOT_FROM_HERE}</p>")
             return
         st.html(f"<p class='note'>{words.FOLDERS_WHAT}</p>")
         with st.form("watch", border=False, clear_on_submit=False):
             st.text_input(words.FOLDER_PATH, key="watch_path", placeholder=words.FOLDER_EXAMPLE)
-            st.form_submit_button(
-                words.FOLDER_ADD, key="watch_add", icon=":material/sync:", on_click=_watch,
-                args=(library,),
-            )  # fmt: skip
+            submit_button(words.FOLDER_ADD, "watch_add", _watch, library, icon="sync")
         if current().refused_folder:
             st.html(f"<p class='failed' role='alert'>{escape(current().refused_folder)}</p>")
         browser.fragment(_list, "folders", _LOOK_AGAIN)(library)
@@ -108,9 +102,9 @@ def _folder(library: Library, number: int, one: Watched) -> None:
                     for path, why in one.refused[:_LISTED]
                 )
                 st.html(f"<ul class='notes'>{items}</ul>")
-        st.button(
-            words.LEAVE_ALONE, key=f"unwatch-{number}", help=words.LEFT_ALONE, type="tertiary",
-            icon=":material/sync_disabled:", on_click=_unwatch, args=(library, one.folder),
+        text_button(
+            words.LEAVE_ALONE, f"unwatch-{number}", _unwatch, library, one.folder,
+            help=words.LEFT_ALONE, icon="sync_disabled",
         )  # fmt: skip
 
 

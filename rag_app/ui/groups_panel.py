@@ -14,6 +14,7 @@ from rag_app.types import Document
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
+from rag_app.ui.widgets import button, text_button
 
 OPEN = "shelving"  # the name of its dialog
 _CHOICE = "shelf_choice"
@@ -64,10 +65,7 @@ def _sets(library: Library, documents: list[Document], picked: list[str]) -> Non
     ticked = current().chosen(documents)
     if len(picked) == 1 and picked[0].startswith(words.SET_MARK):
         name = picked[0].removeprefix(words.SET_MARK)
-        st.button(
-            escape_markdown(words.DROP_SET.format(name)), key="set_drop",
-            type="tertiary", on_click=_drop, args=(library, name),
-        )  # fmt: skip
+        text_button(escape_markdown(words.DROP_SET.format(name)), "set_drop", _drop, library, name)
     elif ticked and not picked:
         with st.popover(words.SAVE_CHOICE, type="tertiary"), st.form("collect", border=False):
             st.text_input(words.SET, key="set_name", max_chars=80)
@@ -118,8 +116,8 @@ def _form(library: Library, document: Document) -> None:
         )
     new = st.text_input(words.NEW_TAGS, placeholder=words.TAGS_HINT, key=f"new-{document.id}")
     with st.container(horizontal=True):
-        save = st.button(words.SAVE, key="shelve_save", type="primary")
-        close = st.button(words.CLOSE, key="shelve_close")
+        save = button(words.SAVE, "shelve_save", type="primary")
+        close = button(words.CLOSE, "shelve_close")
     if save:
         with caught(say):
             library.shelves.put(document.id, folder or "")

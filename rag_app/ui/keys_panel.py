@@ -10,15 +10,16 @@ from rag_app.access.keys import KeyInfo
 from rag_app.ui import texts_access as words
 from rag_app.ui.state import current
 from rag_app.ui.who import Visitor, doing, trouble
+from rag_app.ui.widgets import button, submit_button, text_button
 
 OPEN = "keys"  # the name of its dialog
 _SECRET = "key_secret"  # one that was just made, until the person has copied it or closes this
 _DAY = 86_400.0  # seconds
 
 
-def button() -> None:
+def open_button() -> None:
     """Opens it."""
-    st.button(words.KEYS, key="keys", icon=":material/key:", type="tertiary", on_click=_open)
+    text_button(words.KEYS, "keys", _open, icon="key")
 
 
 def draw(visitor: Visitor) -> None:
@@ -35,7 +36,7 @@ def draw(visitor: Visitor) -> None:
         if secret:
             st.html(f"<p class='note' role='status'>{words.KEY_ONCE}</p>")
             st.code(secret, language=None, wrap_lines=True)
-            st.button(words.KEY_COPIED, key="key_copied", on_click=_forget)
+            button(words.KEY_COPIED, "key_copied", _forget)
         else:
             _make(visitor)
         keys = visitor.access.api_keys.keys(visitor.subject)
@@ -54,10 +55,7 @@ def _make(visitor: Visitor) -> None:
             words.KEY_LASTS, list(words.KEY_LIFETIMES), index=1, key="key_lasts",
             format_func=words.KEY_LIFETIMES.__getitem__,
         )  # fmt: skip
-        st.form_submit_button(
-            words.MAKE_KEY, key="key_make", icon=":material/add:", on_click=doing,
-            args=(_made, visitor),
-        )  # fmt: skip
+        submit_button(words.MAKE_KEY, "key_make", doing, _made, visitor, icon="add")
 
 
 def _made(visitor: Visitor) -> None:
@@ -72,9 +70,9 @@ def _listed(visitor: Visitor, key: KeyInfo) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         said = escape(words.key_line(key))
         st.html(f"<p>{escape(key.name)}</p><p class='facts'>{said}</p>")
-        st.button(
-            words.REVOKE_KEY, key=f"key_revoke-{key.id}", icon=":material/block:", type="tertiary",
-            on_click=doing, args=(visitor.access.api_keys.revoke_key, visitor.subject, key.id),
+        text_button(
+            words.REVOKE_KEY, f"key_revoke-{key.id}", doing, visitor.access.api_keys.revoke_key,
+            visitor.subject, key.id, icon="block",
         )  # fmt: skip
 
 

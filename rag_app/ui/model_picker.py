@@ -15,6 +15,7 @@ from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import browser, folder_panel, texts, texts_answers, who
 from rag_app.ui.state import Session, current
+from rag_app.ui.widgets import button, text_button
 
 # What a person chose: taken up when a session begins, kept when it changes.
 
@@ -111,13 +112,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
         key="who_choice",
     )
     if folder_panel.same_computer():
-        st.button(
-            texts.LOOK_FOR_SERVERS,
-            key="who_look",
-            icon=":material/search:",
-            on_click=_look,
-            args=(library,),
-        )
+        button(texts.LOOK_FOR_SERVERS, "who_look", _look, library, icon="search")
     if session.looked and not session.servers:
         st.html(f"<p class='note'>{texts.NO_SERVERS}</p>")
     try:
@@ -182,7 +177,7 @@ def _download(library: Library, now: str, was_running: bool, place: str) -> None
         said = texts.left(texts.downloading(fetch.done, fetch.total), left)
         st.progress(texts.share(fetch.done, fetch.total), said)
         if who.manages(library):
-            st.button(texts.STOP_FETCHING, key=f"{place}_stop", on_click=_stop, args=(library,))
+            button(texts.STOP_FETCHING, f"{place}_stop", _stop, library)
         return
     if was_running:
         st.rerun()
@@ -192,27 +187,18 @@ def _download(library: Library, now: str, was_running: bool, place: str) -> None
     if model and not who.manages(library):
         st.html(f"<p class='note'>{texts.NOT_FETCHED}</p>")
     elif model:
-        st.button(
-            texts.FETCH_MODEL,
-            key=f"{place}_download",
-            icon=":material/download:",
-            on_click=_fetch,
-            args=(library, model),
-        )
+        button(texts.FETCH_MODEL, f"{place}_download", _fetch, library, model, icon="download")
 
 
 def _try_out(library: Library, session: Session, now: str) -> None:
     if now in QUOTING:
         return
-    st.button(texts.TRY_OUT, key="who_try", on_click=_tried, args=(library, now))
+    button(texts.TRY_OUT, "who_try", _tried, library, now)
     if session.tried:
         st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
     model = library.models.fetched(now)
     if model and st.session_state.get(_FAILED) == now and who.manages(library):
-        st.button(
-            texts.FETCH_AGAIN, key="who_again", icon=":material/download:",
-            on_click=_fetch_again, args=(library, model),
-        )  # fmt: skip
+        button(texts.FETCH_AGAIN, "who_again", _fetch_again, library, model, icon="download")
 
 
 # Where the language model reads slowly here: brought up once, below what was waited for.
@@ -233,14 +219,10 @@ def slow_hint(library: Library) -> None:
             _fetching(library, wanted, "slow")
         with st.container(key="slow_hint_buttons", horizontal=True):
             if not wanted:
-                st.button(
-                    texts_answers.TAKE_QUICKER, key="slow_take", type="tertiary",
-                    on_click=_take_quicker, args=(library, quicker),
-                )  # fmt: skip
-            st.button(
-                texts_answers.KEEP_SLOW, key="slow_no", type="tertiary", on_click=_settle_speed,
-                args=(library,),
-            )  # fmt: skip
+                text_button(
+                    texts_answers.TAKE_QUICKER, "slow_take", _take_quicker, library, quicker
+                )
+            text_button(texts_answers.KEEP_SLOW, "slow_no", _settle_speed, library)
 
 
 def _worth_a_hint(library: Library, session: Session, now: str) -> str:

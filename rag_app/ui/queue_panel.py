@@ -14,6 +14,7 @@ from rag_app.ui import texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
+from rag_app.ui.widgets import text_button
 
 _SMALLEST = 20_000  # bytes: what a small file costs is not its bytes
 _READ, _FOUND = 0.3, 0.4  # of the work on a document: it is read, it is found by its words
@@ -42,14 +43,13 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
         if library.scope.runs_the_app:
             _pausing(library, bool(progress))
         if len(waiting) > 1:
-            st.button(
-                words.CANCEL_WAITING, key="queue_cancel", icon=":material/close:", type="tertiary",
-                on_click=_cancel_waiting, args=(library,),
-            )  # fmt: skip
+            text_button(
+                words.CANCEL_WAITING, "queue_cancel", _cancel_waiting, library, icon="close"
+            )
         if len(failed) > 1 and not progress:
-            st.button(
-                words.RETRY_ALL, key="queue_retry", icon=":material/refresh:", type="tertiary",
-                on_click=_retry, args=(library, [d.id for d in failed]),
+            text_button(
+                words.RETRY_ALL, "queue_retry", _retry, library, [d.id for d in failed],
+                icon="refresh",
             )  # fmt: skip
 
 
@@ -81,15 +81,9 @@ def _worked(document: Document, work: Progress | None) -> float:
 def _pausing(library: Library, working: bool) -> None:
     """Concerns everybody's work, and so is for whoever runs the app."""
     if library.paused:
-        st.button(
-            words.RESUME, key="queue_resume", icon=":material/play_arrow:", type="tertiary",
-            on_click=_resume, args=(library,),
-        )  # fmt: skip
+        text_button(words.RESUME, "queue_resume", _resume, library, icon="play_arrow")
     elif working:
-        st.button(
-            words.PAUSE, key="queue_pause", icon=":material/pause:", type="tertiary",
-            on_click=_pause, args=(library,),
-        )  # fmt: skip
+        text_button(words.PAUSE, "queue_pause", _pause, library, icon="pause")
 
 
 def may_change(library: Library, document: Document) -> bool:

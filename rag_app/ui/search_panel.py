@@ -15,33 +15,27 @@ from rag_app.ui import browser, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, Search, current, say
+from rag_app.ui.widgets import button, page_head, text_button
 
 _DOCUMENTS = 8  # on one page of results
 _PLACES = 3  # of a document that are shown at first
 _ALL_PLACES = 200
 
 
-def button(library: Library) -> None:
+def open_button(library: Library) -> None:
     """The way in, at the top of the panel."""
     # Its place is always there: if what follows moved, the field for files would begin anew and
     # lose what is just being dropped on it.
     with st.container(key="search_place"):
         if any(map(askable, library.documents())):
-            st.button(
-                words.SEARCH, key="search_open", icon=":material/search:", type="tertiary",
-                on_click=begin,
-            )  # fmt: skip
+            text_button(words.SEARCH, "search_open", begin, icon="search")
 
 
 def draw(library: Library) -> None:
     """The field and what was found."""
     search = current().search
     with st.container(key="search"):
-        st.button(
-            words.BACK, key="search_back", icon=":material/arrow_back:", type="tertiary",
-            on_click=leave,
-        )  # fmt: skip
-        st.html(f"<h2 class='about'>{words.SEARCH_TITLE}</h2>")
+        page_head(words.SEARCH_TITLE, "search", leave)
         key = f"search_words-{search.number}"
         st.text_input(
             words.SEARCH_TITLE,
@@ -91,7 +85,7 @@ def _results(library: Library, search: Search) -> None:
     for document, ids in shown:
         _group(library, search, found, document, ids)
     if len(groups) > len(shown):
-        st.button(words.MORE_DOCUMENTS, key="search_more", on_click=_more)
+        button(words.MORE_DOCUMENTS, "search_more", _more)
 
 
 def _where(search: Search, documents: dict[str, Document], chosen: list[str] | None) -> None:
@@ -104,7 +98,7 @@ def _where(search: Search, documents: dict[str, Document], chosen: list[str] | N
         return
     with st.container(key="search_where", horizontal=True, vertical_alignment="center"):
         st.html(f"<p class='facts'>{escape(said)}</p>")
-        st.button(words.EVERYWHERE, key="search_all", type="tertiary", on_click=_everywhere)
+        text_button(words.EVERYWHERE, "search_all", _everywhere)
 
 
 def _group(
@@ -131,9 +125,9 @@ def _group(
         )  # fmt: skip
         if len(ids) > _PLACES:
             label = words.FEWER_PLACES if unfolded else words.places(len(ids))
-            st.button(
-                escape_markdown(label), key=f"unfold-{document.id[:16]}", type="tertiary",
-                on_click=_unfold, args=("" if unfolded else document.id,),
+            text_button(
+                escape_markdown(label), f"unfold-{document.id[:16]}", _unfold,
+                "" if unfolded else document.id,
             )  # fmt: skip
 
 

@@ -22,17 +22,16 @@ from rag_app.ui import (
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, open_page, say
+from rag_app.ui.widgets import button, text_button
 
 OPEN = "settings"  # the name of its dialog
 _CAUTIONS = {"more": 0.3, "balanced": None, "careful": 0.65}
 _READ = {"little": 4, "normal": None, "much": 16}
 
 
-def button() -> None:
+def open_button() -> None:
     """Opens it."""
-    st.button(
-        words.SETTINGS, key="settings", icon=":material/tune:", type="tertiary", on_click=_open
-    )
+    text_button(words.SETTINGS, "settings", _open, icon="tune")
 
 
 def draw(library: Library) -> None:
@@ -58,7 +57,7 @@ def draw(library: Library) -> None:
             model_picker.change(library, language=picked)
         if library.scope.runs_the_app:  # there is one index for all
             _choose_languages(library)
-        if st.button(words.CHECK, key="settings_check", icon=":material/fact_check:"):
+        if button(words.CHECK, "settings_check", icon="fact_check"):
             _close()
             open_page(check_panel.PAGE)
             st.rerun()
@@ -96,20 +95,15 @@ def _choice(
 def _everything(library: Library, session: Session) -> None:
     """Deleting takes two clicks."""
     if not session.asked_to_clear:
-        st.button(
-            words.DELETE_EVERYTHING,
-            key="clear",
-            icon=":material/delete_forever:",
-            on_click=_ask_to_clear,
-        )
+        button(words.DELETE_EVERYTHING, "clear", _ask_to_clear, icon="delete_forever")
         return
     sure = words.DELETE_SURE if library.scope.runs_the_app else words.DELETE_MINE_SURE
     st.html(f"<p class='failed' role='alert'>{escape(sure)}</p>")
     with st.container(key="confirm-clear", horizontal=True):
-        if st.button(words.DELETE_NOW, key="clear_now", type="primary"):
+        if button(words.DELETE_NOW, "clear_now", type="primary"):
             _clear(library)
             st.rerun()
-        st.button(words.SETTINGS_KEEP, key="clear_keep", on_click=_keep)
+        button(words.SETTINGS_KEEP, "clear_keep", _keep)
 
 
 @caught(say)
@@ -196,14 +190,8 @@ def languages_hint(library: Library) -> None:
     with st.container(key="languages_hint"):
         st.html(f"<p class='note' role='status'>{escape(texts_library.hint(documents))}</p>")
         with st.container(key="languages_hint_buttons", horizontal=True):
-            st.button(
-                texts_library.CHOOSE_LANGUAGE_MODEL, key="languages_open", type="tertiary",
-                on_click=_open,
-            )  # fmt: skip
-            st.button(
-                texts_library.NOT_NOW, key="languages_no", type="tertiary", on_click=_settle,
-                args=(library,),
-            )  # fmt: skip
+            text_button(texts_library.CHOOSE_LANGUAGE_MODEL, "languages_open", _open)
+            text_button(texts_library.NOT_NOW, "languages_no", _settle, library)
 
 
 def _failed(library: Library, picked: str) -> str:
@@ -236,19 +224,13 @@ def _offer(library: Library, picked: str) -> None:
         return
     fetched = wanted != MANY.name or meaning.here
     again = texts_library.TRY_AGAIN if wanted == meaning.choice else texts_library.USE
-    st.button(
-        again if fetched else texts_library.fetch(meaning.arrived),
-        key="languages_use",
-        icon=":material/check:" if fetched else ":material/download:",
-        type="primary",
-        on_click=_use if fetched else _fetch,
-        args=(library, wanted) if fetched else (library,),
-    )
+    if fetched:
+        button(again, "languages_use", _use, library, wanted, icon="check", type="primary")
+    else:
+        fetch = texts_library.fetch(meaning.arrived)
+        button(fetch, "languages_use", _fetch, library, icon="download", type="primary")
     if fetched and wanted == MANY.name and (meaning.notice or current().refused_model):
-        st.button(
-            texts_library.FETCH_AGAIN, key="languages_again", icon=":material/download:",
-            on_click=_fetch_again, args=(library,),
-        )  # fmt: skip
+        button(texts_library.FETCH_AGAIN, "languages_again", _fetch_again, library, icon="download")
     st.html(f"<p class='note'>{texts_library.BACKGROUND}</p>")
 
 
@@ -261,12 +243,12 @@ def _progress(library: Library, was_busy: bool) -> None:
     if not folder_panel.same_computer():
         return
     if fetch is not None and fetch.running:
-        st.button(
+        button(
             texts_library.STOPPING if fetch.stopping else texts_library.STOP_FETCHING,
-            key="languages_stop", on_click=_stop, args=(library,), disabled=fetch.stopping,
+            "languages_stop", _stop, library, disabled=fetch.stopping,
         )  # fmt: skip
     elif work is not None and not library.meaning.fixed:
-        st.button(texts_library.STAY, key="languages_stay", on_click=_stay, args=(library,))
+        button(texts_library.STAY, "languages_stay", _stay, library)
 
 
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.

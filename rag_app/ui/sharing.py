@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from operator import attrgetter
 
 import streamlit as st
 
@@ -13,17 +14,16 @@ from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import texts_access as words
 from rag_app.ui.state import current
 from rag_app.ui.who import Visitor, doing, trouble, widget_key
+from rag_app.ui.widgets import button, choose, submit_button, text_button
 
 OPEN = "sharing"  # the name of its dialog
 _SURE = "collection_sure"  # which collection was asked to be deleted
 _CHOSEN = "share_collection"
 
 
-def button() -> None:
+def open_button() -> None:
     """Opens it."""
-    st.button(
-        words.SHARE, key="share", icon=":material/group_add:", type="tertiary", on_click=_open
-    )
+    text_button(words.SHARE, "share", _open, icon="group_add")
 
 
 def draw(visitor: Visitor) -> None:
@@ -52,19 +52,10 @@ def choose_collection(offered: Sequence[Collection], key: str) -> Collection | N
     if not offered:
         return None
     by_id = {one.id: one for one in offered}
-    if st.session_state.get(key) not in (None, *by_id):
-        del st.session_state[key]  # has been deleted since, by whomever
-    if len(by_id) == 1:
-        st.session_state.setdefault(key, *by_id)
-    picked = st.selectbox(
-        words.CHOOSE_COLLECTION,
-        list(by_id),
-        index=None,
-        format_func=lambda one: by_id[one].name,
-        key=key,
-        placeholder=words.CHOOSE_ONE,
-    )
-    return by_id[picked] if picked else None
+    if len(by_id) == 1 and st.session_state.get(key, "") not in (None, *by_id):
+        st.session_state[key], *_ = by_id
+    label = words.CHOOSE_COLLECTION
+    return choose(label, by_id, attrgetter("name"), key, words.CHOOSE_ONE)
 
 
 def change_collection(visitor: Visitor, collection: Collection) -> None:
@@ -81,9 +72,9 @@ def change_collection(visitor: Visitor, collection: Collection) -> None:
 def _make(visitor: Visitor) -> None:
     with st.form("make_collection", border=False, clear_on_submit=True):
         st.text_input(words.NEW_COLLECTION, key="new_collection", max_chars=120)
-        st.form_submit_button(
-            words.MAKE_COLLECTION, key="make_collection_now", icon=":material/create_new_folder:",
-            on_click=doing, args=(_made, visitor),
+        submit_button(
+            words.MAKE_COLLECTION, "make_collection_now", doing, _made, visitor,
+            icon="create_new_folder",
         )  # fmt: skip
 
 
@@ -121,10 +112,9 @@ def _role(visitor: Visitor, grant: Grant, name: str) -> None:
             on_change=doing,
             args=(_change_role, visitor, grant, key),
         )
-        st.button(
-            words.TAKE_BACK, key=widget_key("revoke", *of), icon=":material/person_remove:",
-            type="tertiary", on_click=doing,
-            args=(visitor.access.revoke, visitor.subject, grant.collection, grant.to),
+        text_button(
+            words.TAKE_BACK, widget_key("revoke", *of), doing, visitor.access.revoke,
+            visitor.subject, grant.collection, grant.to, icon="person_remove",
         )  # fmt: skip
 
 
@@ -146,19 +136,14 @@ def _give(
         **{Grantee.group(id_): f"{words.GROUP_MARK}{one.name}" for id_, one in groups.items()},
         **{Grantee.person(s): words.person_label(p) for s, p in people.items() if p.active},
     }
-    left = [one for one in offered if one not in given]
+    left = {one: name for one, name in offered.items() if one not in given}
     to_key, role_key = widget_key("give_to", collection.id), widget_key("give", collection.id)
-    if st.session_state.get(to_key) not in (None, *left):
-        del st.session_state[to_key]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            words.GIVE_TO, left, index=None, key=to_key, placeholder=words.CHOOSE_ONE,
-            format_func=lambda one: offered[one],
-        )  # fmt: skip
+        choose(words.GIVE_TO, left, str, to_key, words.CHOOSE_ONE)
         st.selectbox(words.ROLE, list(Role), format_func=words.ROLES.__getitem__, key=role_key)
-        st.button(
-            words.GIVE, key=widget_key("give_now", collection.id), icon=":material/person_add:",
-            on_click=doing, args=(_given, visitor, collection.id, to_key, role_key),
+        button(
+            words.GIVE, widget_key("give_now", collection.id), doing, _given, visitor,
+            collection.id, to_key, role_key, icon="person_add",
         )  # fmt: skip
 
 
@@ -177,9 +162,9 @@ def _rename(visitor: Visitor, collection: Collection) -> None:
     key = widget_key("rename", collection.id, collection.name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(words.NAME, value=collection.name, key=key, max_chars=120)
-        st.button(
-            words.RENAME_COLLECTION, key=widget_key("rename_now", collection.id),
-            icon=":material/edit:", on_click=doing, args=(_renamed, visitor, collection.id, key),
+        button(
+            words.RENAME_COLLECTION, widget_key("rename_now", collection.id), doing, _renamed,
+            visitor, collection.id, key, icon="edit",
         )  # fmt: skip
 
 
@@ -190,18 +175,18 @@ def _renamed(visitor: Visitor, collection: str, key: str) -> None:
 def delete_twice(visitor: Visitor, collection: Collection) -> None:
     """Deleting takes two clicks."""
     if st.session_state.get(_SURE) != collection.id:
-        st.button(
-            words.DELETE_COLLECTION, key=widget_key("deleting", collection.id),
-            icon=":material/delete:", on_click=_ask, args=(collection.id,),
+        button(
+            words.DELETE_COLLECTION, widget_key("deleting", collection.id), _ask, collection.id,
+            icon="delete",
         )  # fmt: skip
         return
     st.html(f"<p class='failed' role='alert'>{words.DELETE_COLLECTION_SURE}</p>")
     with st.container(horizontal=True):
-        st.button(
-            words.DELETE_COLLECTION_NOW, key=widget_key("delete", collection.id),
-            type="primary", on_click=doing, args=(_deleted, visitor, collection.id),
+        button(
+            words.DELETE_COLLECTION_NOW, widget_key("delete", collection.id), doing, _deleted,
+            visitor, collection.id, type="primary",
         )  # fmt: skip
-        st.button(words.KEEP, key=widget_key("keep", collection.id), on_click=_ask, args=("",))
+        button(words.KEEP, widget_key("keep", collection.id), _ask, "")
 
 
 def _deleted(visitor: Visitor, collection: str) -> None:
@@ -220,10 +205,9 @@ def _shared_with(visitor: Visitor, held: Sequence[tuple[Collection, Role]]) -> N
         with st.container(horizontal=True, vertical_alignment="center"):
             st.html(f"<p>{escape(collection.name)}: {words.ROLES[role].lower()}</p>")
             if collection.id in given:
-                st.button(
-                    words.LEAVE_COLLECTION, key=widget_key("leave", collection.id),
-                    type="tertiary", on_click=doing,
-                    args=(visitor.access.revoke, visitor.subject, collection.id, me),
+                text_button(
+                    words.LEAVE_COLLECTION, widget_key("leave", collection.id), doing,
+                    visitor.access.revoke, visitor.subject, collection.id, me,
                 )  # fmt: skip
             else:
                 st.html(f"<p class='note'>{words.BY_GROUP}</p>")

@@ -13,6 +13,7 @@ from rag_app.access.proof import IDENTITY_HEADER, read
 from rag_app.settings import Settings
 from rag_app.ui import live_answer, texts
 from rag_app.ui.web_authentication import DOORKEEPER, REFUSAL_HEADER, Refusal
+from rag_app.ui.widgets import button, text_button
 
 _WHO = "identity"  # in the session's state
 _OWN_COMPUTER = Identity("")
@@ -63,9 +64,7 @@ def draw_person(settings: Settings, end: Callable[[Identity], object]) -> None:
     with st.sidebar, st.container(key="person", horizontal=True, vertical_alignment="center"):
         st.html(f"<p title='{escape(who.email)}'>{escape(name)}</p>")
         if settings.sign_in == "oidc":
-            st.button(
-                texts.SIGN_OUT, key="sign_out", type="tertiary", on_click=_leave, args=(end, who)
-            )
+            text_button(texts.SIGN_OUT, "sign_out", _leave, end, who)
 
 
 def _leave(end: Callable[[Identity], object], who: Identity) -> None:
@@ -97,4 +96,4 @@ def _draw(settings: Settings, refused: str) -> None:
     with st.container(key="sign_in"):
         st.html(f"<h2>{escape(texts.APP)}</h2><p>{escape(said)}</p>")
         if by_provider:
-            st.button(texts.SIGN_IN, key="sign_in_now", type="primary", on_click=st.login)
+            button(texts.SIGN_IN, "sign_in_now", st.login, type="primary")

@@ -26,6 +26,7 @@ from rag_app.ui import browser, session_sync, tasks_menu, texts, texts_answers, 
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, Session, current
 from rag_app.ui.style import asset
+from rag_app.ui.widgets import button, text_button
 
 # Places in documents that can be opened: what a link of the page points at.
 
@@ -163,13 +164,7 @@ def _strip(place: Place) -> None:
 def _head(place: Place) -> None:
     with st.container(key="source_head", horizontal=True, vertical_alignment="center"):
         st.html(f"<h2 title='{escape(place.name)}'>{escape(place.name)}</h2>")
-        st.button(
-            texts.CLOSE,
-            key="source_close",
-            icon=":material/close:",
-            type="tertiary",
-            on_click=_close,
-        )
+        text_button(texts.CLOSE, "source_close", _close, icon="close")
 
 
 def _tools(library: Library, document: Document, opened: Opened) -> None:
@@ -213,22 +208,22 @@ def _file(library: Library, document_id: str) -> bytes:
 
 
 def _turning(document: Document, page: Page, opened: Opened) -> None:
-    st.button(
+    button(
         texts.turn(document, -1),
-        key="source_previous",
-        icon=":material/chevron_left:",
+        "source_previous",
+        _turn,
+        -1,
+        icon="chevron_left",
         disabled=opened.page <= 1,
-        on_click=_turn,
-        args=(-1,),
     )
     _where(document, page)
-    st.button(
+    button(
         texts.turn(document, +1),
-        key="source_next",
-        icon=":material/chevron_right:",
+        "source_next",
+        _turn,
+        1,
+        icon="chevron_right",
         disabled=opened.page >= document.pages,
-        on_click=_turn,
-        args=(1,),
     )
 
 
@@ -249,10 +244,7 @@ def _finding(library: Library, document: Document, opened: Opened) -> None:
             ("found_previous", texts.FOUND_BEFORE, "keyboard_arrow_up", -1),
             ("found_next", texts.FOUND_NEXT, "keyboard_arrow_down", +1),
         ):
-            st.button(
-                label, key=key, icon=f":material/{icon}:", type="tertiary",
-                on_click=_to_found, args=(library, document, opened.at + by),
-            )  # fmt: skip
+            text_button(label, key, _to_found, library, document, opened.at + by, icon=icon)
         said = texts.found_of(opened.at + 1, len(found))
         st.html(f"<p class='where' role='status'>{escape(said)}</p>")
 
@@ -271,24 +263,22 @@ def _quotes(opened: Opened) -> None:
         return
     at = numbers.index(opened.place.number)
     with st.container(key="source_quotes", horizontal=True, vertical_alignment="center"):
-        st.button(
+        text_button(
             texts_answers.EARLIER_QUOTE,
-            key="quote_previous",
-            icon=":material/keyboard_arrow_up:",
-            type="tertiary",
+            "quote_previous",
+            _to_quote,
+            numbers[max(0, at - 1)],
+            icon="keyboard_arrow_up",
             disabled=at == 0,
-            on_click=_to_quote,
-            args=(numbers[max(0, at - 1)],),
         )
         st.html(f"<p class='where'>{escape(texts_answers.quote_of(at + 1, len(numbers)))}</p>")
-        st.button(
+        text_button(
             texts_answers.LATER_QUOTE,
-            key="quote_next",
-            icon=":material/keyboard_arrow_down:",
-            type="tertiary",
+            "quote_next",
+            _to_quote,
+            numbers[min(at + 1, len(numbers) - 1)],
+            icon="keyboard_arrow_down",
             disabled=at == len(numbers) - 1,
-            on_click=_to_quote,
-            args=(numbers[min(at + 1, len(numbers) - 1)],),
         )
 
 

@@ -13,6 +13,7 @@ from rag_app.types import Document, askable
 from rag_app.ui import composer, conversation_list, model_picker, texts
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Place, Session, current, say
+from rag_app.ui.widgets import button, text_button
 
 _FIELD = "task_text"
 
@@ -49,14 +50,7 @@ def _menu(library: Library, session: Session, documents: list[Document]) -> None
 
 def translate_button(place: Place) -> None:
     """A button beside an opened source: its quote goes into the field for translations."""
-    st.button(
-        texts.TRANSLATE,
-        key="source_translate",
-        icon=":material/translate:",
-        type="tertiary",
-        on_click=_translate,
-        args=(place,),
-    )
+    text_button(texts.TRANSLATE, "source_translate", _translate, place, icon="translate")
 
 
 def _meant(library: Library, session: Session) -> list[Document]:
@@ -96,7 +90,7 @@ def _dialog(library: Library, session: Session, task: str) -> None:
                 index=LANGUAGES.index(session.language or "English"),
                 key="task_into",
             )
-        if st.button(texts.TASK_TITLES[task], key="task_go", type="primary"):
+        if button(texts.TASK_TITLES[task], "task_go", type="primary"):
             _carry_out(library, session, task)
 
     show()
@@ -111,7 +105,7 @@ def _language(library: Library, session: Session) -> None:
         format_func=lambda one: one or texts.AS_ASKED,
         key="task_language",
     )
-    if st.button(texts.DONE, key="task_go", type="primary"):
+    if button(texts.DONE, "task_go", type="primary"):
         session.dialog = ""
         model_picker.change(library, language=picked)
         st.rerun()

@@ -14,6 +14,7 @@ from rag_app.ui import browser
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import Fetching, caught
 from rag_app.ui.state import Receipt, Replaceable, Session, WebPages, current, say
+from rag_app.ui.widgets import submit_button, text_button
 
 _AT_ONCE = 5  # pages on their way in one window
 _LOOK_AGAIN = 0.5  # seconds
@@ -28,10 +29,10 @@ def draw(library: Library) -> None:
         browser.fragment(_coming, "pages", _LOOK_AGAIN)(library)
 
 
-def button() -> None:
+def open_button() -> None:
     """What opens the field."""
     if not current().web.open:
-        st.button(words.ADD_PAGE, key="web_open", type="tertiary", on_click=_open)
+        text_button(words.ADD_PAGE, "web_open", _open)
 
 
 def origin_html(origin: Origin) -> str:
@@ -55,13 +56,8 @@ def _field(library: Library, web: WebPages) -> None:
             st.html(f"<p class='failed' role='alert'>{escape(web.trouble)}</p>")
         st.html(f"<p class='note'>{escape(words.GOES_OUT)}</p>")
         with st.container(key="web_buttons", horizontal=True, vertical_alignment="center"):
-            st.form_submit_button(
-                words.FETCH, key="web_fetch", icon=":material/language:", on_click=_fetch,
-                args=(library,),
-            )  # fmt: skip
-            st.form_submit_button(
-                words.WEB_CANCEL, key="web_cancel", type="tertiary", on_click=_close
-            )
+            submit_button(words.FETCH, "web_fetch", _fetch, library, icon="language")
+            submit_button(words.WEB_CANCEL, "web_cancel", _close, type="tertiary")
 
 
 def _coming(library: Library) -> None:
@@ -76,7 +72,7 @@ def _coming(library: Library) -> None:
             left = session.pace.left(f"web {id(one)}", one.done, one.total) if one.total else None
             line = words.left(words.fetching(one.site, one.done, one.total), left)
             st.html(f"<p class='working' role='status'>{escape(line)}</p>")
-            st.button(words.WEB_STOP, key=f"web_stop-{number}", type="tertiary", on_click=one.stop)
+            text_button(words.WEB_STOP, f"web_stop-{number}", one.stop)
 
 
 def _take(library: Library, session: Session) -> None:

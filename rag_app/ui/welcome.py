@@ -19,6 +19,7 @@ from rag_app.types import Document, Status, askable
 from rag_app.ui import browser, composer, document_page, texts
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
+from rag_app.ui.widgets import button
 
 _OFFERED = 4  # questions
 _INTRODUCED = 2  # documents, the newest
@@ -58,13 +59,7 @@ def draw(library: Library) -> None:
         else:
             _say(texts.EMPTY_TITLE, texts.EMPTY, texts.EMPTY_TOUCH)
             if sample():
-                st.button(
-                    texts.SAMPLE,
-                    key="sample",
-                    icon=":material/description:",
-                    on_click=_add_sample,
-                    args=(library,),
-                )
+                button(texts.SAMPLE, "sample", _add_sample, library, icon="description")
             goes = texts.where_it_goes(parse(current().generator or library.settings.answers_by))
             st.html(f"<p class='private'>{goes}</p>")
 
@@ -111,11 +106,13 @@ def _introduction(document: Document, told: Introduction | None) -> None:
 
 def _asked_of(library: Library, document: Document, questions: Sequence[str]) -> None:
     for number, question in enumerate(questions):
-        st.button(
+        button(
             escape_markdown(question),
-            key=f"asks-{document.id[:12]}-{number}",
-            on_click=document_page.ask,
-            args=(library, question, document.id),
+            f"asks-{document.id[:12]}-{number}",
+            document_page.ask,
+            library,
+            question,
+            document.id,
         )
 
 
@@ -141,11 +138,13 @@ def _suggested(library: Library, documents: list[Document]) -> bool:
     if offered:
         st.html(f"<p class='example'>{texts.TRY_ASKING}</p>")
     for number, (question, document) in enumerate(offered[:_OFFERED]):
-        st.button(
+        button(
             f"{escape_markdown(question)} :gray[:small[{escape_markdown(document.name)}]]",
-            key=f"suggestion-{number}",
-            on_click=document_page.ask,
-            args=(library, question, document.id),
+            f"suggestion-{number}",
+            document_page.ask,
+            library,
+            question,
+            document.id,
         )
     coming = _coming(library, made)
     if len(offered) < _OFFERED and coming:
@@ -183,12 +182,7 @@ def _watch(library: Library, drawn: Mapping[str, _Shown]) -> None:
 def _of_sample(library: Library) -> None:
     st.html(f"<p class='example'>{texts.TRY_ASKING}</p>")
     for number, question in enumerate(sample_questions()):
-        st.button(
-            escape_markdown(question),
-            key=f"example-{number}",
-            on_click=_ask,
-            args=(library, question),
-        )
+        button(escape_markdown(question), f"example-{number}", _ask, library, question)
 
 
 @caught(say)
