@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rag_app.access.access import Access
 from rag_app.access.audit import Action, as_csv, as_json_lines, moment
 from rag_app.access.keys import KeyInfo
-from rag_app.access.nouns import MACHINE, Collection, Grantee, PeopleGroup, Person
+from rag_app.access.nouns import MACHINE, Collection, Grant, Grantee, PeopleGroup, Person
 from rag_app.access.quotas import Limited
-from rag_app.cli.serve import settings_of
+from rag_app.cli.common import command, percentage, settings_of, show
 from rag_app.errors import AccessError, UnknownCollection, UnknownGrantee
 from rag_app.export.json_contract import (
     BadUse,
@@ -37,7 +37,6 @@ from rag_app.text.formats import count, size
 
 if TYPE_CHECKING:
     from rag_app.storage.backup import Manifest
-    from rag_app.supervision import Told
 _GROUP = "group:"  # before the name of a group, where a person may stand as well
 _WHO = "a subject, an e-mail address, or group:NAME"
 _NO_LIMIT = "none"
@@ -54,30 +53,22 @@ _Noun = TypeVar("_Noun")
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    _people_parser(_command(commands, shared, "people", "who has signed in; remove, restore"))
-    _groups_parser(_command(commands, shared, "groups", "groups of people: make, fill, delete"))
-    _collections_parser(
-        _command(commands, shared, "collections", "collections of documents, and who may see them")
-    )
-    grant = commands.add_parser("grant", parents=[shared], help="give a role in a collection")
+    seen = "collections of documents, and who may see them"
+    for name, run, told, add in (
+        ("people", _people, "who has signed in; remove, restore", _add_people),
+        ("groups", _groups, "groups of people: make, fill, delete", _add_groups),
+        ("collections", _collections, seen, _add_collections),
+        ("keys", _keys, "keys of people's programs", _add_keys),
+        ("limits", _limits, "how much everybody, or one person, may", _add_limits),
+        ("audit", _audit, "the log of who did what", _add_audit),
+    ):
+        add(command(commands, shared, name, run, told, "as JSON"))
+    grant = command(commands, shared, "grant", _grant, "give a role in a collection")
     grant.add_argument("role", choices=[role.name.lower() for role in Role])
-    grant.set_defaults(run=_grant)
-    revoke = commands.add_parser("revoke", parents=[shared], help="take a role back")
-    revoke.set_defaults(run=_revoke)
+    revoke = command(commands, shared, "revoke", _revoke, "take a role back")
     for each in (grant, revoke):
         each.add_argument("collection", metavar="COLLECTION", help="an id or a name")
         each.add_argument("who", metavar="WHO", help=_WHO)
-    _keys_parser(_command(commands, shared, "keys", "keys of people's programs"))
-    _limits_parser(_command(commands, shared, "limits", "how much everybody, or one person, may"))
-    _audit_parser(_command(commands, shared, "audit", "the log of who did what"))
-
-
-def _command(
-    commands: Any, shared: argparse.ArgumentParser, name: str, told: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, parents=[shared], help=told)
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return parser
 
 
 @contextmanager
@@ -96,14 +87,13 @@ def _opened(arguments: argparse.Namespace) -> Iterator[Access]:
 # People
 
 
-def _people_parser(parser: argparse.ArgumentParser) -> None:
+def _add_people(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--remove", metavar="PERSON", help="let them see nothing any more")
     what.add_argument("--restore", metavar="PERSON", help="let them back in")
     what.add_argument("--sign-out", metavar="PERSON", help="let them sign in anew, everywhere")
     what.add_argument("--administrator", metavar="PERSON", help="let them manage people")
     what.add_argument("--no-administrator", metavar="PERSON", help="no longer")
-    parser.set_defaults(run=_people)
 
 
 def _people(arguments: argparse.Namespace) -> int:
@@ -119,7 +109,7 @@ def _people(arguments: argparse.Namespace) -> int:
                 MACHINE, _person(access, named).subject, bool(arguments.administrator)
             )
         people = access.people()
-    _tell(people, arguments.json, person_json, _person_line)
+    show(people, arguments.json, person_json, _person_line)
     return 0
 
 
@@ -135,14 +125,13 @@ def _person_line(person: Person) -> str:
 # Groups
 
 
-def _groups_parser(parser: argparse.ArgumentParser) -> None:
+def _add_groups(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--make", metavar="NAME")
     what.add_argument("--rename", nargs=2, metavar=("GROUP", "NAME"))
     what.add_argument("--delete", metavar="GROUP")
     what.add_argument("--join", nargs=2, metavar=("GROUP", "PERSON"), help="put them into it")
     what.add_argument("--leave", nargs=2, metavar=("GROUP", "PERSON"), help="take them out of it")
-    parser.set_defaults(run=_groups)
 
 
 def _groups(arguments: argparse.Namespace) -> int:
@@ -158,7 +147,7 @@ def _groups(arguments: argparse.Namespace) -> int:
             change = access.join if arguments.join else access.leave
             change(MACHINE, _group(access, moved[0]).id, _person(access, moved[1]).subject)
         groups = access.groups()
-    _tell(groups, arguments.json, group_json, _group_line)
+    show(groups, arguments.json, group_json, _group_line)
     return 0
 
 
@@ -169,7 +158,7 @@ def _group_line(group: PeopleGroup) -> str:
 # Collections and roles
 
 
-def _collections_parser(parser: argparse.ArgumentParser) -> None:
+def _add_collections(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--make", metavar="NAME")
     what.add_argument("--rename", nargs=2, metavar=("COLLECTION", "NAME"))
@@ -180,7 +169,6 @@ def _collections_parser(parser: argparse.ArgumentParser) -> None:
         metavar=("COLLECTION", "PERSON"),
         help="give the own collection of somebody who was removed to somebody else",
     )
-    parser.set_defaults(run=_collections)
 
 
 def _collections(arguments: argparse.Namespace) -> int:
@@ -199,17 +187,18 @@ def _collections(arguments: argparse.Namespace) -> int:
             )
         listed = [(one, access.grants(MACHINE, one.id)) for one in access.collections(MACHINE)]
         names = {one.id: one.name for one in access.groups()}
-    if arguments.json:
-        print_json([collection_json(*one) for one in listed])
-        return 0
-    for one, grants in listed:
+
+    def line(listed: tuple[Collection, Sequence[Grant]]) -> str:
+        one, grants = listed
         held = [
             f"{_GROUP + names.get(g.to.id, '') if g.to.kind == 'group' else g.to.id}: "
             f"{g.role.name.lower()}"
             for g in grants
         ]
         whose = [f"own of {one.private_of}"] if one.private_of else []
-        _say(f"{one.id}  {one.name}  {', '.join([*whose, *held])}".rstrip())
+        return f"{one.id}  {one.name}  {', '.join([*whose, *held])}".rstrip()
+
+    show(listed, arguments.json, lambda one: collection_json(*one), line)
     return 0
 
 
@@ -218,7 +207,7 @@ def _grant(arguments: argparse.Namespace) -> int:
         collection = named_collection(access, arguments.collection)
         role = Role[arguments.role.upper()]
         access.grant(MACHINE, collection.id, _grantee(access, arguments.who), role)
-    _say(f"{arguments.who} is {arguments.role} of {collection.name}")
+    print(f"{arguments.who} is {arguments.role} of {collection.name}")
     return 0
 
 
@@ -226,20 +215,19 @@ def _revoke(arguments: argparse.Namespace) -> int:
     with _opened(arguments) as access:
         collection = named_collection(access, arguments.collection)
         access.revoke(MACHINE, collection.id, _grantee(access, arguments.who))
-    _say(f"{arguments.who} has no role of their own in {collection.name} any more")
+    print(f"{arguments.who} has no role of their own in {collection.name} any more")
     return 0
 
 
 # Keys
 
 
-def _keys_parser(parser: argparse.ArgumentParser) -> None:
+def _add_keys(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("person", nargs="?", metavar="PERSON", help="whose; none: everybody's")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--make", metavar="NAME", help="print a new key, which is shown only once")
     what.add_argument("--revoke", metavar="KEY", help="end the key of this id")
     parser.add_argument("--days", type=float, help="after which a new key ends; none: never")
-    parser.set_defaults(run=_keys)
 
 
 def _keys(arguments: argparse.Namespace) -> int:
@@ -255,12 +243,12 @@ def _keys(arguments: argparse.Namespace) -> int:
             if arguments.json:
                 print_json(key_json(made) | {"key": secret})
             else:
-                _say(secret)
+                print(secret)
             return 0
         if arguments.revoke:
             access.api_keys.revoke_key(MACHINE, arguments.revoke)
         keys = [key for one in whose for key in access.api_keys.keys(one.subject)]
-    _tell(keys, arguments.json, key_json, _key_line)
+    show(keys, arguments.json, key_json, _key_line)
     return 0
 
 
@@ -273,7 +261,7 @@ def _key_line(key: KeyInfo) -> str:
 # Limits
 
 
-def _limits_parser(parser: argparse.ArgumentParser) -> None:
+def _add_limits(parser: argparse.ArgumentParser) -> None:
     whats = [what.value for what in Limited]
     parser.add_argument("person", nargs="?", metavar="PERSON", help="whose; none: everybody's")
     parser.add_argument(
@@ -291,7 +279,6 @@ def _limits_parser(parser: argparse.ArgumentParser) -> None:
         choices=whats,
         help="no limit; of a person, what everybody has",
     )
-    parser.set_defaults(run=_limits)
 
 
 def _limits(arguments: argparse.Namespace) -> int:
@@ -311,7 +298,7 @@ def _limits(arguments: argparse.Namespace) -> int:
     for what in Limited:
         most = getattr(quota, what.value)
         said = "no limit" if most is None else f"{most:,}"
-        _say(f"{what.value}  {said}{'  (their own)' if what in own else ''}")
+        print(f"{what.value}  {said}{'  (their own)' if what in own else ''}")
     return 0
 
 
@@ -335,7 +322,7 @@ def _most(said: str) -> int | None:
 # The log
 
 
-def _audit_parser(parser: argparse.ArgumentParser) -> None:
+def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", action="store_true", help="for a spreadsheet")
     parser.add_argument("--since", metavar="TIME", help="ISO 8601, in UTC unless it says otherwise")
     parser.add_argument("--until", metavar="TIME")
@@ -344,7 +331,6 @@ def _audit_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=int, help=f"entries; none: {_SHOWN}, with --json and --csv all there are"
     )
-    parser.set_defaults(run=_audit)
 
 
 def _audit(arguments: argparse.Namespace) -> int:
@@ -364,7 +350,7 @@ def _audit(arguments: argparse.Namespace) -> int:
             return 0
         for entry in entries:
             who = entry.subject or "the machine itself"
-            _say(f"{entry.at}  {who}  {entry.action}  {entry.about}  {entry.detail}".rstrip())
+            print(f"{entry.at}  {who}  {entry.action}  {entry.about}  {entry.detail}".rstrip())
     return 0
 
 
@@ -424,38 +410,15 @@ def _only(found: Sequence[_Noun], none: AccessError) -> _Noun:
     return found[0]
 
 
-def _tell(
-    told: Sequence[_Noun],
-    as_json: bool,
-    to_json: Callable[[_Noun], dict[str, Any]],
-    to_line: Callable[[_Noun], str],
-) -> None:
-    if as_json:
-        print_json([to_json(one) for one in told])
-    else:
-        for one in told:
-            _say(to_line(one))
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-
-
 def add_backup_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    backup = commands.add_parser(
-        "backup", parents=[shared], help="the whole library as one file, also while the app runs"
-    )
+    told = "the whole library as one file, also while the app runs"
+    backup = command(commands, shared, "backup", _backup, told, "a JSON object")
     backup.add_argument("file", type=Path, metavar="FILE")
     backup.add_argument("--force", action="store_true", help="overwrite FILE if it is there")
-    backup.add_argument("--json", action="store_true", help="a JSON object")
-    backup.set_defaults(run=_backup)
-    restore = commands.add_parser(
-        "restore", parents=[shared], help="a backup becomes the library, in an empty data directory"
-    )
+    told = "a backup becomes the library, in an empty data directory"
+    restore = command(commands, shared, "restore", _restore, told, "a JSON object")
     restore.add_argument("file", type=Path, metavar="FILE", help="that rag-app backup wrote")
-    restore.add_argument("--json", action="store_true", help="a JSON object")
-    restore.set_defaults(run=_restore)
 
 
 def _backup(arguments: argparse.Namespace) -> int:
@@ -466,7 +429,7 @@ def _backup(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     check_backed_up_here(settings)
     folder, bucket = settings.folder, bucket_of(settings)
-    with _progress() as told:
+    with percentage(lambda total: f" of {size(total)}") as told:
         target, manifest = back_up(
             folder, arguments.file, replace=arguments.force, told=told, bucket=bucket
         )
@@ -481,7 +444,7 @@ def _restore(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     check_backed_up_here(settings)
     folder, source = settings.folder, arguments.file.expanduser().resolve()
-    with _progress() as told:
+    with percentage(lambda total: f" of {size(total)}") as told:
         manifest = restore(source, folder, told=told, bucket=bucket_of(settings))
     _say_done(arguments, "restored", manifest, source, folder)
     with _opened(arguments) as access:
@@ -503,20 +466,3 @@ def _say_done(
     for name in manifest.lost.values():
         print(f"The original of “{name}” was missing or damaged in the library and is not "
               "in the backup; what was read of it is.", file=sys.stderr)  # fmt: skip
-
-
-@contextmanager
-def _progress() -> Iterator[Told]:
-    """How far it is, on standard error where somebody looks at it."""
-    seen = sys.stderr.isatty()
-
-    def told(done: int, total: int) -> None:
-        if seen:
-            share = min(100, 100 * done // max(1, total))
-            print(f"\r{share:3} % of {size(total)}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield told
-    finally:
-        if seen:
-            print(file=sys.stderr)

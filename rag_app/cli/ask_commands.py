@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.cli.common import command, opened, show
 from rag_app.cli.document_commands import within
-from rag_app.cli.serve import opened
 from rag_app.errors import RagAppError
 from rag_app.evaluation.metrics import DEPTHS, Evaluation, as_figure
 from rag_app.export.json_contract import (
@@ -27,6 +27,7 @@ from rag_app.types import Finished, RetrieverKind
 
 if TYPE_CHECKING:
     from rag_app.library import Library
+    from rag_app.storage.conversations import Conversation
 _BRIEFLY, _PATIENCE = 20.0, 300.0  # seconds for the vectors of sentences that lack one
 _SHOWN = 3  # passages, where there is no answer
 _SHOWN_CHARACTERS = 200
@@ -35,14 +36,14 @@ _FORMATS = ("md", "html", "json")
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    search = commands.add_parser("search", parents=[shared], help="find passages")
+    search = command(commands, shared, "search", _search, "find passages", "JSON")
     search.add_argument("query", nargs="?")
     search.add_argument("-k", type=int, default=None, help="how many passages")
     search.add_argument(
         "--retriever", choices=[kind.value for kind in RetrieverKind], default="hybrid"
     )
-    search.set_defaults(run=_search)
-    ask = commands.add_parser("ask", parents=[shared], help="answer a question, with citations")
+    told = "answer a question, with citations"
+    ask = command(commands, shared, "ask", _ask, told, "JSON")
     ask.add_argument("query", nargs="?", metavar="question")
     ask.add_argument(
         "--generator", help="what answers instead of the one in the settings, as they write it"
@@ -50,16 +51,14 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     ask.add_argument(
         "--language", default="", help="that a language model is to answer in (English name)"
     )
-    ask.set_defaults(run=_ask)
-    for command in (search, ask):
-        command.add_argument(
+    for each in (search, ask):
+        each.add_argument(
             "--documents", nargs="+", metavar="DOCUMENT", help="only these (ids or names)"
         )
-        command.add_argument("--tag", help="only documents with this tag")
-        command.add_argument(
+        each.add_argument("--tag", help="only documents with this tag")
+        each.add_argument(
             "--questions", type=Path, metavar="FILE.jsonl", help='lines of {"id", "question"}'
         )
-        command.add_argument("--json", action="store_true", help="JSON")
 
 
 def _search(arguments: argparse.Namespace) -> int:
@@ -155,15 +154,11 @@ def _ids(library: Library, documents: Sequence[str] | None, tag: str | None) -> 
 
 def add_conversation_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    listed = commands.add_parser(
-        "conversations", parents=[shared], help="list what was asked, or what holds some words"
-    )
+    told = "list what was asked, or what holds some words"
+    listed = command(commands, shared, "conversations", _conversations, told, "a JSON list")
     listed.add_argument("words", nargs="*", metavar="WORD", help="only those that hold all of them")
-    listed.add_argument("--json", action="store_true", help="a JSON list")
-    listed.set_defaults(run=_conversations)
-    export = commands.add_parser(
-        "export", parents=[shared], help="a conversation as a file, or rated answers to learn from"
-    )
+    told = "a conversation as a file, or rated answers to learn from"
+    export = command(commands, shared, "export", _export, told)
     export.add_argument("conversation", nargs="?", metavar="CONVERSATION", help="an id or a title")
     export.add_argument("--format", choices=_FORMATS, default="md")
     export.add_argument(
@@ -174,18 +169,17 @@ def add_conversation_parsers(commands: Any, shared: argparse.ArgumentParser) -> 
         help='instead: lines of {"question", "answer"} for rag-app train, of answers rated good',
     )
     export.add_argument("--out", type=Path, metavar="FILE", help="instead of standard output")
-    export.set_defaults(run=_export)
 
 
 def _conversations(arguments: argparse.Namespace) -> int:
     with opened(arguments) as library:
         listed = library.conversations.listed(" ".join(arguments.words))
-    if arguments.json:
-        print_json([dataclasses.asdict(one) for one in listed])
-    else:
-        for one in listed:
-            sys.stdout.write(f"{one.id}  {one.changed_at[:16].replace('T', ' ')}  {one.title}\n")
+    show(listed, arguments.json, dataclasses.asdict, _conversation_line)
     return 0
+
+
+def _conversation_line(one: Conversation) -> str:
+    return f"{one.id}  {one.changed_at[:16].replace('T', ' ')}  {one.title}"
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -219,9 +213,8 @@ def _rated(library: Library, how: str) -> bytes:
 
 def add_evaluate_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the command is called and takes."""
-    evaluate = commands.add_parser(
-        "evaluate", parents=[shared], help="measure finding and answering on questions of yours"
-    )
+    told = "measure finding and answering on questions of yours"
+    evaluate = command(commands, shared, "evaluate", _evaluate, told, "one JSON object")
     evaluate.add_argument(
         "questions",
         type=Path,
@@ -238,8 +231,6 @@ def add_evaluate_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     evaluate.add_argument("--no-answers", action="store_true", help="measure finding only")
     evaluate.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots")
-    evaluate.add_argument("--json", action="store_true", help="one JSON object")
-    evaluate.set_defaults(run=_evaluate)
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_app.cli.access_commands import named_collection
-from rag_app.cli.serve import opened
+from rag_app.cli.common import command, opened, show
 from rag_app.errors import RagAppError, UnknownDocument
 from rag_app.export.json_contract import (
     BadUse,
@@ -25,7 +24,7 @@ from rag_app.export.json_contract import (
 from rag_app.scope import Role, Scope
 from rag_app.storage.documents import cleaned
 from rag_app.text.formats import count
-from rag_app.types import Added, Document, Status
+from rag_app.types import Added, Document, Status, Watched
 
 if TYPE_CHECKING:
     from rag_app.library import Library
@@ -38,7 +37,8 @@ _LOOK_AGAIN = 0.5  # seconds
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    add = commands.add_parser("add", parents=[shared], help="add files, folders or web pages")
+    told = "add files, folders or web pages"
+    add = command(commands, shared, "add", _add, told, "one JSON object per file")
     add.add_argument("paths", nargs="+", type=_given, metavar="PATH", help="or a web address")
     add.add_argument("--password", help="opens encrypted files; it is not kept")
     add.add_argument(
@@ -48,22 +48,15 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
         "--watch", action="store_true", help="keep folders in step: also what changes later"
     )
     add.add_argument("--collection", help="where several people share: its id or name; none: Home")
-    add.add_argument("--json", action="store_true", help="one JSON object per file")
-    add.set_defaults(run=_add)
-    documents = commands.add_parser("documents", parents=[shared], help="list what is there")
-    documents.add_argument("--json", action="store_true", help="a JSON list")
-    documents.set_defaults(run=_documents)
-    aside = commands.add_parser(
-        "set-aside", parents=[shared], help="kept files that the library knows nothing of"
-    )
+    command(commands, shared, "documents", _documents, "list what is there", "a JSON list")
+    told = "kept files that the library knows nothing of"
+    to_json = "a JSON list; with --add as add does"
+    aside = command(commands, shared, "set-aside", _set_aside, told, to_json)
     what = aside.add_mutually_exclusive_group()
     what.add_argument("--add", action="store_true", help="add them again")
     what.add_argument("--delete", action="store_true", help="delete them for good")
-    aside.add_argument("--json", action="store_true", help="a JSON list; with --add as add does")
-    aside.set_defaults(run=_set_aside)
-    remove = commands.add_parser("remove", parents=[shared], help="forget documents")
+    remove = command(commands, shared, "remove", _remove, "forget documents")
     remove.add_argument("documents", nargs="+", metavar="DOCUMENT", help="an id or a name")
-    remove.set_defaults(run=_remove)
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -188,11 +181,8 @@ def _set_aside(arguments: argparse.Namespace) -> int:
         files = library.set_aside()
         if arguments.delete:
             library.delete_set_aside()
-    if arguments.json:
-        print_json([set_aside_json(one) for one in files])
-    else:
-        for one in files:
-            print(f"{'deleted  ' if arguments.delete else ''}{one.name}")
+    done = "deleted  " if arguments.delete else ""
+    show(files, arguments.json, set_aside_json, lambda one: f"{done}{one.name}")
     return 0
 
 
@@ -244,25 +234,18 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 def add_queue_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    queue = commands.add_parser(
-        "queue", parents=[shared], help="what waits; pause, resume, cancel, try again"
-    )
+    told = "what waits; pause, resume, cancel, try again"
+    queue = command(commands, shared, "queue", _queue, told, "a JSON object")
     what = queue.add_mutually_exclusive_group()
     what.add_argument("--pause", action="store_true", help="begin no work until it is resumed")
     what.add_argument("--resume", action="store_true", help="go on")
     what.add_argument("--cancel", nargs="+", metavar="DOCUMENT", help="do not read these")
     what.add_argument("--cancel-all", action="store_true", help="read nothing that waits")
     what.add_argument("--retry", nargs="+", metavar="DOCUMENT", help="read these after all")
-    queue.add_argument("--json", action="store_true", help="a JSON object")
-    queue.set_defaults(run=_queue)
-    watched = commands.add_parser("watched", parents=[shared], help="list the watched folders")
-    watched.add_argument("--json", action="store_true", help="a JSON list")
-    watched.set_defaults(run=_watched)
-    unwatch = commands.add_parser(
-        "unwatch", parents=[shared], help="leave folders alone; their documents stay"
-    )
+    command(commands, shared, "watched", _watched, "list the watched folders", "a JSON list")
+    told = "leave folders alone; their documents stay"
+    unwatch = command(commands, shared, "unwatch", _unwatch, told)
     unwatch.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    unwatch.set_defaults(run=_unwatch)
 
 
 def _queue(arguments: argparse.Namespace) -> int:
@@ -282,28 +265,28 @@ def _queue(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"paused": paused, "waiting": names})
     else:
-        _say(f"{len(names)} waiting{', paused' if paused else ''}")
+        print(f"{len(names)} waiting{', paused' if paused else ''}")
         for name in names:
-            _say(f"  {name}")
+            print(f"  {name}")
     return 0
 
 
 def _watched(arguments: argparse.Namespace) -> int:
     with opened(arguments) as library:
         watched = library.watched()
-    if arguments.json:
-        print_json([watched_json(each) for each in watched])
-    else:
-        for each in watched:
-            _say(f"{each.files:>6} files  {each.folder}  {each.trouble}".rstrip())
+    show(watched, arguments.json, watched_json, _watched_line)
     return 0
+
+
+def _watched_line(each: Watched) -> str:
+    return f"{each.files:>6} files  {each.folder}  {each.trouble}".rstrip()
 
 
 def _unwatch(arguments: argparse.Namespace) -> int:
     with opened(arguments) as library:
         for folder in arguments.folders:
             library.unwatch(folder)
-            _say(f"unwatched  {folder}")
+            print(f"unwatched  {folder}")
     return 0
 
 
@@ -341,7 +324,7 @@ def _tell(said: dict[str, Any], as_json: bool) -> None:
         print_json(said)
     else:
         why = f": {said['error']}" if said.get("error") else ""
-        _say(f"{said['status']:>9}  {said['name']}{why}")
+        print(f"{said['status']:>9}  {said['name']}{why}", flush=True)
 
 
 def wait_for_all(library: Library, ids: Iterable[str]) -> list[Document]:
@@ -365,21 +348,15 @@ def with_parts(library: Library, ids: Sequence[str]) -> list[str]:
     return found
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
 # Folders and tags on the command line: giving and taking tags, and choosing documents by them.
 
 
 def add_group_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the command is called and takes."""
-    tag = commands.add_parser("tag", parents=[shared], help="give documents a tag, or take it")
+    tag = command(commands, shared, "tag", _tag, "give documents a tag, or take it")
     tag.add_argument("documents", nargs="+", metavar="DOCUMENT", help="an id or a name")
     tag.add_argument("tag", metavar="TAG")
     tag.add_argument("--remove", action="store_true", help="take the tag from them")
-    tag.set_defaults(run=_tag)
 
 
 def shelved_json(library: Library, document_id: str) -> dict[str, Any]:
@@ -418,5 +395,5 @@ def _tag(arguments: argparse.Namespace) -> int:
         change = library.shelves.untag if arguments.remove else library.shelves.tag
         change([document.id for document in found], tag)
         for document in found:
-            sys.stdout.write(f"{document.name}{line(library, document.id)}\n")
+            print(f"{document.name}{line(library, document.id)}")
     return 0

@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_app.cli.serve import opened, settings_of
+from rag_app.cli.common import command, opened, percentage, settings_of
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import ModelUnavailable
 from rag_app.export.json_contract import print_json, read_contexts, span_json
+from rag_app.text.formats import size
 
 if TYPE_CHECKING:
     from rag_app.library import Library
@@ -22,9 +23,8 @@ _READ_AT_ONCE = 256  # questions to the reader between two writes
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    read = commands.add_parser(
-        "read", parents=[shared], help="the reader alone: what a text answers, without a library"
-    )
+    told = "the reader alone: what a text answers, without a library"
+    read = command(commands, shared, "read", _read, told)
     read.add_argument(
         "--questions",
         type=Path,
@@ -32,15 +32,11 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
         required=True,
         help='lines of {"id", "question", "context"}',
     )
-    read.set_defaults(run=_read)
-    fetch = commands.add_parser(
-        "download", parents=[shared], help="fetch a model from the hub (needs the internet)"
-    )
+    told = "fetch a model from the hub (needs the internet)"
+    fetch = command(commands, shared, "download", _download, told)
     fetch.add_argument("model", metavar="OWNER/NAME")
-    fetch.set_defaults(run=_download)
-    train = commands.add_parser(
-        "train", parents=[shared], help="question encoder and generator learn from answers"
-    )
+    told = "question encoder and generator learn from answers"
+    train = command(commands, shared, "train", _train, told)
     train.add_argument("pairs", type=Path, metavar="FILE.jsonl", help='{"question", "answer"}')
     train.add_argument(
         "--generator", type=Path, required=True, help="folder of the seq2seq model to begin with"
@@ -48,7 +44,6 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     train.add_argument("--out", type=Path, required=True, help="new folder for what was learnt")
     train.add_argument("--marginal", choices=["sequence", "token"], default="sequence")
     train.add_argument("--steps", type=int, default=1_000)
-    train.set_defaults(run=_train)
 
 
 def _read(arguments: argparse.Namespace) -> int:
@@ -66,15 +61,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _download(arguments: argparse.Namespace) -> int:
-    from rag_app.models.download import download
-    from rag_app.storage.originals import made_for_me
-
-    models = settings_of(arguments).folder / "models"
-    try:
-        with made_for_me():
-            download(arguments.model, models, show_download)
-    finally:
-        print(file=sys.stderr)
+    _fetch(arguments, arguments.model)
     print(
         f"{arguments.model} is here. A chat model is asked with --generator local:"
         f"{arguments.model}; an embedding model is used with: rag-app languages {arguments.model}"
@@ -82,10 +69,13 @@ def _download(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show_download(done: int, total: int) -> None:
-    """How far a download is, on standard error."""
-    share = 100 * done // max(1, total)
-    print(f"\r{share:3} % of {total / 1e6:,.0f} MB", end="", file=sys.stderr, flush=True)
+def _fetch(arguments: argparse.Namespace, model: str) -> None:
+    from rag_app.models.download import download
+    from rag_app.storage.originals import made_for_me
+
+    models = settings_of(arguments).folder / "models"
+    with made_for_me(), percentage(lambda total: f" of {size(total)}", True) as told:
+        download(model, models, told)
 
 
 def _train(arguments: argparse.Namespace) -> int:
@@ -111,11 +101,9 @@ _LOOK = 0.3  # seconds
 
 def add_language_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the command is called and takes."""
-    chosen = commands.add_parser(
-        "languages",
-        parents=[shared],
-        help="which model finds by meaning: for English, for many languages, or your own",
-    )
+    told = "which model finds by meaning: for English, for many languages, or your own"
+    to_json = "one JSON object (docs/json.md)"
+    chosen = command(commands, shared, "languages", _languages, told, to_json)
     chosen.add_argument(
         "model",
         nargs="?",
@@ -124,14 +112,15 @@ def add_language_parsers(commands: Any, shared: argparse.ArgumentParser) -> None
         "sentence-transformers, or OWNER/NAME of a model that was downloaded; without it: which "
         "one it is",
     )
-    chosen.add_argument("--json", action="store_true", help="one JSON object (docs/json.md)")
-    chosen.set_defaults(run=_languages)
 
 
 def _languages(arguments: argparse.Namespace) -> int:
+    from rag_app.models.download import folder_of
     from rag_app.retrieval.embedding_choice import ENGLISH, MANY
 
-    if arguments.model == "many" and not settings_of(arguments).embedding:
+    settings = settings_of(arguments)
+    here = folder_of(MANY.name, settings.folder / "models").is_dir()
+    if arguments.model == "many" and not settings.embedding and not here:
         _fetch(arguments, MANY.name)
     with opened(arguments) as library:
         if arguments.model is not None:
@@ -146,31 +135,13 @@ def _languages(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _fetch(arguments: argparse.Namespace, model: str) -> None:
-    from rag_app.models.download import download, folder_of
-    from rag_app.storage.originals import made_for_me
-
-    models = settings_of(arguments).folder / "models"
-    if folder_of(model, models).is_dir():
-        return
-    try:
-        with made_for_me():
-            download(model, models, show_download)
-    finally:
-        print(file=sys.stderr)
-
-
 def _wait(library: Library) -> None:
     """Until the model answers. Raises ModelUnavailable if it cannot be used after all."""
-    shown = False
-    while (work := library.reindexing()) is not None:
-        if work.total:
-            share = 100 * min(work.done, work.total) // work.total
-            print(f"\r{share:3} % embedded", end="", file=sys.stderr, flush=True)
-            shown = True
-        time.sleep(_LOOK)
-    if shown:
-        print(file=sys.stderr)
+    with percentage(lambda _: " embedded", True) as told:
+        while (work := library.reindexing()) is not None:
+            if work.total:
+                told(work.done, work.total)
+            time.sleep(_LOOK)
     if library.meaning.notice:
         raise ModelUnavailable(library.meaning.notice)
 

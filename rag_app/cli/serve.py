@@ -10,46 +10,21 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 
 from rag_app.access.proof import IDENTITY_HEADER
 from rag_app.addresses import is_loopback
+from rag_app.cli.common import command, settings_of
 from rag_app.environment import server_environment
 from rag_app.errors import SettingsError
 from rag_app.export.json_contract import BadUse
 from rag_app.reading.confinement import available
 from rag_app.settings import Settings
-
-if TYPE_CHECKING:
-    from rag_app.library import Library
-
-
-# The settings of a command and the library it is about: the one place where it is opened.
-
-
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """The settings, with what the command line says before the environment."""
-    given = {name: getattr(arguments, name, None) for name in ("data_dir", "api", "queues")}
-    return Settings.load(**given)
-
-
-@contextmanager
-def opened(arguments: argparse.Namespace) -> Iterator[Library]:
-    """The library inside the block; it is imported here because that takes a second.
-
-    What is written down inside the block, an export as well, nobody else can read."""
-    from rag_app.library import Library
-    from rag_app.storage.originals import made_for_me
-
-    with made_for_me(), Library(settings_of(arguments)) as library:
-        yield library
-
 
 _APP = Path(__file__).resolve().parents[1] / "ui" / "served" / "app.py"
 _CONFIG = Path(".streamlit/config.toml")  # beside the app, and in the folder one is in
@@ -59,16 +34,12 @@ _HOSTS = "server.allowedHosts"
 
 def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     """What the commands are called and take."""
-    serving = commands.add_parser(
-        "serve", parents=[shared], help="the web app, as without a command; with --api, the API too"
-    )
+    told = "the web app, as without a command; with --api, the API too"
+    serving = command(commands, shared, "serve", serve, told)
     add_options(serving, argparse.SUPPRESS, argparse.SUPPRESS)
-    serving.set_defaults(run=serve)
-    key = commands.add_parser(
-        "api-key", parents=[shared], help="the key that the API is asked with"
-    )
+    told = "the key that the API is asked with"
+    key = command(commands, shared, "api-key", _show_key, told)
     key.add_argument("--new", action="store_true", help="make a new one; the old opens nothing")
-    key.set_defaults(run=_show_key)
 
 
 def add_options(parser: argparse.ArgumentParser, host: str, port: int | str) -> None:
@@ -120,21 +91,21 @@ def serve(arguments: argparse.Namespace) -> int:
     print(available().in_words(), file=sys.stderr, flush=True)
     if settings.api:
         _prepare_api(settings)
-    command = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP), *_changed_options()]
-    command += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
+    line = [sys.executable, "-m", "rag_app.ui.start", "run", str(_APP), *_changed_options()]
+    line += ["--server.address", arguments.host, "--server.port", str(arguments.port)]
     if arguments.host in _EVERYWHERE:
         # Else Streamlit asks a server on the internet what its own address is.
-        command += ["--browser.serverAddress", "localhost"]
+        line += ["--browser.serverAddress", "localhost"]
     further = f"{settings.allowed_hosts},{urlsplit(settings.public_url).hostname or ''}"
     names = allowed_hosts(arguments.host, further)
-    command += [f"--server.allowedHosts={name}" for name in names]
-    command += [*_signing_in(settings), "--", "--data-dir", str(settings.folder)]
-    command += ["--api"] if settings.api else []
+    line += [f"--server.allowedHosts={name}" for name in names]
+    line += [*_signing_in(settings), "--", "--data-dir", str(settings.folder)]
+    line += ["--api"] if settings.api else []
     environment = server_environment(settings.sign_in)
     if os.name == "posix":
         # In place of this process, so that a signal to it stops the server and nothing is orphaned.
-        os.execve(sys.executable, command, environment)
-    return subprocess.call(command, env=environment)
+        os.execve(sys.executable, line, environment)
+    return subprocess.call(line, env=environment)
 
 
 def _signing_in(settings: Settings) -> list[str]:

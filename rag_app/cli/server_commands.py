@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_app.cli.common import command, opened, percentage, settings_of
 from rag_app.cli.document_commands import (
     Accepted,
     became,
@@ -28,7 +29,6 @@ from rag_app.cli.document_commands import (
     settled,
     with_parts,
 )
-from rag_app.cli.serve import opened, settings_of
 from rag_app.environment import cluster_of_ray, shared_environment, take_on
 from rag_app.errors import DiskFull, DocumentError, FilesError, SettingsError
 from rag_app.export.json_contract import BadUse, moved_json, print_json, refused_json
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from rag_app.ingestion.loading import FileSource, FoundFile
     from rag_app.library import Library
     from rag_app.storage.moving import MovedLibrary
-    from rag_app.supervision import Told
     from rag_app.types import Added
 
 _AT_ONCE = 4  # files that are fetched at the same time: a bucket answers slowly, not seldom
@@ -61,20 +60,15 @@ _LEAST_MEMORY = 80 * 1024 * 1024  # bytes for Ray's own store, in which nothing 
 
 def add_load_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     """rag-app load: a bucket or a large folder, a part of it at a time, again and again."""
-    load = commands.add_parser(
-        "load",
-        parents=[shared],
-        help="all that lies in a bucket or a large folder; again: what is new or has changed",
-    )
+    told = "all that lies in a bucket or a large folder; again: what is new or has changed"
+    load = command(commands, shared, "load", _load, told, "one JSON object per file taken in")
     load.add_argument(
         "source", metavar="SOURCE", help="s3://…, gs://…, az://…, file:///…, or a folder"
     )
     load.add_argument("--collection", help="where several people share: its id or name; none: Home")
-    load.add_argument("--json", action="store_true", help="one JSON object per file taken in")
     load.add_argument(
         "--on", choices=["here", "ray"], default="here", help="who works on them; ray: its cluster"
     )
-    load.set_defaults(run=_load)
 
 
 def _load(arguments: argparse.Namespace) -> int:
@@ -246,11 +240,8 @@ class _Told:
 
 def add_worker_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     """rag-app worker: works on documents, and shows no page."""
-    worker = commands.add_parser(
-        "worker",
-        parents=[shared],
-        help="works on the documents of a library in PostgreSQL, without a page; any number may",
-    )
+    told = "works on the documents of a library in PostgreSQL, without a page; any number may"
+    worker = command(commands, shared, "worker", _work, told)
     worker.add_argument(
         "--queues",
         default=",".join(QUEUES),
@@ -260,7 +251,6 @@ def add_worker_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     worker.add_argument(
         "--port", type=int, help="port that answers /health/live, /health/ready and /metrics"
     )
-    worker.set_defaults(run=_work)
 
 
 def _work(arguments: argparse.Namespace) -> int:
@@ -321,13 +311,8 @@ def _check_model(settings: Settings) -> None:
 
 def add_move_parser(commands: Any, shared: argparse.ArgumentParser) -> None:
     """rag-app move: the library of a data directory goes to a PostgreSQL database."""
-    move = commands.add_parser(
-        "move",
-        parents=[shared],
-        help="the library of the data directory goes to an empty PostgreSQL database",
-    )
-    move.add_argument("--json", action="store_true", help="a JSON object")
-    move.set_defaults(run=_move)
+    told = "the library of the data directory goes to an empty PostgreSQL database"
+    command(commands, shared, "move", _move, told, "a JSON object")
 
 
 def _move(arguments: argparse.Namespace) -> int:
@@ -335,7 +320,7 @@ def _move(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     try:
-        with _percent() as heard:
+        with percentage(lambda _: "") as heard:
             moved = move(settings, heard)
     except KeyboardInterrupt:
         print("rag-app: Stopped. Nothing was moved, and nothing has changed.", file=sys.stderr)
@@ -361,22 +346,6 @@ def _say_moved(arguments: argparse.Namespace, moved: MovedLibrary, folder: Path)
         if moved.originals:
             print(f"moved  {count(moved.originals, 'original')} to the object store")
     print(_STAYS.format(folder=folder), file=sys.stderr)
-
-
-@contextmanager
-def _percent() -> Iterator[Told]:
-    """How far it is, on standard error where somebody looks at it."""
-    seen = sys.stderr.isatty()
-
-    def heard(done: int, total: int) -> None:
-        if seen:
-            print(f"\r{100 * done // max(1, total):3} %", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield heard
-    finally:
-        if seen:
-            print(file=sys.stderr)
 
 
 class RayWorker:

@@ -1,0 +1,85 @@
+"""What the commands share: how one is made, its library, and what it says."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rag_app.export.json_contract import print_json
+from rag_app.settings import Settings
+
+if TYPE_CHECKING:
+    from rag_app.library import Library
+    from rag_app.supervision import Told
+_Noun = TypeVar("_Noun")
+Run = Callable[[argparse.Namespace], int]
+
+
+def command(
+    commands: Any,
+    shared: argparse.ArgumentParser,
+    name: str,
+    run: Run,
+    told: str,
+    as_json: str = "",
+) -> argparse.ArgumentParser:
+    """One command, which `run` carries out; `as_json`: what --json makes of its output."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, parents=[shared], help=told)
+    if as_json:
+        parser.add_argument("--json", action="store_true", help=as_json)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings, with what the command line says before the environment."""
+    given = {name: getattr(arguments, name, None) for name in ("data_dir", "api", "queues")}
+    return Settings.load(**given)
+
+
+@contextmanager
+def opened(arguments: argparse.Namespace) -> Iterator[Library]:
+    """The library inside the block; it is imported here because that takes a second.
+
+    What is written down inside the block, an export as well, nobody else can read."""
+    from rag_app.library import Library
+    from rag_app.storage.originals import made_for_me
+
+    with made_for_me(), Library(settings_of(arguments)) as library:
+        yield library
+
+
+def show(
+    found: Sequence[_Noun],
+    as_json: bool,
+    to_json: Callable[[_Noun], dict[str, Any]],
+    to_line: Callable[[_Noun], str],
+) -> None:
+    """A list: as JSON, or a line for each."""
+    if as_json:
+        print_json([to_json(one) for one in found])
+    else:
+        for one in found:
+            print(to_line(one))
+
+
+@contextmanager
+def percentage(of: Callable[[int], str], always: bool = False) -> Iterator[Told]:
+    """How far it is, on standard error where somebody looks at it; `of` says of what."""
+    begun = False
+
+    def told(done: int, total: int) -> None:
+        nonlocal begun
+        if always or sys.stderr.isatty():
+            begun = True
+            share = min(100, 100 * done // max(1, total))
+            print(f"\r{share:3} %{of(total)}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield told
+    finally:
+        if begun:
+            print(file=sys.stderr)
