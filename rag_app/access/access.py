@@ -100,10 +100,7 @@ class Access(People):
 
     def own_collection(self, subject: str) -> str:
         """The id of somebody's own collection; empty for who never signed in."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT id FROM access_collections WHERE private_of = ?", (subject,)
-            ).fetchone()
+        row = self._row("SELECT id FROM access_collections WHERE private_of = ?", (subject,))
         return str(row[0]) if row else ""
 
     # Collections
@@ -174,10 +171,9 @@ class Access(People):
 
     def emptied(self, emptying: Emptying) -> None:
         """No document of a deleted collection is left: forget it."""
-        with self._write() as db:
-            db.execute(
-                "DELETE FROM access_collections WHERE id = ? AND emptying", (emptying.collection,)
-            )
+        self._run(
+            "DELETE FROM access_collections WHERE id = ? AND emptying", (emptying.collection,)
+        )
 
     def hand_over(self, by: Actor, collection: str, to: str) -> None:
         """Make the own collection of somebody who was removed one that `to` owns.

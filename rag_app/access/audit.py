@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from rag_app.storage.database import AnyDatabase, Connection
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase
 
 _LONGEST = 4_000  # characters of a detail
 _PAGE = 1_000  # entries that are read at once for an export
@@ -67,7 +67,7 @@ def one_line(text: str, longest: int) -> str:
     return " ".join(printable.split())[:longest].strip()
 
 
-class AuditLog:
+class AuditLog(InDatabase):
     """Every method is one transaction. Thread-safe."""
 
     def __init__(
@@ -78,7 +78,7 @@ class AuditLog:
         questions: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._days, self._questions, self._clock = days, questions, clock
         self._purged = float("-inf")  # when that was last done
 
@@ -128,8 +128,7 @@ class AuditLog:
         ):
             if value is not None:
                 query, given = f"{query} AND {condition}", [*given, value]
-        with self._read() as db:
-            rows = db.execute(f"{query} ORDER BY number DESC LIMIT ?", (*given, limit)).fetchall()
+        rows = self._rows(f"{query} ORDER BY number DESC LIMIT ?", (*given, limit))
         return tuple(AuditEntry(*row) for row in rows)
 
     def every(

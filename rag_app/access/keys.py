@@ -20,7 +20,7 @@ from rag_app.access.audit import Action, AuditLog, moment
 from rag_app.access.nouns import Actor, written
 from rag_app.access.people import named
 from rag_app.errors import AccessError, NotAllowed
-from rag_app.storage.database import AnyDatabase, Connection
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase
 
 _SECRET_BYTES = 32
 _BEGINS = re.compile(r"rag_[0-9a-f]{16}_", re.ASCII)
@@ -52,13 +52,13 @@ def is_key(text: str) -> bool:
     return _KEY.fullmatch(text) is not None
 
 
-class ApiKeys:
+class ApiKeys(InDatabase):
     """Every method is one transaction. Thread-safe."""
 
     def __init__(
         self, database: AnyDatabase, log: AuditLog, clock: Callable[[], float] = time.time
     ) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._log, self._clock = log, clock
 
     def create_key(
@@ -89,12 +89,11 @@ class ApiKeys:
 
     def keys(self, subject: str) -> tuple[KeyInfo, ...]:
         """The keys of a person, expired ones as well, the newest first."""
-        with self._read() as db:
-            rows = db.execute(
-                "SELECT id, person, name, created, expires, used FROM api_keys WHERE person = ? "
-                "ORDER BY created DESC, id",
-                (subject,),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT id, person, name, created, expires, used FROM api_keys WHERE person = ? "
+            "ORDER BY created DESC, id",
+            (subject,),
+        )
         return tuple(KeyInfo(*row) for row in rows)
 
     def revoke_key(self, by: Actor, key_id: str) -> None:
@@ -113,12 +112,11 @@ class ApiKeys:
         removed. The same is computed for each of these."""
         parsed = _KEY.fullmatch(secret)
         id_, given = (parsed[1], _bytes(parsed[2])) if parsed else ("", b"")
-        with self._read() as db:
-            row = db.execute(
-                "SELECT k.person, k.sha256, k.expires, k.used FROM api_keys k "
-                "JOIN people p ON p.id = k.person WHERE k.id = ? AND p.active",
-                (id_,),
-            ).fetchone()
+        row = self._row(
+            "SELECT k.person, k.sha256, k.expires, k.used FROM api_keys k "
+            "JOIN people p ON p.id = k.person WHERE k.id = ? AND p.active",
+            (id_,),
+        )
         person, kept, expires, used = row or ("", _NO_HASH, None, None)
         same = hmac.compare_digest(_hash(given), kept)
         now = self._clock()
@@ -129,8 +127,7 @@ class ApiKeys:
         return str(person)
 
     def _note_use(self, id_: str, now: str) -> None:
-        with self._write() as db:
-            db.execute("UPDATE api_keys SET used = ? WHERE id = ?", (now, id_))
+        self._run("UPDATE api_keys SET used = ? WHERE id = ?", (now, id_))
 
     @staticmethod
     def _check_number(db: Connection, subject: str) -> None:

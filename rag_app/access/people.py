@@ -10,7 +10,7 @@ from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog, moment, one_line
 from rag_app.access.nouns import Actor, Grantee, Identity, PeopleGroup, Person, written
 from rag_app.errors import AccessError, LastAdministrator, NameTaken, UnknownGrantee
-from rag_app.storage.database import AnyDatabase, Connection
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase
 
 PRIVATE = "My documents"  # what everybody's own collection is called at first
 _LONGEST_NAME = 120  # characters
@@ -18,7 +18,7 @@ _LONGEST_SUBJECT = 500
 _MOST_CLAIMS = 200  # groups of one person that a sign-in may name
 
 
-class People:
+class People(InDatabase):
     """Every method is one transaction. Thread-safe."""
 
     def __init__(
@@ -28,7 +28,7 @@ class People:
         administrators: Iterable[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self.log, self._clock = log, clock
         self._named = frozenset(one.casefold() for one in administrators)
 

@@ -15,7 +15,7 @@ from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog
 from rag_app.access.nouns import Actor, written
 from rag_app.errors import AccessError, QuotaReached
-from rag_app.storage.database import AnyDatabase
+from rag_app.storage.database import AnyDatabase, InDatabase
 from rag_app.storage.engines import levels_of
 from rag_app.text.formats import count
 from rag_app.text.formats import size as size_of
@@ -87,7 +87,7 @@ class LeakyBucket:
             self._levels = kept
 
 
-class Quotas:
+class Quotas(InDatabase):
     """Sets limits and holds people to them. Thread-safe.
 
     `used` tells what is kept of what a person added; it is asked only where that is limited. Files
@@ -101,7 +101,7 @@ class Quotas:
         clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._log, self._clock, self._elapsed = log, clock, elapsed
         self.used: Callable[[str], Usage] = lambda subject: Usage()
         self._shared = levels_of(database)  # else questions and sessions are counted here
@@ -165,9 +165,8 @@ class Quotas:
         known, now = self._known, self._elapsed()
         if known is None or now - self._looked >= _LOOK_EVERY:
             known = {}
-            with self._read() as db:
-                for subject, what, most in db.execute("SELECT subject, what, most FROM quotas"):
-                    known.setdefault(subject, {})[what] = most
+            for subject, what, most in self._rows("SELECT subject, what, most FROM quotas"):
+                known.setdefault(subject, {})[what] = most
             self._known, self._looked = known, now
         return known
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, Connection, Reach, document_seen, seen
-from rag_app.storage.words import Choice, WordSearch, searched
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase, Reach, document_seen, seen
+from rag_app.storage.words import CHUNK, CHUNK_FROM, Choice, ChunksById, WordSearch, searched
 from rag_app.types import (
     Box,
     Chunk,
@@ -34,9 +34,6 @@ from rag_app.types import (
     chunk_id,
 )
 
-_CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
-  substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
-_CHUNK_FROM = "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page"
 _TEXT = "SELECT 1 FROM pages WHERE document_id = ? AND trim(text, ?) <> '' LIMIT 1"
 SPACE = "\t\n\v\f\r \xa0"
 """Characters of which a page without text may be made."""
@@ -58,12 +55,12 @@ class Indexed:
         return f"{self.context}\n{self.words}" if self.context else self.words
 
 
-class Contents:
+class Contents(ChunksById):
     """The text of documents, as it was read and as it is found."""
 
     def __init__(self, database: AnyDatabase) -> None:
         self.database = database
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self.reach = Reach(database)
         self.words = WordSearch(database, self.reach)
         self.tables = Tables(database)
@@ -108,12 +105,12 @@ class Contents:
     def page(self, document_id: str, number: int, scope: Scope) -> Page:
         """One page. Raises UnknownDocument."""
         only, given = document_seen(scope, "document_id")
-        with self._read(scope) as db:
-            row = db.execute(
-                "SELECT number, text, label, width, height FROM pages "
-                f"WHERE document_id = ? AND number = ? AND {only}",
-                (document_id, number, *given),
-            ).fetchone()
+        row = self._row(
+            "SELECT number, text, label, width, height FROM pages "
+            f"WHERE document_id = ? AND number = ? AND {only}",
+            (document_id, number, *given),
+            scope,
+        )
         if row is None:
             raise UnknownDocument("That page is not in the library any more.")
         return Page(*row)
@@ -123,46 +120,46 @@ class Contents:
     ) -> tuple[str, str, int] | None:
         """A document's suffix, what it calls a page itself, and how many it has; None if gone."""
         only, given = seen(scope, "d.collection")
-        with self._read(scope) as db:
-            row = db.execute(
-                "SELECT d.suffix, p.label, d.pages FROM pages p "
-                "JOIN documents d ON d.id = p.document_id "
-                f"WHERE p.document_id = ? AND p.number = ? AND {only}",
-                (document_id, number, *given),
-            ).fetchone()
+        row = self._row(
+            "SELECT d.suffix, p.label, d.pages FROM pages p "
+            "JOIN documents d ON d.id = p.document_id "
+            f"WHERE p.document_id = ? AND p.number = ? AND {only}",
+            (document_id, number, *given),
+            scope,
+        )
         return (row[0], row[1], row[2]) if row else None
 
     def pages(self, document_id: str, scope: Scope) -> list[Page]:
         """All pages of a document, in order; none of one that the scope does not see."""
         only, given = document_seen(scope, "document_id")
-        with self._read(scope) as db:
-            rows = db.execute(
-                "SELECT number, text, label, width, height FROM pages "
-                f"WHERE document_id = ? AND {only} ORDER BY number",
-                (document_id, *given),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT number, text, label, width, height FROM pages "
+            f"WHERE document_id = ? AND {only} ORDER BY number",
+            (document_id, *given),
+            scope,
+        )
         return [Page(*row) for row in rows]
 
     def headings(self, document_id: str, scope: Scope) -> list[Heading]:
         """All headings of a document, in order; none of one that the scope does not see."""
         only, given = document_seen(scope, "document_id")
-        with self._read(scope) as db:
-            rows = db.execute(
-                "SELECT page, start, level, text FROM headings "
-                f"WHERE document_id = ? AND {only} ORDER BY ordinal",
-                (document_id, *given),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT page, start, level, text FROM headings "
+            f"WHERE document_id = ? AND {only} ORDER BY ordinal",
+            (document_id, *given),
+            scope,
+        )
         return [Heading(*row) for row in rows]
 
     def section(self, document_id: str, page: int, start: int, scope: Scope) -> str:
         """The heading that an offset of a page stands under; empty if there is none."""
         only, given = document_seen(scope, "document_id")
-        with self._read(scope) as db:
-            row = db.execute(
-                "SELECT text FROM headings WHERE document_id = ? AND (page, start) <= (?, ?) "
-                f"AND {only} ORDER BY ordinal DESC LIMIT 1",
-                (document_id, page, start, *given),
-            ).fetchone()
+        row = self._row(
+            "SELECT text FROM headings WHERE document_id = ? AND (page, start) <= (?, ?) "
+            f"AND {only} ORDER BY ordinal DESC LIMIT 1",
+            (document_id, page, start, *given),
+            scope,
+        )
         return row[0] if row else ""
 
     # Chunks
@@ -195,35 +192,24 @@ class Contents:
         """A document's chunks with the words they are found by, in order; none of one that the
         scope does not see."""
         only, given = document_seen(scope, "c.document_id")
-        with self._read(scope) as db:
-            rows = db.execute(
-                f"SELECT {_CHUNK}, c.context, c.words {_CHUNK_FROM} "
-                f"WHERE c.document_id = ? AND {only} ORDER BY c.ordinal",
-                (document_id, *given),
-            ).fetchall()
+        rows = self._rows(
+            f"SELECT {CHUNK}, c.context, c.words {CHUNK_FROM} "
+            f"WHERE c.document_id = ? AND {only} ORDER BY c.ordinal",
+            (document_id, *given),
+            scope,
+        )
         return [Indexed(Chunk(*row[:7]), *row[7:]) for row in rows]
-
-    def chunks(self, ids: Sequence[str], scope: Scope) -> dict[str, Chunk]:
-        """The chunks that are there of those asked for, and that the scope sees, by id."""
-        only, given = document_seen(scope, "c.document_id")
-        with self._read(scope) as db:
-            rows = db.execute(
-                f"SELECT c.id, {_CHUNK} {_CHUNK_FROM} "
-                f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
-                (json.dumps(list(ids)), *given),
-            ).fetchall()
-        return {row[0]: Chunk(*row[1:]) for row in rows}
 
     def chunk_ids(self, scope: Scope, documents: Sequence[str] | None, most: int) -> list[str]:
         """The ids of chunks that a scope sees, of these documents if they are given; `most` of them
         at most."""
         only, given = Choice.of(scope, documents).condition()
-        with self._read(scope) as db:  # from the index alone: a row lies where its text does
-            rows = db.execute(
-                "SELECT d.id, c.ordinal FROM documents d JOIN chunks c ON c.document_id = d.id "
-                f"WHERE {only} LIMIT ?",
-                (*given, most),
-            ).fetchall()
+        rows = self._rows(  # from the index alone: a row lies where its text does
+            "SELECT d.id, c.ordinal FROM documents d JOIN chunks c ON c.document_id = d.id "
+            f"WHERE {only} LIMIT ?",
+            (*given, most),
+            scope,
+        )
         return [chunk_id(*row) for row in rows]
 
     def search_words(
@@ -273,11 +259,8 @@ def expect(db: Connection, document_id: str, pages: Iterable[int]) -> None:
     )
 
 
-class Scans:
+class Scans(InDatabase):
     """The scanned pages of all documents. Thread-safe."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read, self._write = database.read, database.write
 
     def waiting(self, document_id: str | None = None) -> bool:
         """Whether there are pages to be recognised, in this document or in any."""
@@ -288,8 +271,7 @@ class Scans:
 
     def has_text(self, document_id: str) -> bool:
         """Whether any page of a document has text, its own or recognised."""
-        with self._read() as db:
-            return db.execute(_TEXT, (document_id, SPACE)).fetchone() is not None
+        return self._row(_TEXT, (document_id, SPACE)) is not None
 
     def embedded(self, document_id: str, written: int | None = None) -> None:
         """A document's chunks are all embedded: it is ready, or `scanned` if pages are left.
@@ -360,12 +342,12 @@ class Scans:
     def words(self, document_id: str, page: int, scope: Scope) -> list[Word] | None:
         """What was recognised on a page, in order; None: nothing was."""
         only, given = document_seen(scope, "document_id")
-        with self._read(scope) as db:
-            row = db.execute(
-                "SELECT words FROM scans WHERE document_id = ? AND page = ? "
-                f"AND words IS NOT NULL AND words <> '[]' AND {only}",
-                (document_id, page, *given),
-            ).fetchone()
+        row = self._row(
+            "SELECT words FROM scans WHERE document_id = ? AND page = ? "
+            f"AND words IS NOT NULL AND words <> '[]' AND {only}",
+            (document_id, page, *given),
+            scope,
+        )
         return None if row is None else list(_unpacked(row[0]))
 
 
@@ -481,11 +463,8 @@ def add_tables(db: Connection, document_id: str, tables: Iterable[StoredTable]) 
             first += block.rows
 
 
-class Tables:
+class Tables(InDatabase):
     """The tables of all documents. Thread-safe; every method is one transaction."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read = database.read
 
     def of(self, scope: Scope, documents: Sequence[str] | None = None) -> list[Table]:
         """The tables of these documents, or of all, in their order."""
@@ -493,23 +472,22 @@ class Tables:
         if documents is not None:
             only = f"t.document_id IN (SELECT value FROM json_each(?)) AND {only}"
             given = [json.dumps(list(documents)), *given]
-        with self._read(scope) as db:
-            rows = db.execute(
-                "SELECT t.document_id, t.ordinal, t.about FROM tables t "
-                f"JOIN documents d ON d.id = t.document_id WHERE {only} "
-                "ORDER BY d.added_at, d.rowid, t.ordinal",
-                given,
-            ).fetchall()
+        rows = self._rows(
+            "SELECT t.document_id, t.ordinal, t.about FROM tables t "
+            f"JOIN documents d ON d.id = t.document_id WHERE {only} "
+            "ORDER BY d.added_at, d.rowid, t.ordinal",
+            given,
+            scope,
+        )
         return [_table(*row) for row in rows]
 
     def written(self, documents: Sequence[str]) -> dict[str, int]:
         """By document: a number that grows with every writing of its contents."""
-        with self._read() as db:
-            rows = db.execute(
-                "SELECT id, written FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
-                "ORDER BY id",
-                (json.dumps(list(documents)),),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT id, written FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
+            "ORDER BY id",
+            (json.dumps(list(documents)),),
+        )
         return {row[0]: row[1] for row in rows}
 
     def values(self, table: Table) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from rag_app.errors import UnknownConversation
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, Connection, seen
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase, seen
 from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
 from rag_app.types import (
@@ -296,7 +296,7 @@ _SHOWN = (  # of a conversation
 _MINE = "conversation_id IN (SELECT id FROM conversations WHERE owner = ?)"
 
 
-class Conversations:
+class Conversations(InDatabase):
     """One person's conversations, as they may see them now. Every method is one transaction.
 
     Nobody else's can be found, read or changed: they are as if they were not there. What an answer
@@ -305,7 +305,7 @@ class Conversations:
 
     def __init__(self, database: AnyDatabase, scope: Scope, changes: Changes | None = None) -> None:
         self._database, self._scope, self._owner = database, scope, scope.subject
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._log = Changes() if changes is None else changes
 
     def seen_by(self, scope: Scope) -> Conversations:
@@ -324,12 +324,11 @@ class Conversations:
     def start(self, question: str) -> str:
         """Begin a conversation, titled by its first question; its id."""
         conversation_id, now = secrets.token_hex(8), _now()
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO conversations (id, title, started_at, changed_at, owner) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (conversation_id, title_of(question), now, now, self._owner),
-            )
+        self._run(
+            "INSERT INTO conversations (id, title, started_at, changed_at, owner) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (conversation_id, title_of(question), now, now, self._owner),
+        )
         return conversation_id
 
     def listed(self, words: str = "") -> list[Conversation]:
@@ -345,39 +344,34 @@ class Conversations:
                 f"AND NOT EXISTS (SELECT 1 {hidden})))))"
             )
             arguments += [like, like, like, *given]
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT {_SHOWN} FROM conversations c WHERE owner = ?{only} "
-                "ORDER BY changed_at DESC, rowid DESC",
-                arguments,
-            ).fetchall()
+        rows = self._rows(
+            f"SELECT {_SHOWN} FROM conversations c WHERE owner = ?{only} "
+            "ORDER BY changed_at DESC, rowid DESC",
+            arguments,
+        )
         return [Conversation(*row) for row in rows]
 
     def conversation(self, conversation_id: str) -> Conversation | None:
         """One conversation, if it is (still) there."""
-        with self._read() as db:
-            row = db.execute(
-                f"SELECT {_SHOWN} FROM conversations c WHERE id = ? AND owner = ?",
-                (conversation_id, self._owner),
-            ).fetchone()
+        row = self._row(
+            f"SELECT {_SHOWN} FROM conversations c WHERE id = ? AND owner = ?",
+            (conversation_id, self._owner),
+        )
         return None if row is None else Conversation(*row)
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Give it another title; an empty one changes nothing."""
         if title.strip():
-            with self._write() as db:
-                db.execute(
-                    "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?",
-                    (title_of(title), conversation_id, self._owner),
-                )
+            self._run(
+                "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?",
+                (title_of(title), conversation_id, self._owner),
+            )
 
     def delete(self, conversation_id: str) -> None:
         """Forget a conversation with everything in it."""
-        with self._write() as db:
-            db.execute(
-                "DELETE FROM conversations WHERE id = ? AND owner = ?",
-                (conversation_id, self._owner),
-            )
+        self._run(
+            "DELETE FROM conversations WHERE id = ? AND owner = ?", (conversation_id, self._owner)
+        )
         self._changed(conversation_id)
 
     def cut(self, exchange_id: str) -> None:
@@ -412,11 +406,10 @@ class Conversations:
 
     def order(self, conversation_id: str) -> list[str]:
         """The ids of its exchanges, as they were asked: much cheaper than all that they say."""
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT id FROM exchanges WHERE conversation_id = ? AND {_MINE} ORDER BY ordinal",
-                (conversation_id, self._owner),
-            ).fetchall()
+        rows = self._rows(
+            f"SELECT id FROM exchanges WHERE conversation_id = ? AND {_MINE} ORDER BY ordinal",
+            (conversation_id, self._owner),
+        )
         return [str(row[0]) for row in rows]
 
     def exchange(self, exchange_id: str) -> Exchange | None:
@@ -518,12 +511,11 @@ class Conversations:
     def _selected(self, which: str, order: str, *arguments: str | int) -> list[Exchange]:
         """Exchanges, each without the words of what may not be seen."""
         hidden, given = self._hidden("e.id")
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT {COLUMNS}, (SELECT json_group_array(x.document_id) {hidden}) "
-                f"FROM exchanges e WHERE {which} AND {_MINE} ORDER BY {order}",
-                (*given, *arguments, self._owner),
-            ).fetchall()
+        rows = self._rows(
+            f"SELECT {COLUMNS}, (SELECT json_group_array(x.document_id) {hidden}) "
+            f"FROM exchanges e WHERE {which} AND {_MINE} ORDER BY {order}",
+            (*given, *arguments, self._owner),
+        )
         return [_without_hidden(exchange_of(row[:-1]), json.loads(row[-1])) for row in rows]
 
     def _hidden(self, exchange: str) -> tuple[str, list[str]]:

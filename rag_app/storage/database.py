@@ -241,26 +241,41 @@ def _cut_log(db: sqlite3.Connection) -> bool:
 # Which model's vectors answer: kept, so that a change of the setting is seen at the next start.
 
 
-class AnsweringModel:
-    """What the setting said of the model, and its fingerprint."""
+class InDatabase:
+    """What is kept in a database, by those who know what its rows mean."""
 
     def __init__(self, database: AnyDatabase) -> None:
         self._read, self._write = database.read, database.write
 
+    def _rows(self, sql: str, parameters: Any = (), scope: Scope = WORKER) -> list[Any]:
+        with self._read(scope) as db:
+            return db.execute(sql, parameters).fetchall()
+
+    def _row(self, sql: str, parameters: Any = (), scope: Scope = WORKER) -> Any:
+        with self._read(scope) as db:
+            return db.execute(sql, parameters).fetchone()
+
+    def _run(self, sql: str, parameters: Any = ()) -> int:
+        """How many rows were written by a transaction of one statement."""
+        with self._write() as db:
+            return db.execute(sql, parameters).rowcount
+
+
+class AnsweringModel(InDatabase):
+    """What the setting said of the model, and its fingerprint."""
+
     def get(self) -> tuple[str, str] | None:
         """(choice, fingerprint), None if nothing was ever embedded."""
-        with self._read() as db:
-            row = db.execute("SELECT choice, fingerprint FROM answering_model").fetchone()
+        row = self._row("SELECT choice, fingerprint FROM answering_model")
         return None if row is None else (row[0], row[1])
 
     def set(self, choice: str, fingerprint: str) -> None:
         """From now on this model's vectors answer."""
-        with self._write() as db:
-            db.execute(
-                'INSERT INTO answering_model VALUES (1, ?, ?) ON CONFLICT ("only") '
-                "DO UPDATE SET choice = excluded.choice, fingerprint = excluded.fingerprint",
-                (choice, fingerprint),
-            )
+        self._run(
+            'INSERT INTO answering_model VALUES (1, ?, ?) ON CONFLICT ("only") '
+            "DO UPDATE SET choice = excluded.choice, fingerprint = excluded.fingerprint",
+            (choice, fingerprint),
+        )
 
 
 def seen(scope: Scope, column: str = "collection") -> tuple[str, list[str]]:

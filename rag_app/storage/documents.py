@@ -21,6 +21,7 @@ from rag_app.storage.database import (
     AnyDatabase,
     Connection,
     Database,
+    InDatabase,
     document_seen,
     seen,
 )
@@ -130,12 +131,11 @@ class Store(Contents):
 
     def _selected(self, scope: Scope, which: str, *arguments: str) -> list[Document]:
         only, given = seen(scope)
-        with self._read(scope) as db:
-            rows = db.execute(
-                f"SELECT {_COLUMNS} FROM documents WHERE {which} AND {only} "
-                "ORDER BY added_at, rowid",
-                (*arguments, *given),
-            ).fetchall()
+        rows = self._rows(
+            f"SELECT {_COLUMNS} FROM documents WHERE {which} AND {only} ORDER BY added_at, rowid",
+            (*arguments, *given),
+            scope,
+        )
         return [_document(row) for row in rows]
 
     def document(self, document_id: str, scope: Scope) -> Document:
@@ -151,50 +151,42 @@ class Store(Contents):
 
     def kept_of(self, added_by: str) -> tuple[int, int]:
         """(bytes, pages) of the documents that somebody added."""
-        with self._read() as db:
-            found = db.execute(
-                "SELECT coalesce(sum(size), 0), coalesce(sum(pages), 0) FROM documents "
-                "WHERE added_by = ?",
-                (added_by,),
-            ).fetchone()
+        found = self._row(
+            "SELECT coalesce(sum(size), 0), coalesce(sum(pages), 0) FROM documents "
+            "WHERE added_by = ?",
+            (added_by,),
+        )
         return int(found[0]), int(found[1])
 
     def counted(self) -> dict[str, int]:
         """How many documents there are in each state."""
-        with self._read() as db:
-            rows = db.execute("SELECT status, count(*) FROM documents GROUP BY status").fetchall()
+        rows = self._rows("SELECT status, count(*) FROM documents GROUP BY status")
         return {row[0]: int(row[1]) for row in rows}
 
     def added_by(self, scope: Scope) -> dict[str, str]:
         """Who added each of the documents that are seen, by its id; empty: nobody who signed in."""
         only, given = seen(scope)
-        with self._read(scope) as db:
-            rows = db.execute(f"SELECT id, added_by FROM documents WHERE {only}", given).fetchall()
+        rows = self._rows(f"SELECT id, added_by FROM documents WHERE {only}", given, scope)
         return {row[0]: row[1] for row in rows}
 
     def who_added(self, document_id: str) -> str:
         """Who added a document; empty: nobody who signed in."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT added_by FROM documents WHERE id = ?", (document_id,)
-            ).fetchone()
+        row = self._row("SELECT added_by FROM documents WHERE id = ?", (document_id,))
         return str(row[0]) if row else ""
 
     def set_status(self, document_id: str, status: Status) -> None:
         """Move a document on; a failure it had is forgotten."""
-        with self._write() as db:
-            db.execute(
-                "UPDATE documents SET status = ?, error = NULL, error_code = NULL WHERE id = ?",
-                (status, document_id),
-            )
+        self._run(
+            "UPDATE documents SET status = ?, error = NULL, error_code = NULL WHERE id = ?",
+            (status, document_id),
+        )
 
     def set_failed(self, document_id: str, message: str, code: str) -> None:
         """Record why a document cannot be read."""
-        with self._write() as db:
-            db.execute(
-                "UPDATE documents SET status = ?, error = ?, error_code = ? WHERE id = ?",
-                (Status.FAILED, message, code, document_id),
-            )
+        self._run(
+            "UPDATE documents SET status = ?, error = ?, error_code = ? WHERE id = ?",
+            (Status.FAILED, message, code, document_id),
+        )
 
     def remove(self, *document_ids: str) -> None:
         """Forget documents' text and words, and note that their files and vectors are to go too.
@@ -206,13 +198,11 @@ class Store(Contents):
 
     def want_replacement(self, newer: str, older: str) -> None:
         """Note that a document is to take the place of another as soon as it can be searched."""
-        with self._write() as db:
-            db.execute("UPDATE documents SET replaces = ? WHERE id = ?", (older, newer))
+        self._run("UPDATE documents SET replaces = ? WHERE id = ?", (older, newer))
 
     def keep(self, document_id: str) -> None:
         """Nothing takes the place of this document any more."""
-        with self._write() as db:
-            db.execute("UPDATE documents SET replaces = NULL WHERE replaces = ?", (document_id,))
+        self._run("UPDATE documents SET replaces = NULL WHERE replaces = ?", (document_id,))
 
     def replacements(self) -> list[tuple[str, str]]:
         """(newer id, older id) of the replacements that can be carried out now."""
@@ -247,8 +237,7 @@ class Store(Contents):
 
     def removals(self) -> list[tuple[str, str]]:
         """(document id, suffix) of the removed whose file and vectors may still be there."""
-        with self._read() as db:
-            return [tuple(row) for row in db.execute("SELECT document_id, suffix FROM removals")]
+        return [tuple(row) for row in self._rows("SELECT document_id, suffix FROM removals")]
 
     def finish_removal(self, document_id: str) -> None:
         """Its file and vectors are gone."""
@@ -315,13 +304,13 @@ class GroupListing:
         return Shelved(max(inside, key=len, default=""), tags)
 
 
-class DocumentGroups:
+class DocumentGroups(InDatabase):
     """What one person puts documents under, of those that they see; nobody else's is touched.
 
     Every method is one transaction; names that differ in case only are the same."""
 
     def __init__(self, database: AnyDatabase, scope: Scope) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._scope, self._owner = scope, scope.subject
 
     def all(self) -> GroupListing:
@@ -366,10 +355,9 @@ class DocumentGroups:
 
     def retag(self, document_id: str, tags: Sequence[str]) -> None:
         """Let a document have exactly these tags."""
-        with self._write() as db:
-            db.execute(
-                "DELETE FROM tags WHERE document_id = ? AND owner = ?", (document_id, self._owner)
-            )
+        self._run(
+            "DELETE FROM tags WHERE document_id = ? AND owner = ?", (document_id, self._owner)
+        )
         for tag in tags:
             self.tag([document_id], tag)
 

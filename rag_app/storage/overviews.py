@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, document_seen, seen
+from rag_app.storage.database import AnyDatabase, InDatabase, document_seen, seen
 from rag_app.types import Heading, Status
 
 
@@ -70,33 +70,28 @@ class Overview:
         return self.questions is not None
 
 
-class KeptOverviews:
+class KeptOverviews(InDatabase):
     """Every method is one transaction; an overview goes with its document."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read, self._write = database.read, database.write
 
     def save(self, document_id: str, made_by: str, overview: Overview, chunks: int) -> None:
         """Keep an overview in place of an earlier one.
 
         Not if the document is gone, or has been read anew since it had so many `chunks`."""
         text = json.dumps(asdict(overview), ensure_ascii=False)
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO overviews SELECT id, ?, ? FROM documents "
-                "WHERE id = ? AND chunks = ? AND status NOT IN (?, ?) "
-                "ON CONFLICT (document_id) DO UPDATE SET made_by = excluded.made_by, "
-                "overview = excluded.overview",
-                (made_by, text, document_id, chunks, Status.RECEIVED, Status.READ),
-            )
+        self._run(
+            "INSERT INTO overviews SELECT id, ?, ? FROM documents "
+            "WHERE id = ? AND chunks = ? AND status NOT IN (?, ?) "
+            "ON CONFLICT (document_id) DO UPDATE SET made_by = excluded.made_by, "
+            "overview = excluded.overview",
+            (made_by, text, document_id, chunks, Status.RECEIVED, Status.READ),
+        )
 
     def get(self, document_id: str, made_by: str) -> Overview | None:
         """The overview of a document, if it was made by this."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT overview FROM overviews WHERE document_id = ? AND made_by = ?",
-                (document_id, made_by),
-            ).fetchone()
+        row = self._row(
+            "SELECT overview FROM overviews WHERE document_id = ? AND made_by = ?",
+            (document_id, made_by),
+        )
         return _overview(json.loads(row[0])) if row else None
 
     def complete(self, made_by: str) -> set[str]:
@@ -135,11 +130,11 @@ def _overview(row: Mapping[str, Any]) -> Overview:
 # Knows nothing of what a row means.
 
 
-class KeptCheck:
+class KeptCheck(InDatabase):
     """The last check of what a person sees. Every method is one transaction."""
 
     def __init__(self, database: AnyDatabase, scope: Scope) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._scope, self._owner = scope, scope.subject
 
     def save(self, about: str, rows: Iterable[tuple[str | None, str]]) -> None:
@@ -174,5 +169,4 @@ class KeptCheck:
 
     def clear(self) -> None:
         """Forget it."""
-        with self._write() as db:
-            db.execute("DELETE FROM checks WHERE owner = ?", (self._owner,))
+        self._run("DELETE FROM checks WHERE owner = ?", (self._owner,))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rag_app.scope import WORKER, Scope
-from rag_app.storage.database import AnyDatabase, Connection, document_seen
+from rag_app.storage.database import Connection, InDatabase, document_seen
 from rag_app.storage.originals import inside_name
 
 _DEEPEST = 20  # a chain of containers longer than this is a circle
@@ -219,21 +219,17 @@ class Origin:
     at: str  # when it was fetched last, ISO 8601, UTC
 
 
-class Fetched:
+class Fetched(InDatabase):
     """The addresses of documents. Thread-safe."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read, self._write = database.read, database.write
 
     def note(self, document_id: str, origin: Origin) -> None:
         """A document was fetched, perhaps again; of two addresses it keeps the first."""
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO fetched SELECT id, ?, ?, ? FROM documents WHERE id = ? "
-                "ON CONFLICT (document_id) DO UPDATE SET fetched_at = excluded.fetched_at "
-                "WHERE fetched.asked = excluded.asked OR fetched.address = excluded.address",
-                (origin.asked, origin.address, origin.at, document_id),
-            )
+        self._run(
+            "INSERT INTO fetched SELECT id, ?, ?, ? FROM documents WHERE id = ? "
+            "ON CONFLICT (document_id) DO UPDATE SET fetched_at = excluded.fetched_at "
+            "WHERE fetched.asked = excluded.asked OR fetched.address = excluded.address",
+            (origin.asked, origin.address, origin.at, document_id),
+        )
 
     def of(self, document_id: str) -> Origin | None:
         """Where a document was fetched from; None if it was not."""
@@ -242,26 +238,24 @@ class Fetched:
     def all(self, document_ids: Iterable[str], scope: Scope) -> dict[str, Origin]:
         """Where those of these documents came from that were fetched, by id."""
         only, given = document_seen(scope, "document_id")
-        with self._read() as db:
-            rows = db.execute(
-                "SELECT document_id, asked, address, fetched_at FROM fetched "
-                f"WHERE document_id IN (SELECT value FROM json_each(?)) AND {only}",
-                (json.dumps(list(document_ids)), *given),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT document_id, asked, address, fetched_at FROM fetched "
+            f"WHERE document_id IN (SELECT value FROM json_each(?)) AND {only}",
+            (json.dumps(list(document_ids)), *given),
+        )
         return {row[0]: Origin(*row[1:]) for row in rows}
 
     def earlier(self, document_id: str) -> str | None:
         """The latest of the other documents that came from the same address, if there is one."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT o.document_id FROM fetched n JOIN fetched o "
-                "ON o.document_id != n.document_id "
-                "AND (o.asked IN (n.asked, n.address) OR o.address IN (n.asked, n.address)) "
-                "JOIN documents m ON m.id = n.document_id "
-                "JOIN documents d ON d.id = o.document_id AND d.collection = m.collection "
-                "WHERE n.document_id = ? AND d.rowid < m.rowid ORDER BY d.rowid DESC LIMIT 1",
-                (document_id,),
-            ).fetchone()
+        row = self._row(
+            "SELECT o.document_id FROM fetched n JOIN fetched o "
+            "ON o.document_id != n.document_id "
+            "AND (o.asked IN (n.asked, n.address) OR o.address IN (n.asked, n.address)) "
+            "JOIN documents m ON m.id = n.document_id "
+            "JOIN documents d ON d.id = o.document_id AND d.collection = m.collection "
+            "WHERE n.document_id = ? AND d.rowid < m.rowid ORDER BY d.rowid DESC LIMIT 1",
+            (document_id,),
+        )
         return str(row[0]) if row else None
 
 
@@ -275,25 +269,19 @@ class Known:
     refused: str = ""
 
 
-class Folders:
+class Folders(InDatabase):
     """Which folders are watched. Thread-safe."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read, self._write = database.read, database.write
 
     def add(self, folder: str, identity: str) -> None:
         """Watch a folder; watching it twice is watching it once."""
         now = datetime.now(UTC).isoformat()
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO watched VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (folder, identity, now),
-            )
+        self._run(
+            "INSERT INTO watched VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (folder, identity, now)
+        )
 
     def recognise(self, folder: str, identity: str) -> None:
         """The folder is the same, though the system calls it by another number now."""
-        with self._write() as db:
-            db.execute("UPDATE watched SET identity = ? WHERE folder = ?", (identity, folder))
+        self._run("UPDATE watched SET identity = ? WHERE folder = ?", (identity, folder))
 
     def remove(self, folder: str) -> None:
         """Watch a folder no more; its documents stay, as if a person had handed them in."""
@@ -307,8 +295,7 @@ class Folders:
 
     def all(self) -> list[tuple[str, str]]:
         """(folder, identity) of the watched folders, the longest watched first."""
-        with self._read() as db:
-            return db.execute("SELECT folder, identity FROM watched ORDER BY since").fetchall()
+        return self._rows("SELECT folder, identity FROM watched ORDER BY since")
 
     def files(self, folder: str) -> dict[str, Known]:
         """What is known of a folder's files, by their paths in it."""
@@ -322,20 +309,18 @@ class Folders:
 
     def keep(self, folder: str, path: str, known: Known) -> None:
         """Write down what became of a file."""
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO watched_files SELECT folder, ?, CAST(? AS BIGINT), "
-                "CAST(? AS BIGINT), (SELECT id FROM documents WHERE id = ?), ? FROM watched "
-                "WHERE folder = ? ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, "
-                "changed = excluded.changed, document_id = excluded.document_id, "
-                "refused = excluded.refused",
-                (path, known.size, known.changed, known.document_id, known.refused, folder),
-            )
+        self._run(
+            "INSERT INTO watched_files SELECT folder, ?, CAST(? AS BIGINT), "
+            "CAST(? AS BIGINT), (SELECT id FROM documents WHERE id = ?), ? FROM watched "
+            "WHERE folder = ? ON CONFLICT (folder, path) DO UPDATE SET size = excluded.size, "
+            "changed = excluded.changed, document_id = excluded.document_id, "
+            "refused = excluded.refused",
+            (path, known.size, known.changed, known.document_id, known.refused, folder),
+        )
 
     def forget(self, folder: str, path: str) -> None:
         """The file is gone."""
-        with self._write() as db:
-            db.execute("DELETE FROM watched_files WHERE folder = ? AND path = ?", (folder, path))
+        self._run("DELETE FROM watched_files WHERE folder = ? AND path = ?", (folder, path))
 
     def is_elsewhere(self, document_id: str, folder: str, path: str) -> bool:
         """Whether a document is here for another reason than this file."""
@@ -357,40 +342,34 @@ class LoadedFile:
     refused: str = ""
 
 
-class LoadedFiles:
+class LoadedFiles(InDatabase):
     """Which files were loaded. Thread-safe."""
-
-    def __init__(self, database: AnyDatabase) -> None:
-        self._read, self._write = database.read, database.write
 
     def of(self, source: str, collection: str, path: str) -> LoadedFile | None:
         """What is known of a file; None if it was never loaded."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT version, document_id, refused FROM loaded "
-                "WHERE source = ? AND collection = ? AND path = ?",
-                (source, collection, path),
-            ).fetchone()
+        row = self._row(
+            "SELECT version, document_id, refused FROM loaded "
+            "WHERE source = ? AND collection = ? AND path = ?",
+            (source, collection, path),
+        )
         return LoadedFile(*row) if row else None
 
     def keep(self, source: str, collection: str, path: str, loaded: LoadedFile) -> None:
         """Write down what became of a file."""
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO loaded "
-                "VALUES (?, ?, ?, ?, (SELECT id FROM documents WHERE id = ?), ?) "
-                "ON CONFLICT (source, collection, path) DO UPDATE SET version = excluded.version, "
-                "document_id = excluded.document_id, refused = excluded.refused",
-                (source, collection, path, loaded.version, loaded.document_id, loaded.refused),
-            )
+        self._run(
+            "INSERT INTO loaded "
+            "VALUES (?, ?, ?, ?, (SELECT id FROM documents WHERE id = ?), ?) "
+            "ON CONFLICT (source, collection, path) DO UPDATE SET version = excluded.version, "
+            "document_id = excluded.document_id, refused = excluded.refused",
+            (source, collection, path, loaded.version, loaded.document_id, loaded.refused),
+        )
 
     def is_elsewhere(self, document_id: str, source: str, path: str) -> bool:
         """Whether a document is another file that was loaded, or lies in a watched folder, too."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT 1 FROM loaded WHERE document_id = :id "
-                "AND NOT (source = :source AND path = :path) "
-                "UNION ALL SELECT 1 FROM watched_files WHERE document_id = :id LIMIT 1",
-                {"id": document_id, "source": source, "path": path},
-            ).fetchone()
+        row = self._row(
+            "SELECT 1 FROM loaded WHERE document_id = :id "
+            "AND NOT (source = :source AND path = :path) "
+            "UNION ALL SELECT 1 FROM watched_files WHERE document_id = :id LIMIT 1",
+            {"id": document_id, "source": source, "path": path},
+        )
         return row is not None

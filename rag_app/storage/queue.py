@@ -13,7 +13,7 @@ from rag_app.scope import Scope
 from rag_app.storage import provenance
 from rag_app.storage.claims import Claims
 from rag_app.storage.contents import SPACE
-from rag_app.storage.database import AnyDatabase, Connection, seen
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase, seen
 from rag_app.types import Document, Reading, Status
 
 PAUSED, UNCLEANED = "paused", "uncleaned"
@@ -80,11 +80,11 @@ def to_clean(db: Connection) -> None:
     )
 
 
-class Queue:
+class Queue(InDatabase):
     """The order of work, and the origins of documents. Thread-safe."""
 
     def __init__(self, database: AnyDatabase, claims: Claims) -> None:
-        self._read, self._write = database.read, database.write
+        super().__init__(database)
         self._claims = claims
 
     # Waiting
@@ -111,24 +111,23 @@ class Queue:
     def waiting(self, statuses: Sequence[Status], scope: Scope) -> list[tuple[str, int]]:
         """(id, pages) of the documents in one of `statuses`, first come first."""
         only, given = seen(scope)
-        with self._read(scope) as db:
-            return db.execute(
-                "SELECT id, pages FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
-                f"AND {only} ORDER BY added_at, rowid",
-                (json.dumps(list(statuses)), *given),
-            ).fetchall()
+        return self._rows(
+            "SELECT id, pages FROM documents WHERE status IN (SELECT value FROM json_each(?)) "
+            f"AND {only} ORDER BY added_at, rowid",
+            (json.dumps(list(statuses)), *given),
+            scope,
+        )
 
     def is_waiting(
         self, ids: Sequence[str], statuses: Sequence[Status], without: Iterable[str]
     ) -> bool:
         """Whether one of these documents is in one of `statuses` and not in `without`."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT 1 FROM json_each(?) j JOIN documents d ON d.id = j.value "
-                "WHERE d.status IN (SELECT value FROM json_each(?)) "
-                "AND d.id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
-                (json.dumps(list(ids)), json.dumps(list(statuses)), json.dumps(list(without))),
-            ).fetchone()
+        row = self._row(
+            "SELECT 1 FROM json_each(?) j JOIN documents d ON d.id = j.value "
+            "WHERE d.status IN (SELECT value FROM json_each(?)) "
+            "AND d.id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+            (json.dumps(list(ids)), json.dumps(list(statuses)), json.dumps(list(without))),
+        )
         return row is not None
 
     def cancel(self, document_id: str | None, scope: Scope, message: str, code: str) -> int:
@@ -139,24 +138,22 @@ class Queue:
         only, arguments = seen(scope)
         if document_id:
             only, arguments = f"{only} AND id = ?", [*arguments, document_id]
-        with self._write() as db:
-            return db.execute(
-                f"UPDATE documents SET status = ?, error = ?, error_code = ? "
-                f"WHERE status IN (?, ?) AND chunks = 0 AND NOT EXISTS (SELECT 1 FROM scans s "
-                f"WHERE s.document_id = documents.id AND s.words IS NOT NULL) AND {only}",
-                (Status.FAILED, message, code, Status.RECEIVED, Status.READ, *arguments),
-            ).rowcount
+        return self._run(
+            f"UPDATE documents SET status = ?, error = ?, error_code = ? "
+            f"WHERE status IN (?, ?) AND chunks = 0 AND NOT EXISTS (SELECT 1 FROM scans s "
+            f"WHERE s.document_id = documents.id AND s.words IS NOT NULL) AND {only}",
+            (Status.FAILED, message, code, Status.RECEIVED, Status.READ, *arguments),
+        )
 
     # Marks
 
     def mark(self, name: str, value: int) -> None:
         """Set a mark that outlives the process; 0 takes it away."""
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO marks VALUES (?, ?) "
-                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (name, value),
-            )
+        self._run(
+            "INSERT INTO marks VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (name, value),
+        )
 
     def mark_uncleaned(self) -> None:
         """Something that was removed was written all the same, and is to be overwritten."""
@@ -171,8 +168,7 @@ class Queue:
 
     def marked(self, name: str) -> int:
         """A mark, 0 if it is not set."""
-        with self._read() as db:
-            row = db.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
+        row = self._row("SELECT value FROM marks WHERE name = ?", (name,))
         return int(row[0]) if row else 0
 
     # Origins
@@ -189,12 +185,11 @@ class Queue:
 
     def came_again(self, document_id: str, name: str) -> None:
         """The same bytes came under another name."""
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
-                "ON CONFLICT DO NOTHING",
-                (name, document_id, name),
-            )
+        self._run(
+            "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
+            "ON CONFLICT DO NOTHING",
+            (name, document_id, name),
+        )
 
     def taken_names(self, name: str, stem: str, collection: str) -> list[str]:
         """`name`, and the names that begin with "stem (", as far as documents of a collection have
@@ -251,14 +246,13 @@ class Queue:
 
     def note_reading(self, document_id: str, reading: Reading) -> None:
         """How many tables a reader told, and in which encoding it had to guess a text to be."""
-        with self._write() as db:
-            db.execute(
-                "INSERT INTO readings (document_id, tables, encoding) "
-                "SELECT id, CAST(? AS BIGINT), CAST(? AS TEXT) FROM documents WHERE id = ? "
-                "ON CONFLICT (document_id) DO UPDATE "
-                "SET tables = excluded.tables, encoding = excluded.encoding",
-                (reading.tables, reading.encoding, document_id),
-            )
+        self._run(
+            "INSERT INTO readings (document_id, tables, encoding) "
+            "SELECT id, CAST(? AS BIGINT), CAST(? AS TEXT) FROM documents WHERE id = ? "
+            "ON CONFLICT (document_id) DO UPDATE "
+            "SET tables = excluded.tables, encoding = excluded.encoding",
+            (reading.tables, reading.encoding, document_id),
+        )
 
     def facts(self, document: SeenDocument) -> Facts:
         """What is known of a document for its report."""

@@ -15,17 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rag_app.scope import WORKER, Scope
-from rag_app.storage.database import (
-    AnyDatabase,
-    Connection,
-    Reach,
-    document_seen,
-    seen,
-)
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase, Reach, document_seen, seen
 from rag_app.storage.engines import full_text_of, full_text_of_sqlite
 from rag_app.storage.scoped_index import ScopedIndexes
 from rag_app.text.languages import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
+
+CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
+  substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
+CHUNK_FROM = "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page"
 
 # Words and phrases as SQLite's full-text index holds them, and as it is asked for them.
 #
@@ -193,11 +191,27 @@ class _Index:
         return [(chunk, score) for _, chunk, score in found]
 
 
-class WordSearch:
+class ChunksById(InDatabase):
+    """Chunks with their text, as it stands on their pages."""
+
+    def chunks(self, ids: Sequence[str], scope: Scope) -> dict[str, Chunk]:
+        """The chunks that are there of those asked for, and that the scope sees, by id."""
+        only, given = document_seen(scope, "c.document_id")
+        rows = self._rows(
+            f"SELECT c.id, {CHUNK} {CHUNK_FROM} "
+            f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
+            (json.dumps(list(ids)), *given),
+            scope,
+        )
+        return {row[0]: Chunk(*row[1:]) for row in rows}
+
+
+class WordSearch(ChunksById):
     """Chunks by their words. Thread-safe."""
 
     def __init__(self, database: AnyDatabase, reach: Reach) -> None:
-        self._read, self._reach = database.read, reach
+        super().__init__(database)
+        self._reach = reach
         self._text, self._part = full_text_of(database), full_text_of_sqlite()
         self._parts = ScopedIndexes(database)
         self.index, self.tidy = self._text.index, self._text.tidy
@@ -302,12 +316,12 @@ class WordSearch:
             return []
         with self._index(scope, documents) as index:
             found = index.best(match, limit)
-        with self._read(self._reach.widest(scope)) as db:
-            rows = db.execute(
-                "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
-                "JOIN chunks c ON c.id = j.value ORDER BY j.key",
-                (json.dumps([chunk for chunk, _ in found]),),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT c.id, c.document_id, c.words FROM json_each(?) j "
+            "JOIN chunks c ON c.id = j.value ORDER BY j.key",
+            (json.dumps([chunk for chunk, _ in found]),),
+            self._reach.widest(scope),
+        )
         return [WordHit(*row) for row in rows]
 
     def forms(
@@ -319,17 +333,7 @@ class WordSearch:
         match = _match(terms, any_of_them=True)
         if not match or not ids:
             return {}
-        seen_by = self._reach.widest(scope)
-        only, given = document_seen(seen_by, "c.document_id")
-        with self._read(seen_by) as db:
-            rows = db.execute(
-                'SELECT c.id, c.document_id, c.page, c.ordinal, c.start, c."end", '
-                'substr(p.text, c.start + 1, c."end" - c.start), c.heading '
-                "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page "
-                f"WHERE c.id IN (SELECT value FROM json_each(?)) AND {only}",
-                (json.dumps(list(ids)), *given),
-            ).fetchall()
-        chunks = {row[0]: Chunk(*row[1:]) for row in rows}
+        chunks = self.chunks(ids, self._reach.widest(scope))
         with self._index(scope) as index:
             marked = index.text.marked(index.db, match, list(chunks))
         return {one: (chunks[one], frozenset(_FORM.findall(marked[one]))) for one in marked}
