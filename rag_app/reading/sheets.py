@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 
 from python_calamine import (
     CalamineError,
@@ -170,10 +169,7 @@ class _PanicsTold(AbstractContextManager[None]):
     What it raises then has a name, but no module to import it from."""
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
         if kind is not None and kind.__name__ == "PanicException":
             raise DamagedFile(_TORN) from error

@@ -27,8 +27,6 @@ from rag_app.storage.database import Connection, ConstraintBroken, seen
 from rag_app.types import Progress, Status
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rag_app.storage.postgres import PostgresDatabase
 
 log = logging.getLogger(__name__)
@@ -57,7 +55,7 @@ class Beat:
     troubles: tuple[str, ...] = ()  # of others
 
 
-class Lock(Protocol):
+class Lock(AbstractContextManager[bool, None], Protocol):
     """A lock as `threading` has it."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
@@ -65,16 +63,6 @@ class Lock(Protocol):
 
     def release(self) -> None:
         """Let others have it."""
-
-    def __enter__(self) -> bool: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None: ...
 
 
 class Claims:
@@ -334,11 +322,5 @@ class _SharedLock:
     def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rag_app.errors import QueryError, QueryRefused, QueryStopped
@@ -166,12 +165,7 @@ class TableDatabase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
