@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -101,15 +101,14 @@ class AnyDatabase(Protocol):
         """Let go of it."""
 
 
-def unfinished(versions: Sequence[Path], version: int, where: str) -> Iterator[tuple[int, str]]:
-    """(number, script) of the steps that a schema of some version lacks. Raises LibraryDamaged."""
-    if version > len(versions):
+def unfinished(newest: int, version: int, where: str) -> range:
+    """The steps that a schema of some version lacks. Raises LibraryDamaged."""
+    if version > newest:
         raise LibraryDamaged(
             f"The library in {where} was made by a newer version of this app. "
             "Update the app, or choose another one with --data-dir or RAG_APP_DATABASE_URL."
         )
-    for number, step in enumerate(versions[version:], start=version + 1):
-        yield number, step.read_text("utf-8")
+    return range(version + 1, newest + 1)
 
 
 class Database:
@@ -148,7 +147,8 @@ class Database:
                     f"was never released. Move {self._path.name} away: the app begins anew and "
                     "offers to add the files in files/ again."
                 )
-            for number, script in unfinished(VERSIONS, version, str(self._path.parent)):
+            for number in unfinished(len(VERSIONS), version, str(self._path.parent)):
+                script = VERSIONS[number - 1].read_text("utf-8")
                 db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
 
     def now(self) -> float:

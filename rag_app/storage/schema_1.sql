@@ -1,3 +1,6 @@
+-- A whole library. PostgreSQL makes its tables of this text, too: postgres.py puts the types into
+-- its words, and schema_postgres_1.sql adds what it has instead of what is for SQLite alone.
+
 -- Documents (documents.py). A collection has its own names, and knows nothing of the others.
 
 CREATE TABLE documents (
@@ -21,33 +24,12 @@ CREATE TABLE headings (
 CREATE TABLE chunks (
   rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
   document_id TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-  page INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, heading TEXT NOT NULL,
+  page INTEGER NOT NULL, start INT NOT NULL, "end" INT NOT NULL, heading TEXT NOT NULL,
   context TEXT NOT NULL, words TEXT NOT NULL,
   -- What is searched where it is not what stands in `context` and `words`; the grams of runs that
   -- have no spaces.
   found_context TEXT, found_words TEXT, grams TEXT NOT NULL DEFAULT '',
   UNIQUE (document_id, ordinal));
-
-CREATE VIEW chunk_searched AS
-  SELECT rowid, coalesce(found_context, context) AS context, coalesce(found_words, words) AS words,
-    grams FROM chunks;
-
--- Vowel signs are parts of words (M*): without them every word of Hindi falls apart.
-CREATE VIRTUAL TABLE chunk_words USING fts5 (
-  context, words, grams, content = 'chunk_searched', content_rowid = 'rowid',
-  tokenize = "porter unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
-
-CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
-  INSERT INTO chunk_words (rowid, context, words, grams) VALUES (
-    new.rowid, coalesce(new.found_context, new.context), coalesce(new.found_words, new.words),
-    new.grams);
-END;
-
-CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
-  INSERT INTO chunk_words (chunk_words, rowid, context, words, grams) VALUES (
-    'delete', old.rowid, coalesce(old.found_context, old.context),
-    coalesce(old.found_words, old.words), old.grams);
-END;
 
 CREATE TABLE removals (document_id TEXT PRIMARY KEY, suffix TEXT NOT NULL);
 
@@ -135,7 +117,7 @@ CREATE TABLE table_blocks (
 
 -- Which model's vectors answer (reindexing.py): what the setting said, and its fingerprint.
 CREATE TABLE answering_model (
-  only INTEGER PRIMARY KEY CHECK (only = 1), choice TEXT NOT NULL, fingerprint TEXT NOT NULL);
+  "only" INTEGER NOT NULL PRIMARY KEY CHECK ("only" = 1), choice TEXT NOT NULL, fingerprint TEXT NOT NULL);
 
 -- What is made of documents (overviews.py), and what each person puts them under
 -- (document_groups.py): an `owner` is a `Scope.subject`.
@@ -160,21 +142,6 @@ CREATE TABLE in_sets (
   FOREIGN KEY (owner, name) REFERENCES sets ON DELETE CASCADE ON UPDATE CASCADE) WITHOUT ROWID;
 CREATE INDEX set_by_document ON in_sets (document_id);
 
--- A document that is read anew may say other things.
-CREATE TRIGGER overview_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
-  DELETE FROM overviews WHERE document_id = new.id;
-END;
-
--- A newer version stands where the older one stood.
-CREATE TRIGGER document_replaced BEFORE DELETE ON documents BEGIN
-  INSERT OR IGNORE INTO folders SELECT n.id, f.owner, f.folder
-    FROM documents n JOIN folders f ON f.document_id = old.id WHERE n.replaces = old.id;
-  INSERT OR IGNORE INTO tags SELECT n.id, t.owner, t.tag
-    FROM documents n JOIN tags t ON t.document_id = old.id WHERE n.replaces = old.id;
-  INSERT OR IGNORE INTO in_sets SELECT c.owner, c.name, n.id
-    FROM documents n JOIN in_sets c ON c.document_id = old.id WHERE n.replaces = old.id;
-END;
-
 -- The last check of what each person sees, with questions of its own (overviews.py).
 
 CREATE TABLE checks (
@@ -185,11 +152,6 @@ CREATE TABLE checked (
   document_id TEXT REFERENCES documents ON DELETE CASCADE, tried TEXT NOT NULL);
 CREATE INDEX checked_by_owner ON checked (owner);
 CREATE INDEX checked_of_document ON checked (document_id);
-
--- A document that is read anew may say other things.
-CREATE TRIGGER checked_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
-  DELETE FROM checked WHERE document_id = new.id;
-END;
 
 -- Documents that were fetched from the web (provenance.py).
 
@@ -202,7 +164,7 @@ CREATE TABLE fetched (
 
 CREATE TABLE people (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL,
-  administrator INTEGER NOT NULL, active INTEGER NOT NULL,
+  administrator BOOLEAN NOT NULL, active BOOLEAN NOT NULL,
   first_seen TEXT NOT NULL, last_seen TEXT NOT NULL) WITHOUT ROWID;
 
 -- `claim`: what the sign-in calls the group, whatever it is called here; null: made by hand.
@@ -210,16 +172,14 @@ CREATE TABLE people_groups (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, claim TEXT UNIQUE) WITHOUT ROWID;
 CREATE TABLE people_in_groups (
   group_id TEXT NOT NULL REFERENCES people_groups ON DELETE CASCADE,
-  person TEXT NOT NULL REFERENCES people, by_claim INTEGER NOT NULL,
+  person TEXT NOT NULL REFERENCES people, by_claim BOOLEAN NOT NULL,
   PRIMARY KEY (group_id, person, by_claim)) WITHOUT ROWID;
 CREATE INDEX groups_of_person ON people_in_groups (person);
 
 -- `emptying`: nobody may see it any more, and its documents are still to be removed.
 CREATE TABLE access_collections (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, private_of TEXT UNIQUE REFERENCES people,
-  created TEXT NOT NULL, emptying INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
-INSERT INTO access_collections VALUES (
-  'home', 'Home', NULL, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'), 0);
+  created TEXT NOT NULL, emptying BOOLEAN NOT NULL DEFAULT FALSE) WITHOUT ROWID;
 
 -- `kind`: "person" or "group"; `who`: its id; `role`: see scope.py.
 CREATE TABLE grants (
@@ -257,8 +217,52 @@ CREATE TABLE audit_log (
   action TEXT NOT NULL, about TEXT NOT NULL, detail TEXT NOT NULL);
 CREATE INDEX audit_by_time ON audit_log (at);
 CREATE TABLE audit_horizon (
-  only INTEGER PRIMARY KEY CHECK (only = 1), before TEXT NOT NULL);
+  "only" INTEGER NOT NULL PRIMARY KEY CHECK ("only" = 1), before TEXT NOT NULL);
 INSERT INTO audit_horizon VALUES (1, '');
+
+-- For SQLite alone.
+
+CREATE VIEW chunk_searched AS
+  SELECT rowid, coalesce(found_context, context) AS context, coalesce(found_words, words) AS words,
+    grams FROM chunks;
+
+-- Vowel signs are parts of words (M*): without them every word of Hindi falls apart.
+CREATE VIRTUAL TABLE chunk_words USING fts5 (
+  context, words, grams, content = 'chunk_searched', content_rowid = 'rowid',
+  tokenize = "porter unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
+
+CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
+  INSERT INTO chunk_words (rowid, context, words, grams) VALUES (
+    new.rowid, coalesce(new.found_context, new.context), coalesce(new.found_words, new.words),
+    new.grams);
+END;
+
+CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
+  INSERT INTO chunk_words (chunk_words, rowid, context, words, grams) VALUES (
+    'delete', old.rowid, coalesce(old.found_context, old.context),
+    coalesce(old.found_words, old.words), old.grams);
+END;
+
+-- A document that is read anew may say other things.
+CREATE TRIGGER overview_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
+  DELETE FROM overviews WHERE document_id = new.id;
+END;
+CREATE TRIGGER checked_outdated AFTER UPDATE OF status ON documents WHEN new.status = 'read' BEGIN
+  DELETE FROM checked WHERE document_id = new.id;
+END;
+
+-- A newer version stands where the older one stood.
+CREATE TRIGGER document_replaced BEFORE DELETE ON documents BEGIN
+  INSERT OR IGNORE INTO folders SELECT n.id, f.owner, f.folder
+    FROM documents n JOIN folders f ON f.document_id = old.id WHERE n.replaces = old.id;
+  INSERT OR IGNORE INTO tags SELECT n.id, t.owner, t.tag
+    FROM documents n JOIN tags t ON t.document_id = old.id WHERE n.replaces = old.id;
+  INSERT OR IGNORE INTO in_sets SELECT c.owner, c.name, n.id
+    FROM documents n JOIN in_sets c ON c.document_id = old.id WHERE n.replaces = old.id;
+END;
+
+INSERT INTO access_collections VALUES (
+  'home', 'Home', NULL, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'), 0);
 
 CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit_log BEGIN
   SELECT raise(ABORT, 'entries of the log are never changed');
