@@ -18,8 +18,8 @@ from rag_app.types import Document, Span, askable
 from rag_app.ui import browser, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Job, caught
-from rag_app.ui.state import Opened, Place, current, open_page, say
-from rag_app.ui.widgets import button, page_head
+from rag_app.ui.state import Place, current, open_page, open_place, say
+from rag_app.ui.widgets import button, page_head, progress_bar
 
 # A check of the library in a thread of its own; every window sees the same one.
 #
@@ -89,10 +89,11 @@ def _running(now: Job) -> None:
     """How far it is; the page is drawn anew when it is done."""
     if not now.running:
         st.rerun()
-    left = current().pace.left(f"check {id(now)}", now.done, now.total)
-    said = texts.left(words.check_progress(now.done, now.total), left)
-    said = words.CHECK_STOPPING if now.stopping else said
-    st.progress(texts.share(now.done, now.total), said)
+    if now.stopping:
+        st.progress(texts.share(now.done, now.total), words.CHECK_STOPPING)
+    else:
+        said = words.check_progress(now.done, now.total)
+        progress_bar(current().pace, f"check {id(now)}", now.done, now.total, said)
     button(words.CHECK_STOP, "check_stop", now.stop, icon="stop", disabled=now.stopping)
 
 
@@ -168,10 +169,8 @@ def _open(library: Library, names: dict[str, str], place: Span | None) -> None:
     if place is None:
         return
     quote = library.page(place.document_id, place.page).text[place.start : place.end]
-    shown = Place(
-        place.document_id, names[place.document_id], place.page, place.start, place.end, quote
-    )
-    current().opened = Opened(shown, place.page)
+    at = place.page, place.start, place.end
+    open_place(Place(place.document_id, names[place.document_id], *at, quote))
 
 
 @caught(say)

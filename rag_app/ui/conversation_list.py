@@ -16,7 +16,7 @@ from rag_app.types import Answer
 from rag_app.ui import browser, session_sync, texts, texts_answers
 from rag_app.ui.jobs import Exporting, caught
 from rag_app.ui.state import SHOWN, current, say
-from rag_app.ui.widgets import button, submit_button, text_button
+from rag_app.ui.widgets import button, progress_bar, submit_button, text_button
 
 # A conversation as a file: as a web page with the highlighted pages, as Markdown, as JSON.
 
@@ -83,9 +83,8 @@ def _exporting(now: Exporting) -> None:
     """How far it is; the page is drawn anew when it is done."""
     if not now.running:
         st.rerun()
-    left = current().pace.left(f"export {id(now)}", now.done, now.total)
-    said = texts.left(texts_answers.export_progress(now.done, now.total), left)
-    st.progress(texts.share(now.done, now.total), said)
+    said = texts_answers.export_progress(now.done, now.total)
+    progress_bar(current().pace, f"export {id(now)}", now.done, now.total, said)
 
 
 def _file(

@@ -18,7 +18,7 @@ from rag_app.types import Document, Heading, Status, askable
 from rag_app.ui import browser, composer, groups_panel, search_panel, texts, web_pages
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Opened, Place, current, say
+from rag_app.ui.state import Place, current, open_place, say
 from rag_app.ui.widgets import button, page_head
 
 _LOOK_AGAIN = 0.7  # seconds
@@ -78,7 +78,7 @@ def _head(library: Library, document: Document) -> None:
             disabled=not askable(document),
         )  # fmt: skip
         button(
-            words.SEARCH_IN, "about_search", _search, document.id, "", icon="search",
+            words.SEARCH_IN, "about_search", search_panel.begin, "", document.id, icon="search",
             disabled=not askable(document),
         )  # fmt: skip
         button(
@@ -128,7 +128,7 @@ def _summary(library: Library, document: Document, summary: Sequence[Sentence]) 
     def opened(number: int) -> None:
         s = summary[number]
         place = Place(document.id, document.name, s.page, s.start, s.end, s.text)
-        _show(Opened(place, s.page))
+        open_place(place)
 
     browser.show_list("about_summary", words.SUMMARY, rows, opened)
 
@@ -139,9 +139,10 @@ def _topics(document: Document, topics: Sequence[str]) -> None:
     st.html(f"<h3>{words.TOPICS}</h3>")
     with st.container(key="about_topics", horizontal=True):
         for number, topic in enumerate(topics):
+            query = f'"{topic}"' if " " in topic else topic
             button(
-                escape_markdown(topic), f"topic-{number}", _search, document.id,
-                f'"{topic}"' if " " in topic else topic, help=words.TOPICS_HINT,
+                escape_markdown(topic), f"topic-{number}", search_panel.begin, query, document.id,
+                help=words.TOPICS_HINT,
             )  # fmt: skip
 
 
@@ -186,7 +187,7 @@ def _show_heading(library: Library, document: Document, h: Heading) -> None:
     line = library.page(document.id, h.page).text[h.start :].splitlines()[:1]
     text = line[0] if line else ""
     place = Place(document.id, document.name, h.page, h.start, h.start + len(text), text)
-    _show(Opened(place, h.page))
+    open_place(place)
 
 
 # What there is to look at where a document has enough of it: a map of its outline with its topics,
@@ -222,7 +223,7 @@ def _mind_map(library: Library, document: Document, made: Overview) -> None:
             return
         one = made.topic_places[number - len(made.outline)]
         place = Place(document.id, document.name, one.page, one.start, one.end, one.topic)
-        _show(Opened(place, one.page))
+        open_place(place)
 
     root = one_line(made.outline[top].text) if top is not None else document.name
     with st.expander(words.MIND_MAP, icon=":material/account_tree:"):
@@ -267,7 +268,7 @@ def _timeline(library: Library, document: Document, dates: Sequence[DatedSentenc
     def opened(number: int) -> None:
         s = dates[number].sentence
         place = Place(document.id, document.name, s.page, s.start, s.end, s.text)
-        _show(Opened(place, s.page))
+        open_place(place)
 
     with st.expander(words.timeline(len(dates)), icon=":material/calendar_month:"):
         browser.show_list("about_dates", words.TIMELINE, rows, opened, small=True)
@@ -288,10 +289,6 @@ def _where(library: Library, document: Document, page: int, start: int, beside: 
     return "" if name == section_name(beside) else texts.page(name.removeprefix(f"{beside}, "))
 
 
-def _show(opened: Opened) -> None:
-    current().opened = opened
-
-
 # Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
 
 
@@ -302,7 +299,7 @@ def ask(library: Library, question: str, document_id: str) -> None:
 
 
 def _open(document: Document, page: int) -> None:
-    _show(Opened(Place(document.id, document.name, page), page))
+    open_place(Place(document.id, document.name, page))
 
 
 @caught(say)
@@ -310,7 +307,3 @@ def _only(library: Library, document: Document) -> None:
     session = current()
     session.untick({d.id for d in library.documents()} - {document.id})
     session.about = ""
-
-
-def _search(document_id: str, query: str) -> None:
-    search_panel.begin(query, document_id)

@@ -15,7 +15,7 @@ from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import browser, folder_panel, texts, texts_answers, who
 from rag_app.ui.state import Session, current
-from rag_app.ui.widgets import button, text_button
+from rag_app.ui.widgets import button, progress_bar, text_button
 
 # What a person chose: taken up when a session begins, kept when it changes.
 
@@ -173,9 +173,8 @@ def _download(library: Library, now: str, was_running: bool, place: str) -> None
     """Offered where the chosen model is not here yet; then how far it is."""
     fetch = library.models.fetching
     if fetch is not None and fetch.running:
-        left = current().pace.left(fetch.model, fetch.done, fetch.total)
-        said = texts.left(texts.downloading(fetch.done, fetch.total), left)
-        st.progress(texts.share(fetch.done, fetch.total), said)
+        said = texts.downloading(fetch.done, fetch.total)
+        progress_bar(current().pace, fetch.model, fetch.done, fetch.total, said)
         if who.manages(library):
             button(texts.STOP_FETCHING, f"{place}_stop", _stop, library)
         return

@@ -14,7 +14,7 @@ from rag_app.ui import texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import current, say
-from rag_app.ui.widgets import text_button
+from rag_app.ui.widgets import progress_bar, text_button
 
 _SMALLEST = 20_000  # bytes: what a small file costs is not its bytes
 _READ, _FOUND = 0.3, 0.4  # of the work on a document: it is read, it is found by its words
@@ -33,8 +33,7 @@ def draw(library: Library, documents: list[Document], progress: dict[str, Progre
         asked = sum(map(askable, documents))
         said = texts.overall(done, len(documents), asked)
         worked, total = share_of_work(documents, progress)
-        left = current().pace.left("documents", worked, total)
-        st.progress(texts.share(worked, total), texts.left(said, left))
+        progress_bar(current().pace, "documents", worked, total, said)
     if not progress and not library.paused and len(failed) < 2:
         return
     with st.container(key="queue", horizontal=True, vertical_alignment="center"):

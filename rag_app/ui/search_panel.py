@@ -14,7 +14,7 @@ from rag_app.types import Document, askable
 from rag_app.ui import browser, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Opened, Place, Search, current, say
+from rag_app.ui.state import Place, Search, current, open_place, say
 from rag_app.ui.widgets import button, page_head, text_button
 
 _DOCUMENTS = 8  # on one page of results
@@ -136,10 +136,8 @@ def _group(
 
 @caught(say)
 def _open(document: Document, hit: Hit) -> None:
-    place = Place(
-        document.id, document.name, hit.page, hit.start, hit.end, hit.text, words=hit.marks
-    )
-    current().opened = Opened(place, hit.page)
+    at = hit.page, hit.start, hit.end
+    open_place(Place(document.id, document.name, *at, hit.text, words=hit.marks))
 
 
 def _typed(key: str) -> None:

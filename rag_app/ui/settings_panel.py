@@ -22,7 +22,7 @@ from rag_app.ui import (
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, open_page, say
-from rag_app.ui.widgets import button, text_button
+from rag_app.ui.widgets import button, progress_bar, text_button
 
 OPEN = "settings"  # the name of its dialog
 _CAUTIONS = {"more": 0.3, "balanced": None, "careful": 0.65}
@@ -174,9 +174,8 @@ def languages_under_way(library: Library) -> None:
     """How far that is."""
     fetch, work = library.meaning.fetching, library.reindexing()
     if fetch is not None and fetch.running:
-        left = current().pace.left(fetch.model, fetch.done, fetch.total)
-        said = texts.left(texts.downloading(fetch.done, fetch.total), left)
-        st.progress(texts.share(fetch.done, fetch.total), said)
+        said = texts.downloading(fetch.done, fetch.total)
+        progress_bar(current().pace, fetch.model, fetch.done, fetch.total, said)
     elif work is not None:
         wait = current().pace.left("meaning", work.done, work.total)
         st.progress(texts.share(work.done, work.total), texts_library.reindexing(work, wait))

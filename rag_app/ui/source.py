@@ -24,7 +24,7 @@ from rag_app.text.highlighting import Area, areas, escape_markdown, mark
 from rag_app.types import Box, Citation, Document, Page, PagePicture
 from rag_app.ui import browser, session_sync, tasks_menu, texts, texts_answers, web_pages
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Opened, Place, Session, current
+from rag_app.ui.state import Opened, Place, Session, current, open_place
 from rag_app.ui.style import asset
 from rag_app.ui.widgets import button, text_button
 
@@ -48,17 +48,9 @@ def citation_place(session: Session, exchange_id: str, number: int) -> Place | N
     """The place of a citation of one of the session's answers."""
     for citation in citations_of(session, exchange_id):
         if citation.number == number:
-            return Place(
-                citation.document_id,
-                citation.name,
-                citation.page,
-                citation.start,
-                citation.end,
-                citation.quote,
-                citation.boxes,
-                exchange_id,
-                number,
-            )
+            c = citation
+            at = c.document_id, c.name, c.page, c.start, c.end
+            return Place(*at, c.quote, c.boxes, exchange_id, number)
     return None
 
 
@@ -67,15 +59,8 @@ def _passage_place(session: Session, exchange_id: str, number: int) -> Place | N
     passages = exchange.generation.now().passages if exchange and exchange.generation else ()
     for passage in passages[number - 1 : number]:
         chunk = passage.chunk
-        return Place(
-            chunk.document_id,
-            passage.name,
-            chunk.page,
-            chunk.start,
-            chunk.end,
-            chunk.text,
-            exchange_id=exchange_id,
-        )
+        at = chunk.document_id, passage.name, chunk.page, chunk.start, chunk.end
+        return Place(*at, chunk.text, exchange_id=exchange_id)
     return None
 
 
@@ -109,7 +94,7 @@ def _draw(library: Library) -> None:
         clicked = _clicked_citation()
         place = place_of(session, clicked) if clicked else None
         if place:
-            session.opened = Opened(place, place.page)
+            open_place(place)
         if session.opened:
             with st.container(key="source"):
                 _panel(library, session.opened)

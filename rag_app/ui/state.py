@@ -293,6 +293,11 @@ class Session:
         self.notice, self.redraw = sentence, True
 
 
+def open_place(place: Place) -> None:
+    """Show a place beside the chat."""
+    current().opened = Opened(place, place.page)
+
+
 def open_page(page: str = "") -> None:
     """Show a page in the place of the conversation; without a name the conversation."""
     current().show(page=page)

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from rag_app.ui import texts_library
+from rag_app.ui import texts, texts_library
+from rag_app.ui.jobs import Pace
 
 Act = Callable[..., None]
 K = TypeVar("K")
@@ -39,6 +40,12 @@ def submit_button(
 
 def _icon(name: str) -> str | None:
     return f":material/{name}:" if name else None
+
+
+def progress_bar(pace: Pace, name: str, done: float, total: float, said: str) -> None:
+    """How far something is, and how long it still takes; `name` is that of its pace."""
+    left = pace.left(name, done, total)
+    st.progress(texts.share(done, total), texts.left(said, left))
 
 
 def page_head(title: str, key: str, leave: Act) -> None:
