@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from html import escape
 
 import pytest
 import streamlit as st
@@ -191,7 +192,7 @@ def test_from_another_computer_no_server_and_no_folder_can_be_chosen(
     page.run()
     pick(page, choice)
     write(page, **{name: value for name, value in fields.items() if name != "url"})
-    assert texts.escaped(texts.NOT_FROM_ELSEWHERE) in page.html()
+    assert escape(texts.NOT_FROM_ELSEWHERE) in page.html()
     assert generator(page) is None
     pick(page, "quotes")
     assert generator(page) == "quotes"

@@ -96,11 +96,6 @@ def _replaceable(library: Library, added: Added, offered: str) -> list[Replaceab
     ][:1]
 
 
-def replace(library: Library, choice: Replaceable) -> None:
-    """Let the new document take the name and the place of the older one."""
-    library.replace(choice.older_id, choice.document_id)
-
-
 def submit(
     library: Library,
     question: str,

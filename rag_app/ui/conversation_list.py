@@ -247,11 +247,6 @@ def _new() -> None:
     st.query_params.pop(_PARAMETER, None)
 
 
-def refresh(library: Library) -> None:
-    """Show the session's conversation as it is kept: a document may have been removed."""
-    session_sync.look(library)
-
-
 @caught(say)
 def _open(library: Library, conversation: str) -> None:
     _new()

@@ -17,11 +17,11 @@ from rag_app.ui import (
     browser,
     check_panel,
     composer,
-    conversation_list,
     document_page,
     folder_panel,
     groups_panel,
     queue_panel,
+    session_sync,
     settings_panel,
     source,
     texts,
@@ -48,8 +48,6 @@ from rag_app.ui.widgets import button, text_button
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
 
-_LOCKED = ("password_needed", "wrong_password")
-
 
 def draw_row(library: Library, document: Document, work: Progress | None, session: Session) -> None:
     """Everything about one document. `work`: what is being done with it right now."""
@@ -61,7 +59,7 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
     _how_far(document, work)
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
-    if failed and document.error_code in _LOCKED and queue_panel.may_change(library, document):
+    if failed and queue_panel.locked(document) and queue_panel.may_change(library, document):
         _password(library, document, session)
     if session.removing == document.id:
         _confirm(library, document)
@@ -209,7 +207,7 @@ def _remove(library: Library, document_id: str) -> None:
         session.opened = None
     library.remove(document_id)
     source.forget_pictures()
-    conversation_list.refresh(library)
+    session_sync.look(library)  # the conversation as it is kept now
 
 
 @caught(say)
@@ -489,7 +487,7 @@ def _urgency(document: Document, work: Progress | None) -> int:
 
 @caught(say)
 def _replace(library: Library, choice: Replaceable) -> None:
-    composer.replace(library, choice)
+    library.replace(choice.older_id, choice.document_id)
     current().receipt = None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -120,7 +121,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
         if written and written != now:
             _take(library, session, parse(written))
     except RagAppError as error:
-        st.html(f"<p class='note' role='alert'>{texts.escaped(str(error))}</p>")
+        st.html(f"<p class='note' role='alert'>{escape(str(error))}</p>")
 
 
 def _fields(settings: Settings) -> list[str]:
@@ -182,7 +183,7 @@ def _download(library: Library, now: str, was_running: bool, place: str) -> None
         st.rerun()
     model = library.models.missing(now)
     if fetch is not None and fetch.error and fetch.model == model:
-        st.html(f"<p class='note' role='alert'>{texts.escaped(fetch.error)}</p>")
+        st.html(f"<p class='note' role='alert'>{escape(fetch.error)}</p>")
     if model and not who.manages(library):
         st.html(f"<p class='note'>{texts.NOT_FETCHED}</p>")
     elif model:
@@ -194,7 +195,7 @@ def _try_out(library: Library, session: Session, now: str) -> None:
         return
     button(texts.TRY_OUT, "who_try", _tried, library, now)
     if session.tried:
-        st.html(f"<p class='note' role='status'>{texts.escaped(session.tried)}</p>")
+        st.html(f"<p class='note' role='status'>{escape(session.tried)}</p>")
     model = library.models.fetched(now)
     if model and st.session_state.get(_FAILED) == now and who.manages(library):
         button(texts.FETCH_AGAIN, "who_again", _fetch_again, library, model, icon="download")
@@ -213,7 +214,7 @@ def slow_hint(library: Library) -> None:
         return
     said = texts_answers.slow(parse(quicker), bool(library.models.missing(quicker)))
     with st.container(key="slow_hint"):
-        st.html(f"<p class='note' role='status'>{texts.escaped(said)}</p>")
+        st.html(f"<p class='note' role='status'>{escape(said)}</p>")
         if wanted:
             _fetching(library, wanted, "slow")
         with st.container(key="slow_hint_buttons", horizontal=True):

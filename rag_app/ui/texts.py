@@ -210,11 +210,6 @@ _STAGES = {
 }
 
 
-def escaped(text: str) -> str:
-    """A sentence as HTML."""
-    return escape(text)
-
-
 def choice(one: str) -> str:
     """One of those who may answer."""
     key = one.removeprefix("writer:")
