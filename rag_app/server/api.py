@@ -512,6 +512,11 @@ def _asking(asked: schemas.AskRequest) -> Ask:
     return begin
 
 
+def pages_at(request: Request) -> str:
+    """The address before those of pages, as the request reached this app."""
+    return f"{request.url.scheme}://{request.url.netloc}{UPLOADS}"
+
+
 def within(library: Library, collections: Sequence[str] | None) -> Library:
     """The library, looking at these of its collections only; None: all of them.
 
@@ -558,7 +563,7 @@ def failure() -> dict[str, Any]:
 
 
 def _add_surroundings(app: FastAPI, desk: Desk) -> None:
-    @app.get("/collections", response_model=schemas.Collections, responses=_problems())
+    @app.get("/collections", response_model=schemas.CollectionsJson, responses=_problems())
     async def list_collections(request: Request) -> Any:
         """The collections that the key opens."""
         view = view_of(request.scope)

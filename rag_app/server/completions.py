@@ -26,8 +26,7 @@ from rag_app.errors import RagAppError
 from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.server import problems
-from rag_app.server.api import PREFIX as API
-from rag_app.server.api import within
+from rag_app.server.api import pages_at, within
 from rag_app.server.desk import Ask, Desk, generator_of, offered
 from rag_app.server.gate import view_of
 from rag_app.server.schemas import CollectionIds
@@ -145,7 +144,7 @@ def application(desk: Desk) -> Starlette:
         wish.check()
         question, turns = wish.asked()
         ask = _asking(wish, question, turns)
-        reply = _Reply(wish.model, _pages_at(request))
+        reply = _Reply(wish.model, pages_at(request))
         if wish.stream:
             await desk.call(view_of(request.scope), wish.look)
             return EventStream(desk, ask, _Chunks(reply))
@@ -186,10 +185,6 @@ def _asking(wish: _Completion, question: str, turns: Sequence[Turn]) -> Ask:
         return asked.ask(question, None, stop, generator_of(library, wish.model), turns)
 
     return begin
-
-
-def _pages_at(request: Request) -> str:
-    return f"{request.url.scheme}://{request.url.netloc}{API}/documents"
 
 
 def _model(name: str) -> dict[str, Any]:

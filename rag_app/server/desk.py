@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -28,23 +28,10 @@ Ask = Callable[[Library, threading.Event], Iterator[Event]]
 Take = Callable[[Event], Awaitable[None]]
 
 
-class Scoped(Protocol):
-    """What gives everybody their own view: a library."""
-
-    def scoped(self, scope: Scope) -> Library:
-        """The library as somebody sees it."""
-        ...
-
-
-def view(library: Scoped, scope: Scope) -> Library:
-    """The library as the holder of a key sees it."""
-    return library.scoped(scope)
-
-
 class Desk:
     """Makes calls of the library that `opening` opens, or has opened."""
 
-    def __init__(self, opening: Callable[[], Scoped]) -> None:
+    def __init__(self, opening: Callable[[], Library]) -> None:
         self._opening = opening
         self._calls, self._answers = _Threads(_AT_ONCE), _Threads(_AT_ONCE)
         self.opened = False  # whether it has been, once
@@ -53,14 +40,14 @@ class Desk:
         """Have the library open. Raises RagAppError if it cannot be."""
         await self._calls.run(self._library)
 
-    def _library(self) -> Scoped:
+    def _library(self) -> Library:
         library = self._opening()
         self.opened = True
         return library
 
     async def call(self, scope: Scope, do: Callable[[Library], T]) -> T:
         """What `do` gives for a view of the library; somebody who goes away does not stop it."""
-        return await self._calls.run(lambda: do(view(self._library(), scope)))
+        return await self._calls.run(lambda: do(self._library().scoped(scope)))
 
     async def answer(self, scope: Scope, ask: Ask, take: Take) -> None:
         """Give `take` every event of an answer. Whoever cancels this ends the answer.
@@ -69,7 +56,7 @@ class Desk:
         stop, context = threading.Event(), contextvars.copy_context()
 
         def begin() -> Iterator[Event]:
-            return ask(view(self._library(), scope), stop)
+            return ask(self._library().scoped(scope), stop)
 
         made = await self._answers.run(begin, stop)
         try:

@@ -17,8 +17,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from rag_app.errors import RagAppError
+from rag_app.library import Library
 from rag_app.server import api, completions, problems, tools
-from rag_app.server.desk import Desk, Scoped
+from rag_app.server.desk import Desk
 from rag_app.server.gate import BodyLimit, Gate, KeyHolder
 from rag_app.server.streams import Presence
 from rag_app.settings import Settings
@@ -53,7 +54,7 @@ class Mounted:
             log.warning("the library could not be opened: %s", error)
 
 
-def mounted(opening: Callable[[], Scoped], holder: KeyHolder, settings: Settings) -> Mounted:
+def mounted(opening: Callable[[], Library], holder: KeyHolder, settings: Settings) -> Mounted:
     """The API over the library that `opening` opens, or has opened."""
     desk = Desk(opening)
     protocol = tools.server(desk)

@@ -227,7 +227,7 @@ class CollectionJson(Given):
     role: Literal["reader", "editor", "owner"]
 
 
-class Collections(Given):
+class CollectionsJson(Given):
     """What the key opens."""
 
     collections: list[CollectionJson]

@@ -19,11 +19,10 @@ from pydantic import BaseModel, Field
 from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
 from rag_app.library import Library
-from rag_app.server.api import PREFIX as API
-from rag_app.server.api import checked_documents, collections_json, page_json, within
+from rag_app.server.api import checked_documents, collections_json, page_json, pages_at, within
 from rag_app.server.desk import Desk
 from rag_app.server.gate import view_of
-from rag_app.server.schemas import CollectionIds
+from rag_app.server.schemas import CollectionIds, CollectionsJson
 from rag_app.server.streams import gone_from, whole_answer
 from rag_app.types import Answer, Chunk, Event
 
@@ -95,20 +94,6 @@ class Said(BaseModel):
     notes: list[str]
 
 
-class CollectionOf(BaseModel):
-    """A collection that may be read."""
-
-    collection: str
-    name: str
-    role: str
-
-
-class CollectionList(BaseModel):
-    """The collections that may be read."""
-
-    collections: list[CollectionOf]
-
-
 def server(desk: Desk) -> MCPServer[Any]:
     """The server of the protocol, with its tools and resources."""
     with _logging_as_it_was():
@@ -143,7 +128,7 @@ def _add_search(made: MCPServer[Any], desk: Desk) -> None:
         """Find passages in the documents of the library, by words and by meaning.
 
         The id of a result is that of its page: `fetch` gives its text."""
-        at = _pages_at(ctx)
+        at = pages_at(_request(ctx))
 
         def found(whole: Library) -> Results:
             library = within(whole, collections)
@@ -159,13 +144,13 @@ def _add_reading(made: MCPServer[Any], desk: Desk) -> None:
         """The text of a page, by the id that a search gave."""
         document, _, page = id.rpartition("/")
         return await _called(
-            desk, ctx, lambda library: _page(library, _pages_at(ctx), document, page)
+            desk, ctx, lambda library: _page(library, pages_at(_request(ctx)), document, page)
         )
 
     @made.tool(title="Read a page", annotations=_READS)
     async def read_page(document: str, page: int, ctx: Context[Any, Any]) -> PageText:
         """The text of a page of a document (by its id); pages are numbered from 1."""
-        at = _pages_at(ctx)
+        at = pages_at(_request(ctx))
         return await _called(desk, ctx, lambda library: _page(library, at, document, str(page)))
 
 
@@ -181,14 +166,14 @@ def _add_asking(made: MCPServer[Any], desk: Desk) -> None:
 
         It says when the documents do not hold the answer."""
         answer = await _answered(desk, ctx, question, documents, collections)
-        return _said(answer, _pages_at(ctx))
+        return _said(answer, pages_at(_request(ctx)))
 
     @made.tool(title="List collections", annotations=_READS)
-    async def list_collections(ctx: Context[Any, Any]) -> CollectionList:
+    async def list_collections(ctx: Context[Any, Any]) -> CollectionsJson:
         """The collections of documents that may be read here."""
         view = view_of(_request(ctx).scope)
         held = await _called(desk, ctx, partial(collections_json, view))
-        return CollectionList(collections=[CollectionOf(**one) for one in held])
+        return CollectionsJson.model_validate({"collections": held})
 
 
 def _add_resources(made: MCPServer[Any], desk: Desk) -> None:
@@ -199,7 +184,7 @@ def _add_resources(made: MCPServer[Any], desk: Desk) -> None:
             view = view_of(_request(ctx).scope)
             return (
                 await desk.call(
-                    view, lambda library: _page(library, _pages_at(ctx), document, page)
+                    view, lambda library: _page(library, pages_at(_request(ctx)), document, page)
                 )
             ).text
         except RagAppError as error:
@@ -208,11 +193,6 @@ def _add_resources(made: MCPServer[Any], desk: Desk) -> None:
 
 def _request(ctx: Context[Any, Any]) -> Any:
     return ctx.request_context.request
-
-
-def _pages_at(ctx: Context[Any, Any]) -> str:
-    url = _request(ctx).url
-    return f"{url.scheme}://{url.netloc}{API}/documents"
 
 
 async def _called(desk: Desk, ctx: Context[Any, Any], do: Callable[[Library], T]) -> T:
