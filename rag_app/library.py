@@ -34,16 +34,13 @@ from rag_app.storage.queue import EditableDocument, SeenDocument
 from rag_app.supervision import Told, untold
 from rag_app.types import (
     Added,
-    Box,
     Chunk,
     Document,
     Event,
     Heading,
     Page,
-    PagePicture,
     Passage,
     Progress,
-    Report,
     RetrieverKind,
     SetAside,
     Watched,
@@ -68,7 +65,7 @@ _APART = "A document can only take the place of another one in the same collecti
 _FOR_ALL = "That concerns everybody who uses this app. Ask whoever runs it to do it."
 
 
-class _View:
+class _View(PageViews):
     """One person's view of an open library: what all of `Library` keeps to."""
 
     _opened: OpenLibrary
@@ -83,7 +80,7 @@ class _View:
         self._queue, self._cleaner = opened.keeping.ingestion, opened.keeping.cleaner
         self._questioner, self._underway = opened.questioner, opened.underway
         self.wait_for_sentences = opened.wait_for_sentences
-        self._showing = PageViews(opened.stock, opened.viewer, scope)
+        PageViews.__init__(self, opened.stock, opened.viewer, scope)
         self.models = opened.models  # writers: nothing of documents
         self.meaning = opened.meaning if scope.runs_the_app else opened.meaning.to_look_at()
         database = opened.store.database
@@ -385,51 +382,19 @@ class _Documents(_View):
 
     # What is in them
 
-    def report(self, document_id: str) -> Report:
-        """What became of a document, in full. Raises UnknownDocument."""
-        return self._showing.report(document_id)
-
     def parts(self, document_id: str) -> list[str]:
         """The ids of the documents that came out of a document. Raises UnknownDocument."""
         return self._store.queue.parts(self._seen(document_id))
-
-    def original(self, document_id: str) -> Path:
-        """The file as it was handed in. Raises UnknownDocument."""
-        return self._showing.original(document_id)
 
     def page(self, document_id: str, number: int) -> Page:
         """One page's text. Raises UnknownDocument."""
         self._seen(document_id)
         return self._store.page(document_id, number, self.scope)
 
-    def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
-        """What a page is called, see `text.formats`, or the section of a text without pages that
-        `start` stands in; `name` of a document that may be gone."""
-        return self._showing.page_name(document_id, number, name, start)
-
     def headings(self, document_id: str) -> list[Heading]:
         """A document's headings, in order. Raises UnknownDocument."""
         self._seen(document_id)
         return self._store.headings(document_id, self.scope)
-
-    def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
-        """The page as it looks, at `scale` pixels a point; None if the format has no looks.
-        Raises UnknownDocument."""
-        return self._showing.picture(document_id, number, scale)
-
-    def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
-        """Where a span of a page stands on its picture, one box a line; empty if it has none.
-        Raises UnknownDocument."""
-        return self._showing.boxes(document_id, page, start, end)
-
-    def lines(self, document_id: str, page: int) -> tuple[tuple[str, Box], ...]:
-        """The lines of a page and where each stands on its picture; none if it has no picture.
-        Raises UnknownDocument."""
-        return self._showing.lines(document_id, page)
-
-    def vectors(self) -> list[tuple[str, list[float]]]:
-        """Every passage's text and vector, of the documents that are ready."""
-        return self._showing.vectors()
 
     def chunks(self, document_id: str) -> list[Chunk]:
         """The passages that a document is cut into, in order. Raises UnknownDocument."""

@@ -177,18 +177,18 @@ _LINE = re.compile(r"\S[^\r\n]*")
 
 class PageViews:
     """Gives what there is to see for a scope; `viewer` draws pages and never waits behind one being
-    read. Raises UnknownDocument."""
+    read."""
 
     def __init__(self, stock: Dependencies, viewer: Sandbox, scope: Scope) -> None:
         self._stock, self._viewer, self._scope = stock, viewer, scope
 
     def original(self, document_id: str) -> Path:
-        """The file as it was handed in. Raises FilesError."""
+        """The file as it was handed in. Raises UnknownDocument, FilesError."""
         with self._stock.original(self._document(document_id)) as path:
             return path  # a copy that was just used stays for a while
 
     def report(self, document_id: str) -> Report:
-        """What became of a document, see `Library.report`."""
+        """What became of a document, in full. Raises UnknownDocument."""
         document, store = self._document(document_id), self._stock.store
         facts, origin = store.queue.facts(document), store.fetched.of(document.id)
         return Report(
@@ -203,9 +203,9 @@ class PageViews:
             fetched_at=origin.at if origin else "",
         )
 
-    def page_name(self, document_id: str, number: int, name: str, start: int) -> str:
-        """What a page is called, by the document's name if it is gone; of a text without pages, the
-        section that an offset of it stands in. Raises nothing."""
+    def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
+        """What a page is called, see `text.formats`, or the section of a text without pages that
+        `start` stands in; `name` of a document that may be gone."""
         known, store = None, self._stock.store
         if store.documents(self._scope, [document_id]):
             known = store.page_label(document_id, number, self._scope)
@@ -215,8 +215,9 @@ class PageViews:
             section_name(store.section(document_id, number, start, self._scope)) if known else ""
         )
 
-    def picture(self, document_id: str, number: int, scale: float) -> PagePicture | None:
-        """The page as it looks, see `Library.picture`."""
+    def picture(self, document_id: str, number: int, scale: float = 1.6) -> PagePicture | None:
+        """The page as it looks, at `scale` pixels a point; None if the format has no looks.
+        Raises UnknownDocument."""
         document = self._document(document_id)
         if self._stock.store.page(document_id, number, self._scope).width is None:
             return None
@@ -224,7 +225,8 @@ class PageViews:
             return self._viewer.render(path, number, scale)
 
     def boxes(self, document_id: str, page: int, start: int, end: int) -> tuple[Box, ...]:
-        """Where a span of a page stands on its picture, see `Library.boxes`."""
+        """Where a span of a page stands on its picture, one box a line; empty if it has none.
+        Raises UnknownDocument."""
         document = self._document(document_id)
         if self._stock.store.page(document_id, page, self._scope).width is None:
             return ()
@@ -234,35 +236,25 @@ class PageViews:
         with self._stock.reading(document) as path:
             return self._viewer.boxes(path, page, start, end)
 
-    def lines(self, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
-        """The lines of a page and where they stand, see `Library.lines`."""
-        document, page = (
-            self._document(document_id),
-            self._stock.store.page(document_id, number, self._scope),
-        )
-        if page.width is None or not page.text.strip():
+    def lines(self, document_id: str, page: int) -> tuple[tuple[str, Box], ...]:
+        """The lines of a page and where each stands on its picture; none if it has no picture.
+        Raises UnknownDocument."""
+        document = self._document(document_id)
+        kept = self._stock.store.page(document_id, page, self._scope)
+        if kept.width is None or not kept.text.strip():
             return ()
-        spans = [line.span() for line in _LINE.finditer(page.text)]
-        words = self._stock.store.scans.words(document_id, number, self._scope)
+        spans = [line.span() for line in _LINE.finditer(kept.text)]
+        words = self._stock.store.scans.words(document_id, page, self._scope)
         if words is not None:
             each = [boxes_of(words, *span) for span in spans]
         else:
             with self._stock.reading(document) as path:
-                each = self._viewer.boxes_of_spans(path, number, spans)
+                each = self._viewer.boxes_of_spans(path, page, spans)
         return tuple(
-            (page.text[start:end], boxes[0])
+            (kept.text[start:end], boxes[0])
             for (start, end), boxes in zip(spans, each, strict=True)
             if len(boxes) == 1
         )
-
-    def located(self, citation: Citation) -> Citation:
-        """A citation with the boxes of its quote."""
-        try:
-            boxes = self.boxes(citation.document_id, citation.page, citation.start, citation.end)
-        except RagAppError as error:  # the quote stands without its place on the picture
-            log.warning("no boxes for a citation: %s", error)
-            return citation
-        return dataclasses.replace(citation, boxes=boxes)
 
     def vectors(self) -> list[tuple[str, list[float]]]:
         """Every passage's text and vector, of the documents that are ready."""
@@ -279,6 +271,16 @@ class PageViews:
 
     def _document(self, document_id: str) -> SeenDocument:
         return SeenDocument(self._stock.store.document(document_id, self._scope))
+
+
+def located(views: PageViews, citation: Citation) -> Citation:
+    """A citation with the boxes of its quote."""
+    try:
+        boxes = views.boxes(citation.document_id, citation.page, citation.start, citation.end)
+    except RagAppError as error:  # the quote stands without its place on the picture
+        log.warning("no boxes for a citation: %s", error)
+        return citation
+    return dataclasses.replace(citation, boxes=boxes)
 
 
 _CALM = 3.0  # seconds without a question or a page that is drawn after which overviews are made
@@ -385,7 +387,7 @@ class OpenLibrary:
             self.settings,
             terms,
             by,
-            PageViews(self.stock, self.viewer, WORKER).located,
+            partial(located, PageViews(self.stock, self.viewer, WORKER)),
             self.sentences,
         )
         self.overviews = Overviews(self.store, self._makers(by))
