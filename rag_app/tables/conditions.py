@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.describing import alike
 from rag_app.tables.explaining import at_word
-from rag_app.tables.joining import OpenTable
+from rag_app.tables.joining import OpenTable, literal
 from rag_app.tables.querying import TableDatabase
 from rag_app.tables.values import Convention, DateOrder, date, month
 from rag_app.text.languages import compared
@@ -513,8 +513,8 @@ def _with_word(field: Field, begun: str) -> tuple[Mask, str]:
     word = re.compile(rf"(?<![^\W_]){re.escape(begun)}")
     mask = inside & [bool(word.search(text or "")) for text in field.texts]
     if (mask == inside).all():
-        return mask, f"lower({field.name}) LIKE {_quoted(f'%{begun}%')}"
-    return mask, f"regexp_matches(lower({field.name}), {_quoted(at_word(begun))})"
+        return mask, f"lower({field.name}) LIKE {literal(f'%{begun}%')}"
+    return mask, f"regexp_matches(lower({field.name}), {literal(at_word(begun))})"
 
 
 def _begun(forms: set[str]) -> str:
@@ -529,23 +529,19 @@ def _is(
     kind: ConditionKind, field: Field, text: str, named: float, used: frozenset[int]
 ) -> Condition:
     mask = np.array([one == text for one in field.texts], bool)
-    sql = f"{as_compared(field)} = {_quoted(text)}"
+    sql = f"{as_compared(field)} = {literal(text)}"
     return Condition(kind, field, sql, mask, named, used, text)
 
 
 def _is_not(field: Field, text: str, named: float, used: frozenset[int]) -> Condition:
     mask = np.array([one is not None and one != text for one in field.texts], bool)
-    sql = f"{as_compared(field)} <> {_quoted(text)}"
+    sql = f"{as_compared(field)} <> {literal(text)}"
     return Condition(ConditionKind.IS_NOT, field, sql, mask, named, used, text)
 
 
 def as_compared(field: Field) -> str:
     """A column in a query, without regard to capitals."""
     return f"lower({field.name})" if field.is_text else field.name
-
-
-def _quoted(text: str) -> str:
-    return "'{}'".format(text.replace("'", "''"))
 
 
 def _date(year: int, month_: int, day: int) -> dt.date | None:

@@ -18,7 +18,7 @@ from rag_app.tables.explaining import (
     tables_read,
     text_conditions,
 )
-from rag_app.tables.joining import OpenTable
+from rag_app.tables.joining import OpenTable, literal
 from rag_app.tables.naming import name_key
 from rag_app.tables.querying import TableDatabase
 from rag_app.text.languages import compared
@@ -97,8 +97,7 @@ class Described:
         for condition in conditions:
             near = self.nearest(condition)
             if near is not None and near != condition.text:
-                old, new = (text.replace("'", "''") for text in (condition.text, near))
-                sql = sql.replace(f"'{old}'", f"'{new}'")
+                sql = sql.replace(literal(condition.text), literal(near))
         return sql
 
     def passes_over(self, question: str, conditions: Sequence[TextCondition]) -> bool:
@@ -133,9 +132,10 @@ class Described:
                     found.setdefault((table, column), []).append(value)
         if len(found) > 1:
             raise QueryError(f"The query leaves out {next(iter(found.values()))[0]}.")
+        lowered = {one: [literal(value.lower()) for value in found[one]] for one in found}
         return [
-            (table, f"lower({{0}}.{column.sql_name}) IN ({', '.join(map(_lower, values))})")
-            for (table, column), values in found.items()
+            (table, f"lower({{0}}.{column.sql_name}) IN ({', '.join(values)})")
+            for (table, column), values in lowered.items()
         ]
 
     def elsewhere(self, condition: TextCondition) -> list[str]:
@@ -160,11 +160,7 @@ def _says(spoken: Sequence[str], words: Sequence[str]) -> bool:
 
 def _condition(table: OpenTable, column: Column, value: str) -> str:
     """A value as a query would say it, in whatever letters it stands."""
-    return f"lower({table.sql_name}.{column.sql_name}) = {_lower(value)}"
-
-
-def _lower(value: str) -> str:
-    return "'" + value.lower().replace("'", "''") + "'"
+    return f"lower({table.sql_name}.{column.sql_name}) = {literal(value.lower())}"
 
 
 def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:

@@ -217,10 +217,10 @@ def selected(opened: OpenTable, piece: TablePiece) -> str:
     chosen, sheet = ", ".join(names), ""
     if piece.month:
         month, value = opened.made[:2]
-        told = f"{_text(month_called(piece.month))} AS {month.sql_name}"
+        told = f"{literal(month_called(piece.month))} AS {month.sql_name}"
         chosen = ", ".join([*names, told, f'"{piece.month.sql_name}" AS {value.sql_name}'])
     if opened.sheet:
-        sheet = f", {_text(called(piece.table))} AS {opened.sheet.sql_name}"
+        sheet = f", {literal(called(piece.table))} AS {opened.sheet.sql_name}"
     return f'SELECT {chosen}{sheet} FROM "_{piece.table.ordinal}"'
 
 
@@ -233,5 +233,6 @@ def _names(column: Column, with_text: bool) -> list[str]:
     return [f'"{column.sql_name}"', *texts, *unit]
 
 
-def _text(said: str) -> str:
-    return "'" + said.replace("'", "''") + "'"
+def literal(text: str) -> str:
+    """A text as it stands in a query."""
+    return "'" + text.replace("'", "''") + "'"

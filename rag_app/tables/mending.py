@@ -26,7 +26,7 @@ from rag_app.tables.explaining import (
     tables_read,
     text_conditions,
 )
-from rag_app.tables.joining import OpenTable, called
+from rag_app.tables.joining import OpenTable, called, literal
 from rag_app.tables.querying import TableDatabase, selects
 from rag_app.tables.values import month, with_months
 from rag_app.text.languages import compared
@@ -163,8 +163,7 @@ def _of_named_sheet(sql: str, question: str, database: TableDatabase) -> str:
     ]
     if len(meant) != 1:
         return sql
-    quoted = meant[0].replace("'", "''")
-    return database.narrowed(sql, opened, f"{{0}}.{opened.sheet.sql_name} = '{quoted}'")
+    return database.narrowed(sql, opened, f"{{0}}.{opened.sheet.sql_name} = {literal(meant[0])}")
 
 
 def _without_verbs(question: str) -> list[str]:
@@ -195,12 +194,9 @@ def by_sheets(sql: str, database: TableDatabase) -> dict[str, str]:
     opened = _only_read(node, database)
     if opened is None or opened.sheet is None or opened.sheet.sql_name in columns(node):
         return {}
-    names = {called(part): called(part).replace("'", "''") for part in opened.parts}
     chosen = f"{{0}}.{opened.sheet.sql_name} = "
-    return {
-        name: database.narrowed(sql, opened, f"{chosen}'{quoted}'")
-        for name, quoted in names.items()
-    }
+    names = map(called, opened.parts)
+    return {one: database.narrowed(sql, opened, f"{chosen}{literal(one)}") for one in names}
 
 
 def _only_read(node: Node, database: TableDatabase) -> OpenTable | None:
@@ -306,8 +302,7 @@ def _without_titles(sql: str, database: TableDatabase) -> str:
             continue
         if columns(each) <= known.keys() and _is_met(each, node.get("from_table"), database):
             continue
-        each.clear()
-        each.update(database.tree("SELECT true")["select_list"][0])
+        _become(each, _expression("true", database))
         changed = True
     return database.written(node) if changed else sql
 
@@ -490,19 +485,27 @@ def _of_words(sql: str, question: str, database: TableDatabase) -> str:
         if not inside or column is None or not table or column.kind is not ColumnKind.TEXT:
             continue
         if only and _is_part_of_word(inside[1], question, column, table, database):
-            each.clear()
-            each.update(database.tree("SELECT true")["select_list"][0])
+            _become(each, _expression("true", database))
             changed = True
         elif _begins_words(inside[1], column, table, database):
-            pattern = at_word(inside[1], any_case=sign.endswith("*")).replace("'", "''")
+            pattern = literal(at_word(inside[1], any_case=sign.endswith("*")))
             not_ = "NOT " if sign.startswith("!") else ""
-            made = database.tree(f"SELECT {not_}regexp_matches('', '{pattern}')")["select_list"][0]
+            made = _expression(f"{not_}regexp_matches('', {pattern})", database)
             (call,) = (one for one in nodes(made) if one.get("class") == "FUNCTION")
             call["arguments"][0]["expression"] = held
-            each.clear()
-            each.update(made)
+            _become(each, made)
             changed = True
     return database.written(node) if changed else sql
+
+
+def _expression(sql: str, database: TableDatabase) -> Node:
+    expression: Node = database.tree(f"SELECT {sql}")["select_list"][0]
+    return expression
+
+
+def _become(node: Node, other: Node) -> None:
+    node.clear()
+    node.update(other)
 
 
 def _of_nothing(sql: str, database: TableDatabase) -> str:
@@ -517,10 +520,7 @@ def _of_nothing(sql: str, database: TableDatabase) -> str:
         held = columns(each) if each.get("type") == "OPERATOR_IS_NULL" else frozenset()
         column = known.get(next(iter(held))) if len(held) == 1 else None
         if column and column.kind.is_measure and _has_zeros_alone(column, opened, database):
-            made = database.tree("SELECT a = 0")["select_list"][0]
-            made["left"] = each["children"][0]
-            each.clear()
-            each.update(made)
+            _become(each, {**_expression("a = 0", database), "left": each["children"][0]})
             changed = True
     return database.written(node) if changed else sql
 
@@ -539,12 +539,12 @@ def _is_part_of_word(
     """Whether a letter or two, which nobody typed, stand in words of a column, and are none."""
     if len(text) >= _FEW or text.lower() in compared(question):
         return False
-    quoted = text.lower().replace("'", "''")
-    word = rf"(^|\W){re.escape(text.lower())}(\W|$)".replace("'", "''")
+    quoted = literal(text.lower())
+    word = literal(rf"(^|\W){re.escape(text.lower())}(\W|$)")
     low = f"lower({column.sql_name})"
     inside, alone = database.fetch(
-        f"SELECT count(*) FILTER (contains({low}, '{quoted}')), "
-        f"count(*) FILTER (regexp_matches({low}, '{word}')) FROM {table}"
+        f"SELECT count(*) FILTER (contains({low}, {quoted})), "
+        f"count(*) FILTER (regexp_matches({low}, {word})) FROM {table}"
     ).rows[0]
     return bool(inside and not alone)
 
@@ -553,10 +553,10 @@ def _begins_words(text: str, column: Column, table: str, database: TableDatabase
     """Whether words of a column of texts begin with a text, and others have it inside; of a few
     letters, whether words have it inside alone."""
     low = f"lower({column.sql_name})"
-    quoted, pattern = (one.replace("'", "''") for one in (text.lower(), at_word(text.lower())))
+    quoted, pattern = literal(text.lower()), literal(at_word(text.lower()))
     begun, inside = database.fetch(
-        f"SELECT count(*) FILTER (regexp_matches({low}, '{pattern}')), "
-        f"count(*) FILTER (contains({low}, '{quoted}')) FROM {table}"
+        f"SELECT count(*) FILTER (regexp_matches({low}, {pattern})), "
+        f"count(*) FILTER (contains({low}, {quoted})) FROM {table}"
     ).rows[0]
     return begun < inside and (begun > 0 or len(text) < _WORD)
 

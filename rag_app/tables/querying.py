@@ -12,7 +12,6 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
@@ -197,10 +196,9 @@ class TableDatabase:
     def run(self, sql: str) -> Result:
         """The result of one query, with the rows that it rests on. Raises QueryError."""
         with self._errors(), self._in_time():
-            tree = self._tree(sql)
-            node = tree["statements"][0]["node"]
+            node = self._node(sql)
             check(node, frozenset(self._by_name))
-            result = self._result(sql, tree, node)
+            result = self._result(sql, node)
             return replace(
                 _in_order(result, node),
                 named=columns(node) | result.named,
@@ -214,54 +212,48 @@ class TableDatabase:
         """The query without the groups that have no name, if it asks for the first of several: who
         paid most is not nobody. Raises QueryError."""
         with self._errors():
-            tree = self._tree(sql)
-            node = tree["statements"][0]["node"]
+            node = self._node(sql)
             names = [one.get("column_names", [""])[-1] for one in node.get("group_expressions", ())]
             limited = any(m["type"] == "LIMIT_MODIFIER" for m in node.get("modifiers", ()))
             if not limited or not all(names) or not names or node.get("having"):
                 return sql
             held = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
-            asked = self._tree(f"SELECT count(*) HAVING {held}")
-            node["having"] = asked["statements"][0]["node"]["having"]
-            return self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
+            node["having"] = self._node(f"SELECT count(*) HAVING {held}")["having"]
+            return self._written(node)
 
     def tree(self, sql: str) -> Node:
         """What a query is made of. Raises QueryError."""
         with self._errors():
-            node: Node = self._tree(sql)["statements"][0]["node"]
-            return node
+            return self._node(sql)
 
     def written(self, node: Node) -> str:
         """The query that a tree is of. Raises QueryError."""
         with self._errors():
-            whole = {"error": False, "statements": [{"node": node, "named_param_map": []}]}
-            return self._value("SELECT json_deserialize_sql(?)", json.dumps(whole))
+            return self._written(node)
 
     def narrowed(self, sql: str, opened: OpenTable, condition: str) -> str:
         """The query over those rows of a table for which a condition holds, `{0}` in which is what
         the query calls the table; unchanged if it does not read it. Raises QueryError."""
         with self._errors():
-            tree = self._tree(sql)
+            node = self._node(sql)
             changed = False
-            for select in list(selects(tree["statements"][0]["node"])):
+            for select in list(selects(node)):
                 for name, source in self._sources(select).items():
                     if source is not opened:
                         continue
                     quoted = name.replace('"', '""')
                     held = condition.replace("{0}", f'"{quoted}"')
-                    asked = self._tree(f'SELECT 1 FROM "{quoted}" WHERE (1 = 1) AND ({held})')
-                    bare = asked["statements"][0]["node"]["where_clause"]
+                    asked = self._node(f'SELECT 1 FROM "{quoted}" WHERE (1 = 1) AND ({held})')
+                    bare = asked["where_clause"]
                     if select.get("where_clause"):
                         bare["children"][0] = select["where_clause"]
                     select["where_clause"], changed = bare, True
-            if not changed:
-                return sql
-            return self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
+            return self._written(node) if changed else sql
 
-    def _result(self, sql: str, tree: Node, node: Node) -> Result:
+    def _result(self, sql: str, node: Node) -> Result:
         sources = self._sources(node)
         if sources and not _is_distinct(node):
-            for query in self._with_rows(tree, sources):
+            for query in self._with_rows(node, sources):
                 with suppress(*_binding_errors()):
                     return self._row_by_row(query, sources)
         return replace(self._fetch(sql), read=self._read_by(node))
@@ -277,7 +269,7 @@ class TableDatabase:
         with self._errors(), self._in_time():
             return self._fetch(sql, most)
 
-    def _tree(self, sql: str) -> Node:
+    def _node(self, sql: str) -> Node:
         if len(sql) > _LONGEST_QUERY:
             raise QueryRefused("The query is too long to be run.")
         text = self._value("SELECT json_serialize_sql(?)", sql.rstrip().rstrip(";"))
@@ -286,7 +278,12 @@ class TableDatabase:
             raise QueryError(f"The query is no SQL: {_reason(tree['error_message'])}.")
         if tree["error"] or len(tree["statements"]) != 1:
             raise QueryRefused("Only one SELECT over the chosen tables can be run.")
-        return tree
+        node: Node = tree["statements"][0]["node"]
+        return node
+
+    def _written(self, node: Node) -> str:
+        whole = {"error": False, "statements": [{"node": node, "named_param_map": []}]}
+        return self._value("SELECT json_deserialize_sql(?)", json.dumps(whole))
 
     def _value(self, sql: str, argument: str) -> str:
         row = self._connection.execute(sql, [argument]).fetchone()
@@ -310,17 +307,14 @@ class TableDatabase:
         ours = {_lower(each["key"]) for each in node.get("cte_map", {}).get("map", [])}
         return {} if ours & {_lower(name) for name in found} else found
 
-    def _with_rows(self, tree: Node, sources: dict[str, OpenTable]) -> Iterator[str]:
+    def _with_rows(self, node: Node, sources: dict[str, OpenTable]) -> Iterator[str]:
         """The query with the numbers of the rows behind its columns: of one, or of a group."""
-        node = tree["statements"][0]["node"]
         whole = _has_groups(node)
         many = self._many_rows(sources, node)
         for expressions in ([] if whole else [_one_row(sources)], [many]):
             for each in expressions:
-                asked = deepcopy(tree)
-                added = self._tree(f"SELECT {each}")["statements"][0]["node"]["select_list"]
-                asked["statements"][0]["node"]["select_list"] += added
-                yield self._value("SELECT json_deserialize_sql(?)", json.dumps(asked))
+                added = self._node(f"SELECT {each}")["select_list"]
+                yield self._written({**node, "select_list": node["select_list"] + added})
 
     def _many_rows(self, sources: dict[str, OpenTable], node: Node | None = None) -> str:
         first, held = self._contributing(node) if node else ("", "")
@@ -359,10 +353,8 @@ class TableDatabase:
 
     def _text(self, expression: Node) -> str:
         """An expression as it is written in a query."""
-        tree = self._tree("SELECT 1")
-        tree["statements"][0]["node"]["select_list"] = [expression]
-        text = self._value("SELECT json_deserialize_sql(?)", json.dumps(tree))
-        return text.removeprefix("SELECT ")
+        asked = {**self._node("SELECT 1"), "select_list": [expression]}
+        return self._written(asked).removeprefix("SELECT ")
 
     def _row_by_row(self, query: str, sources: dict[str, OpenTable]) -> Result:
         result = self._fetch(query)
@@ -412,14 +404,12 @@ class TableDatabase:
             sources = self._sources(each)
             if not sources:
                 continue
-            plain = self._tree(f"SELECT {self._many_rows(sources)}")
-            bare = plain["statements"][0]["node"]
+            bare = self._node(f"SELECT {self._many_rows(sources)}")
             for part in ("from_table", "where_clause"):
                 if part in each:
                     bare[part] = each[part]
             with suppress(*_binding_errors()):
-                query = self._value("SELECT json_deserialize_sql(?)", json.dumps(plain))
-                row = self._fetch(query).rows[0]
+                row = self._fetch(self._written(bare)).rows[0]
                 for used in self._used_by(sources, row)[0]:
                     found[id(used.table)] = _most(found.get(id(used.table)), used)
         return tuple(found.values())

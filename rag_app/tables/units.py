@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rag_app.errors import QueryError
 from rag_app.tables.explaining import Node, columns, nodes, text_conditions
-from rag_app.tables.joining import OpenTable
+from rag_app.tables.joining import OpenTable, literal
 from rag_app.tables.querying import Result, TableDatabase, selects
 from rag_app.tables.values import currency
 from rag_app.types import Column, ColumnKind
@@ -49,7 +49,7 @@ class MixedColumn:
         """What holds of the rows in one unit, as a query says it of a table called `{0}`."""
         of = f'{{0}}."{self.unit_name}"'
         written = dict(self.texts)[unit]
-        quoted = ", ".join("'" + one.replace("'", "''") + "'" for one in written if one is not None)
+        quoted = ", ".join(literal(one) for one in written if one is not None)
         known = [f"{of} IN ({quoted})"] if quoted else []
         return " OR ".join(known + ([f"{of} IS NULL"] if None in written else []))
 
