@@ -105,13 +105,8 @@ def _finish_exchange(folder: Path) -> None:
 
 
 def _open_chroma(folder: Path, name: str) -> tuple[Client, Collection]:
-    import chromadb
-    from chromadb.config import Settings
-
     folder.mkdir(parents=True, exist_ok=True)
-    client: Any = chromadb.PersistentClient(
-        path=str(folder), settings=Settings(anonymized_telemetry=False)
-    )
+    client = _client(folder)
     collection = client.get_or_create_collection(
         name,
         embedding_function=None,
@@ -119,6 +114,14 @@ def _open_chroma(folder: Path, name: str) -> tuple[Client, Collection]:
     )
     collection.count()  # a torn index shows here, not at the first question
     return client, collection
+
+
+def _client(folder: Path) -> Any:
+    import chromadb
+    from chromadb.config import Settings
+
+    quiet = Settings(anonymized_telemetry=False)
+    return chromadb.PersistentClient(path=str(folder), settings=quiet)
 
 
 log = logging.getLogger(__name__)
@@ -379,14 +382,10 @@ def kept_in(folder: Path) -> Iterator[tuple[str, ChromaVectors]]:
 
 
 def _collections_in(folder: Path) -> list[str]:
-    import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
-    from chromadb.config import Settings
 
     try:
-        client: Any = chromadb.PersistentClient(
-            path=str(folder.resolve()), settings=Settings(anonymized_telemetry=False)
-        )
+        client = _client(folder.resolve())
         names = [one.name for one in client.list_collections()]
     except _torn_errors() as error:
         log.error("the vectors in %s cannot be read: %s", folder.name, error)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from rag_app.errors import DatabaseUnavailable
 from rag_app.scope import Scope
@@ -173,34 +174,17 @@ class PgVectors:
 
     def ids(self, document_id: str) -> set[str]:
         """The chunk ids that a document has vectors for."""
-        with self._database.read() as db:
-            if self._state(db) is None:
-                return set()
-            only = "WHERE document_id = ?"
-            rows = db.execute(f"SELECT id FROM {self._name} {only}", (document_id,)).fetchall()
-        return {row[0] for row in rows}
+        return {row[0] for row in self._selected("id", "document_id = ?", document_id)}
 
     def vectors(self, document_id: str) -> dict[str, list[float]]:
         """The vectors of a document's chunks, by chunk id."""
-        with self._database.read() as db:
-            if self._state(db) is None:
-                return {}
-            rows = db.execute(
-                f"SELECT id, embedding::text FROM {self._name} WHERE document_id = ?",
-                (document_id,),
-            ).fetchall()
+        rows = self._selected("id, embedding::text", "document_id = ?", document_id)
         return {row[0]: json.loads(row[1]) for row in rows}
 
     def of_chunks(self, ids: Sequence[str]) -> dict[str, list[float]]:
         """The vectors of these chunks, by chunk id, as far as there are any."""
-        with self._database.read() as db:
-            if self._state(db) is None:
-                return {}
-            rows = db.execute(
-                f"SELECT id, embedding::text FROM {self._name} "
-                "WHERE id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(ids)),),
-            ).fetchall()
+        only = "id IN (SELECT value FROM json_each(?))"
+        rows = self._selected("id, embedding::text", only, json.dumps(list(ids)))
         return {row[0]: json.loads(row[1]) for row in rows}
 
     def delete(self, document_id: str) -> None:
@@ -211,10 +195,14 @@ class PgVectors:
 
     def count(self) -> int:
         """How many vectors there are."""
+        return sum(row[0] for row in self._selected("count(*)", "TRUE"))
+
+    def _selected(self, what: str, only: str, *given: object) -> list[Any]:
+        """Of all vectors; nothing where there is not a single one yet."""
         with self._database.read() as db:
             if self._state(db) is None:
-                return 0
-            return int(db.execute(f"SELECT count(*) FROM {self._name}").fetchone()[0])
+                return []
+            return db.execute(f"SELECT {what} FROM {self._name} WHERE {only}", given).fetchall()
 
     def compact(self, documents: Iterable[str], stop: threading.Event) -> bool:
         """Nothing is done here: what is deleted is found no more from that moment on, its room is
