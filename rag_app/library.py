@@ -90,8 +90,9 @@ class _View(PageViews):
         self.preferences = PreferenceFile.of(opened.folder, scope.subject)
         self.plain = PlainSearch(opened.words, scope)
         self.overviews = SeenOverviews(opened.overviews, opened.store, scope)
-        takes_in = opened.store, opened.settings, scope, self._into, self._take, self.replace
-        self.web, self.loading = WebDocuments(*takes_in), Loading(*takes_in, self.remove)
+        asked = self._into, self._take, self.replace, self.remove
+        self.web = WebDocuments(opened.store, opened.settings, scope, *asked)
+        self.loading = Loading(opened.store, opened.settings, scope, *asked)
 
     def _seen(self, document_id: str) -> SeenDocument:
         """A document that may be read. Raises UnknownDocument."""

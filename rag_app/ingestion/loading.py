@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +17,14 @@ from urllib.request import url2pathname
 
 from rag_app.addresses import checked_files_url
 from rag_app.errors import DocumentError, EmptyFile
-from rag_app.ingestion.service import TakesIn
+from rag_app.ingestion.service import HandsIn
 from rag_app.ingestion.watching import is_worth_taking
 from rag_app.reading.sandbox import or_full
-from rag_app.scope import Scope
 from rag_app.settings import Settings
-from rag_app.storage import Store
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import check_size, incoming_file
 from rag_app.storage.provenance import LoadedFile, LoadedFiles
-from rag_app.types import Added, Document, Status
+from rag_app.types import Added, Status
 
 _HIDDEN = re.compile(r"(^|/)\.")  # a file, or a folder around it
 
@@ -145,25 +143,12 @@ class BucketSource:
             ) from None
 
 
-class Loading:
-    """Takes files of sources in for a scope; the arguments are those of `WebDocuments`, and what
-    removes a document."""
+class Loading(HandsIn):
+    """Takes files of sources in."""
 
-    def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        scope: Scope,
-        collection: Callable[[str], str],
-        take: TakesIn,
-        replace: Callable[[str, str], Document],
-        remove: Callable[[str], object],
-    ) -> None:
-        self._store, self._scope = store, scope
-        self._most = settings.max_file_mb << 20
-        self._collection, self._take = collection, take
-        self._replace, self._remove = replace, remove
-        self._loaded = LoadedFiles(store.database)
+    @property
+    def _loaded(self) -> LoadedFiles:
+        return LoadedFiles(self._store.database)
 
     def add(self, source: FileSource, found: FoundFile, collection: str = "") -> Added | None:
         """Hand a file in; None if there is nothing to do: it is here as it is, or was removed here.
@@ -192,7 +177,7 @@ class Loading:
         return added
 
     def _taken(self, source: FileSource, found: FoundFile, into: str) -> Added:
-        check_size(found.name, found.size, self._most)  # before it is fetched
+        check_size(found.name, found.size, self._settings.max_file_mb << 20)  # before it is fetched
         if not found.size:
             raise EmptyFile(f"“{found.name}” is empty (0 bytes). Check that it was saved whole.")
         with source.here(found) as path:

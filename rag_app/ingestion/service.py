@@ -523,10 +523,10 @@ class TakesIn(Protocol):
         ...
 
 
-class WebDocuments:
-    """Fetches pages and hands them in. Who is given this may add to the collection; `collection`
-    names it, and raises what is said of somebody who may not; `take` counts a page as it does a
-    file, and `replace` lets an older document give way to a newer one."""
+class HandsIn:
+    """What takes documents from elsewhere, for a scope. `collection` names the collection that is
+    meant, and raises what is said of somebody who may not add to it; `take` counts what is handed
+    in as it does a file, `replace` lets an older document give way to a newer one."""
 
     def __init__(
         self,
@@ -536,9 +536,15 @@ class WebDocuments:
         collection: Callable[[str], str],
         take: TakesIn,
         replace: Callable[[str, str], Document],
+        remove: Callable[[str], object],
     ) -> None:
         self._store, self._settings, self._scope = store, settings, scope
-        self._collection, self._take, self._replace = collection, take, replace
+        self._collection, self._take = collection, take
+        self._replace, self._remove = replace, remove
+
+
+class WebDocuments(HandsIn):
+    """Fetches pages and hands them in."""
 
     def add(
         self,
