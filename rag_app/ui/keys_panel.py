@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag_app.access.keys import KeyInfo
 from rag_app.ui import texts_access as words
-from rag_app.ui.state import current
+from rag_app.ui.state import current, open_dialog
 from rag_app.ui.who import Visitor, doing, trouble
 from rag_app.ui.widgets import button, submit_button, text_button
 
@@ -19,7 +19,7 @@ _DAY = 86_400.0  # seconds
 
 def open_button() -> None:
     """Opens it."""
-    text_button(words.KEYS, "keys", _open, icon="key")
+    text_button(words.KEYS, "keys", open_dialog, OPEN, icon="key")
 
 
 def draw(visitor: Visitor) -> None:
@@ -74,10 +74,6 @@ def _listed(visitor: Visitor, key: KeyInfo) -> None:
             words.REVOKE_KEY, f"key_revoke-{key.id}", doing, visitor.access.api_keys.revoke_key,
             visitor.subject, key.id, icon="block",
         )  # fmt: skip
-
-
-def _open() -> None:
-    current().dialog = OPEN
 
 
 def close() -> None:

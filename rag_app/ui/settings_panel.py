@@ -21,7 +21,7 @@ from rag_app.ui import (
 )
 from rag_app.ui import texts as words
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Session, current, open_page, say
+from rag_app.ui.state import Session, current, open_dialog, open_page, say
 from rag_app.ui.widgets import button, progress_bar, text_button
 
 OPEN = "settings"  # the name of its dialog
@@ -31,7 +31,7 @@ _READ = {"little": 4, "normal": None, "much": 16}
 
 def open_button() -> None:
     """Opens it."""
-    text_button(words.SETTINGS, "settings", _open, icon="tune")
+    text_button(words.SETTINGS, "settings", open_dialog, OPEN, icon="tune")
 
 
 def draw(library: Library) -> None:
@@ -115,10 +115,6 @@ def _clear(library: Library) -> None:
     st.query_params.clear()
 
 
-def _open() -> None:
-    current().dialog = OPEN
-
-
 def _close() -> None:
     session = current()
     session.dialog, session.asked_to_clear, session.refused_model = "", False, ""
@@ -189,7 +185,7 @@ def languages_hint(library: Library) -> None:
     with st.container(key="languages_hint"):
         st.html(f"<p class='note' role='status'>{escape(texts_library.hint(documents))}</p>")
         with st.container(key="languages_hint_buttons", horizontal=True):
-            text_button(texts_library.CHOOSE_LANGUAGE_MODEL, "languages_open", _open)
+            text_button(texts_library.CHOOSE_LANGUAGE_MODEL, "languages_open", open_dialog, OPEN)
             text_button(texts_library.NOT_NOW, "languages_no", _settle, library)
 
 

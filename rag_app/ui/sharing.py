@@ -12,7 +12,7 @@ from rag_app.access.nouns import Collection, Grant, Grantee, PeopleGroup, Person
 from rag_app.scope import HOME, Role
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import texts_access as words
-from rag_app.ui.state import current
+from rag_app.ui.state import current, open_dialog
 from rag_app.ui.who import Visitor, doing, trouble, widget_key
 from rag_app.ui.widgets import button, choose, submit_button, text_button
 
@@ -23,7 +23,7 @@ _CHOSEN = "share_collection"
 
 def open_button() -> None:
     """Opens it."""
-    text_button(words.SHARE, "share", _open, icon="group_add")
+    text_button(words.SHARE, "share", open_dialog, OPEN, icon="group_add")
 
 
 def draw(visitor: Visitor) -> None:
@@ -211,10 +211,6 @@ def _shared_with(visitor: Visitor, held: Sequence[tuple[Collection, Role]]) -> N
                 )  # fmt: skip
             else:
                 st.html(f"<p class='note'>{words.BY_GROUP}</p>")
-
-
-def _open() -> None:
-    current().dialog = OPEN
 
 
 def close() -> None:

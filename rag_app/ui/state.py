@@ -293,6 +293,11 @@ class Session:
         self.notice, self.redraw = sentence, True
 
 
+def open_dialog(name: str = "") -> None:
+    """Show this dialog in the next run; no name: none any more."""
+    current().dialog = name
+
+
 def open_place(place: Place) -> None:
     """Show a place beside the chat."""
     current().opened = Opened(place, place.page)

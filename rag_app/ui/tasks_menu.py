@@ -12,7 +12,7 @@ from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, askable
 from rag_app.ui import composer, conversation_list, model_picker, texts
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Place, Session, current, say
+from rag_app.ui.state import Place, Session, current, open_dialog, say
 from rag_app.ui.widgets import button, text_button
 
 _FIELD = "task_text"
@@ -69,7 +69,7 @@ def _dialog(library: Library, session: Session, task: str) -> None:
     by = session.generator or library.settings.answers_by
     able = parse(by).kind not in QUOTING
 
-    @st.dialog(texts.TASK_TITLES[task], on_dismiss=_dismissed)
+    @st.dialog(texts.TASK_TITLES[task], on_dismiss=open_dialog)
     def show() -> None:
         if not able:
             st.html(f"<p class='note'>{texts.TASKS_NEED_MODEL}</p>")
@@ -148,7 +148,3 @@ def _translate(place: Place) -> None:
     session = current()
     session.dialog, session.task_document = "translate", place.document_id
     st.session_state[_FIELD] = place.quote
-
-
-def _dismissed() -> None:
-    current().dialog = ""
