@@ -31,7 +31,7 @@ from benchmarks.page_scorer_figures import (
 from benchmarks.page_scorer_look import PASSAGES, Looking, key, stocked
 from benchmarks.page_scorer_models import MODELS, Model, described
 from benchmarks.page_scorer_parts import Weighing
-from rag_app.cli.serve import opened
+from rag_app.cli.common import opened
 from rag_app.evaluation.metrics import quantile, read_asked
 from rag_app.retrieval.embedding import MiniLmEmbedder
 

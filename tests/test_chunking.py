@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -222,7 +224,47 @@ def test_a_message_pasted_into_a_text_begins_a_section():
     ]
 
 
-@pytest.mark.parametrize("lines", ["From: 8.30\nTo: 17.00", "Subject: Lift", "Date: 4 May\nTo: Bo"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "From: Bo Reed\nTo: Cy, Dora,\n Emil\nDate: 3 May\nSubject: Roof\n",
+        "From: Bo Reed\n\nTo: Cy;\nDora\n\nDate: 3 May\n\nSubject: Roof\n\n",
+        "**From:** Bo Reed <bo@mill.example>\r\n**Sent:** 3 May\r\n**Subject:** Roof\r\n",
+    ],
+)
+def test_the_head_of_a_message_may_be_folded_or_have_lines_between(head):
+    (chunk,) = chunk_pages(ID, [Page(1, f"{head}\n{prose(2)}")])
+    assert chunk.heading == "Roof, Bo Reed, 3 May"
+
+
+def test_messages_are_sections_among_headings_of_a_reader_too_and_end_with_the_next():
+    parts = [
+        f"# Letters\n{prose(9)}\n",
+        f"From: Bo Reed\nDate: 3 May\n{prose(9)}\n",
+        f"# Bills\n{prose(9)}\n",
+    ]
+    text = "".join(parts)
+    headings = [Heading(1, text.index(f"# {name}"), 1, name) for name in ("Letters", "Bills")]
+    found = [chunk.heading for chunk in chunk_pages(ID, [Page(1, text)], headings)]
+    assert list(dict.fromkeys(found)) == ["Letters", "Letters > Bo Reed, 3 May", "Bills"]
+
+
+@pytest.mark.parametrize("line", ["From: " + "<a@" * 60_000, "From: x" + " " * 200_000 + "y"])
+def test_a_hostile_head_takes_no_longer_than_its_length(line):
+    began = time.perf_counter()
+    chunk_pages(ID, [Page(1, f"{line}\nDate: 3 May\nSubject: Roof\n{prose(1)}")])
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "From: 8.30\nTo: 17.00",
+        "From: 10 am\nTo: 4 pm\nDate: 14 June",
+        "Subject: Lift",
+        "Date: 4 May\nTo: Bo",
+    ],
+)
 def test_a_label_or_two_are_no_head_of_a_message(lines):
     assert chunk_pages(ID, [Page(1, f"{lines}\n{prose(2)}")])[0].heading == ""
 
@@ -260,6 +302,33 @@ def test_what_stands_before_the_first_heading_of_a_page_is_under_none_of_them():
     page = Page(2, f"{prose(2)}\n\nPUMPS AND PIPES\n\n{prose(6)}\n")
     chunk = chunk_pages(ID, [Page(1, prose(40)), page])[-1]
     assert [piece.heading for piece in sections_of(chunk, page, ())] == ["", "PUMPS AND PIPES"]
+
+
+def test_a_heading_that_ends_like_another_is_not_taken_for_it():
+    page = Page(1, f"{prose(1)}\n\n# Bread\n{prose(1)}\n## White Bread\n{prose(8)}\n")
+    (chunk,) = chunk_pages(ID, [page])
+    own = replace(chunk, heading="Bread > White Bread")
+    assert [piece.heading for piece in sections_of(own, page, ())] == [
+        "",
+        "Bread",
+        "Bread > White Bread",
+    ]
+
+
+def test_a_section_that_began_on_the_page_before_keeps_its_heading():
+    page = Page(2, f"{prose(6)}\n\n8. Next Meeting\n{prose(1)}\n")
+    (chunk,) = chunk_pages(ID, [page])
+    own = replace(chunk, heading="Rules of the Club > 6. Parking of Cars")
+    assert [piece.heading for piece in sections_of(own, page, ())] == [
+        "Rules of the Club > 6. Parking of Cars",
+        "Rules of the Club > 8. Next Meeting",
+    ]
+
+
+def test_a_chunk_of_another_reading_is_not_cut():
+    page = Page(1, f"PUMPS AND PIPES\n\n{prose(3)}\n\nVALVES AND TAPS\n\n{prose(3)}")
+    chunk = replace(chunk_pages(ID, [page])[0], text="Something else.")
+    assert sections_of(chunk, page, ()) == [chunk]
 
 
 def test_a_chunk_of_one_section_stays_whole():

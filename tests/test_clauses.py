@@ -34,6 +34,7 @@ def test_a_clause_has_the_number_above_it_and_that_of_its_heading(lines, heading
         ("Art. 5, Abschnitt 3, Punkt 3.2 und clause no. 9", {"5", "3", "3.2", "9"}),
         ("In paragraph 2(a) Wednesday is Thursday.", {"2"}),
         ("A1 | 4.5 | For 'May' read 'June'.\nA2 | 6.1 | Four hours, not 3.5.", {"4.5", "6.1"}),
+        ("Apples | 2.5 | 3.4 | fresh\nOutput | 2.8 | kW\n3.4 | Vans enter at six.", set()),
         ("The clauses say 14 days, or 3.50 euros; article 2024 is none.", set()),
     ],
 )

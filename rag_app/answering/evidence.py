@@ -277,6 +277,7 @@ def _likeliest_first(
     return sorted(placed, key=lambda one: -one[1])
 
 
+_MARKED = re.compile(r"#{1,6}\s+")  # a heading in Markdown
 _Unit = tuple[int, int, str, bool]  # place in a chunk, as it is shown, whether it is a row
 
 
@@ -312,17 +313,24 @@ def _each_once(passages: Sequence[Passage], split: Sequence[Sequence[_Unit]]) ->
         chunk = passage.chunk
         title = one_line(chunk.heading.rpartition(" > ")[2])
         for start, end, line, row in units:
-            if line.strip("# ") not in ("", title):  # which is shown above the others
+            if _MARKED.sub("", line) not in ("", title):  # which is shown above the others
                 at, text = chunk.start + start, chunk.text[start:end]
                 one = _Sentence(index, at, chunk.start + end, text, line, row)
                 found.setdefault((chunk.document_id, chunk.page, at), one)
     return list(found.values())
 
 
-def relevance(question: str, passages: Sequence[Passage], ranking: Ranking) -> list[float]:
+def relevance(
+    question: str,
+    passages: Sequence[Passage],
+    ranking: Ranking,
+    sections: SectionsOf | None = None,
+) -> list[float]:
     """For each passage the log-odds that any of its sentences holds the answer."""
-    titled = [_titled(passage, sentences(passage.chunk.text)) for passage in passages]
-    return [log_sum(scores) for scores in ranking(question, titled)]
+    pieces = [in_sections([passage], sections) for passage in passages]
+    titled = [_titled(one, sentences(one.chunk.text)) for own in pieces for one in own]
+    scored = iter(ranking(question, titled))
+    return [log_sum([odds for _ in own for odds in next(scored)]) for own in pieces]
 
 
 def _titled(passage: Passage, cuts: Sequence[tuple[int, int]]) -> Titled:

@@ -489,7 +489,7 @@ class Questioner:
         return [chunk]
 
     def _relevance(self, question: str, passages: Sequence[Passage]) -> list[float]:
-        return relevance(question, passages, self._ranker.score)
+        return relevance(question, passages, self._ranker.score, self._sections)
 
     def _likeliest(
         self, wordings: Sequence[str], by: Generator, passages: Sequence[Passage]

@@ -214,7 +214,7 @@ class TaughtGenerator(ChatGenerator):
     def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
         """The draft; where another likely place surely says something else, an older paper or what
         was changed elsewhere, what both say that are read together, and what says otherwise. Where
-        what the first place says cannot be said, what another one surely says."""
+        the first place surely answers, but not well enough to be said, what another surely says."""
         if self._grounding.watch and asked.signals.supported is not None:
             self._grounding.watch(asked.signals)
         if asked.answers is None or asked.ranked is None or asked.follow_up:

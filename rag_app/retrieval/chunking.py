@@ -15,13 +15,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Indexed
 from rag_app.text.languages import ALPHABETS, SIGNS, healed
 from rag_app.text.sentences import sentences
-from rag_app.text.structure import SectionPaths, columns_above, guess_headings, own_texts
+from rag_app.text.structure import SectionPaths, columns_above, guess_headings, outline, own_texts
 from rag_app.types import Chunk, Heading, Page
 
 # No token is endless: a text without spaces is cut between two. Letters of other alphabets than the
@@ -35,6 +36,7 @@ _CLUSTER = re.compile(f"[{ALPHABETS}]")
 _WRAPPED = re.compile(r"([^\W\d_])[-\u2010\u00ad][ \t]*(?:\r\n|\r|\n)\s*(?=[a-zß-ÿ])")
 _SPACE = re.compile(r"\s+")
 _UNDER = " > "  # between the headings of a path
+_LONGEST_PAGE = 20_000  # characters of one in which headings are looked for while somebody waits
 # The head of a page: its first lines, without what runs through the whole document. Pure.
 #
 # "CONSOLIDATED BALANCE SHEETS" stands in the first passage of a page only, and says what the others
@@ -74,7 +76,7 @@ def chunk_pages(
         for page, (first, last) in zip(pages, own_texts(pages), strict=True)
     ]
     guessed = guess_headings(pages, spans)
-    sections = SectionPaths(headings or guessed)
+    sections = SectionPaths(outline(pages, spans, headings) if headings else guessed)
     marks = defaultdict[int, set[int]](set)
     for each in (*headings, *guessed):
         marks[each.page].add(each.start)
@@ -96,7 +98,8 @@ def sections_of(chunk: Chunk, page: Page, headings: Sequence[Heading]) -> list[C
 
     `headings`: those that a reader found in the document; without any, those of the page are
     guessed, which stand under what the chunk's own one stands under."""
-    found = headings or guess_headings([page], [sentences(page.text)])
+    whole = page.text[chunk.start : chunk.end] == chunk.text and len(page.text) <= _LONGEST_PAGE
+    found = _outline(page, tuple(headings)) if whole else ()
     starts = {one.start for one in found if one.page == page.number}
     cuts = sorted(start for start in starts if chunk.start < start < chunk.end)
     if not cuts:
@@ -104,19 +107,34 @@ def sections_of(chunk: Chunk, page: Page, headings: Sequence[Heading]) -> list[C
     sections = SectionPaths(found)
     spans = list(pairwise([chunk.start, *cuts, chunk.end]))
     paths = [sections.path(page.number, end) for _, end in spans]
-    columns = columns_above(page.text, chunk.start)
-    own = chunk.heading.removesuffix(columns).removesuffix(_UNDER)
-    above = (
-        ""
-        if headings
-        else next((own.removesuffix(path) for path in paths if path and own.endswith(path)), "")
-    )
+    if not headings:
+        columns = columns_above(page.text, chunk.start)
+        own = chunk.heading.removesuffix(columns).removesuffix(_UNDER)
+        paths = _below(own, paths, begins=sections.path(page.number, chunk.start + 1) != "")
     return [
         replace(chunk, start=start, end=end, text=page.text[start:end], heading=heading)
         for (start, end), path in zip(spans, paths, strict=True)
-        for heading in [_joined(above.removesuffix(_UNDER), path, columns_above(page.text, start))]
+        for heading in [_joined(path, columns_above(page.text, start))]
         if page.text[start:end].strip()
     ]
+
+
+@lru_cache(maxsize=256)
+def _outline(page: Page, headings: Sequence[Heading]) -> Sequence[Heading]:
+    return outline([page], [sentences(page.text)], headings)
+
+
+def _below(own: str, paths: Sequence[str], begins: bool) -> list[str]:
+    """Paths that are known from one page alone, below what the page stands under, as the path that
+    a chunk has says; `begins`: the first of them begins on the page."""
+    known = (f"{_UNDER}{path}" for path in sorted(paths, key=len, reverse=True) if path)
+    same = next((one for one in known if f"{_UNDER}{own}".endswith(one)), None)
+    if same is not None:
+        above = f"{_UNDER}{own}".removesuffix(same).removeprefix(_UNDER)
+        return [_joined(above, path) for path in paths]
+    above = own.rpartition(_UNDER)[0]  # the chunk is named by what began on a page before
+    first, *others = paths
+    return [_joined(above, first) if begins else own, *(_joined(above, path) for path in others)]
 
 
 def _joined(*paths: str) -> str:

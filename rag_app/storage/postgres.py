@@ -47,7 +47,11 @@ VERSIONS = (
     ("schema_5",),
     ("schema_6",),
 )
-"""The steps of the schema: the n-th makes version n of version n - 1. Most are SQLite's."""
+"""The steps of the schema: the n-th makes version n of version n - 1. Most are SQLite's.
+
+A library of before 30 November 2026 has the same tables, but the primary key of its chunks is `id`
+and `rowid` is unique; two identities are GENERATED ALWAYS. A later step names no constraint of
+these."""
 
 _FOR_SQLITE = "\n-- For SQLite alone.\n"
 _TYPES = {

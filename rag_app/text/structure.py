@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rag_app.types import Heading, Page
 
@@ -34,10 +35,11 @@ _FIELD = re.compile(
     r"[ \t>*]*(from|to|cc|bcc|date|sent|subject|reply-to|von|an|datum|gesendet|betreff)\**:(.*)",
     re.IGNORECASE,
 )  # of the head of a message (RFC 5322), and as mail programs call it in German
-_ADDRESS = re.compile(r"\s*<[^<>\s]*@[^<>\s]*>")
+_ADDRESS = re.compile(r"<[^<>\s@]*@[^<>\s]*>")
 _SENDERS, _WHEN = ("from", "von"), ("date", "sent", "datum", "gesendet")
 _SUBJECTS = ("subject", "betreff")
-_MESSAGE = 2  # level: below the title of the whole
+_VALUE = 120  # characters of a field that are heeded
+_OUTER, _INNER = 2, 6  # levels of a message: where a text begins with one, and under other headings
 
 
 class SectionPaths:
@@ -68,6 +70,17 @@ def _path(titles: list[str]) -> str:
     return " > ".join(named)[:_LONGEST_PATH]
 
 
+def outline(
+    pages: Sequence[Page], spans: Sequence[Spans], headings: Sequence[Heading]
+) -> list[Heading]:
+    """The headings that a reader found, with those of messages that were pasted into the text;
+    without any, those that are guessed."""
+    if not headings:
+        return guess_headings(pages, spans)
+    messages = [heading for page in pages for heading, _ in _message_heads(page)]
+    return _with_messages(headings, messages)
+
+
 def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Heading]:
     """The lines that look like headings; `spans` are the sentences of each page."""
     found: list[Heading] = []
@@ -79,25 +92,42 @@ def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Headin
         found += _on_page(page, around)
     seen = Counter(_shape(text) for text in {(each.page, each.text) for each in found})
     usual = [each for each in found if seen[_shape((each.page, each.text))] <= _OFTEN]
-    return sorted([*messages, *usual], key=lambda each: (each.page, each.start))
+    return _with_messages(usual, messages)
+
+
+def _with_messages(headings: Sequence[Heading], messages: Sequence[Heading]) -> list[Heading]:
+    """All headings in order. Messages that make up a whole text are what it is divided into; among
+    other headings they end with the next of those."""
+
+    def place(heading: Heading) -> tuple[int, int]:
+        return heading.page, heading.start
+
+    first = min(map(place, headings), default=None)
+    outer = bool(messages) and (first is None or place(messages[0]) < first)
+    level = _OUTER if outer else _INNER
+    return sorted([*(replace(one, level=level) for one in messages), *headings], key=place)
 
 
 def _message_heads(page: Page) -> Iterator[tuple[Heading, int]]:
     """The heads of messages that were pasted into a text, each as the heading of what it says, and
     where it ends."""
     fields: dict[str, str] = {}
+    last = ""  # the field that the next line may go on with
     start = end = at = 0
-    for line in [*page.text.splitlines(keepends=True), ""]:
-        found = _FIELD.match(line)
+    for line in [*page.text.splitlines(keepends=True), "."]:
+        found, bare = _FIELD.match(line), line.strip()
         if found:
             start = start if fields else at
-            end = at + len(line)
-            fields.setdefault(found[1].lower(), _ADDRESS.sub("", found[2]).strip(" \t*\r"))
-        else:
+            last = found[1].lower()
+            fields.setdefault(last, found[2].strip(" \t*\r")[:_VALUE])
+        elif bare and not (last and (line[0] in " \t" or fields[last].endswith((",", ";")))):
             if text := _headed(fields):
-                yield Heading(page.number, start, _MESSAGE, text), end
-            fields = {}
+                yield Heading(page.number, start, _OUTER, text), end
+            fields, last = {}, ""
+        elif not bare:
+            last = ""
         at += len(line)
+        end = at if found or (bare and last) else end
 
 
 def _headed(fields: Mapping[str, str]) -> str:
@@ -106,7 +136,9 @@ def _headed(fields: Mapping[str, str]) -> str:
         next((fields[name] for name in names if fields.get(name)), "")
         for names in (_SUBJECTS, _SENDERS, _WHEN)
     )
-    if len(fields) < 2 or not (subject or (sender and when)):
+    sender = " ".join(_ADDRESS.sub("", sender).split()) or sender
+    written = sender and when and not sender[0].isdigit()
+    if len(fields) < 2 or not (subject or written):
         return ""
     return ", ".join(filter(None, (subject, sender, when)))
 
@@ -227,7 +259,9 @@ _OPENS = re.compile(
 )
 _REFERS = re.compile(rf"{_CALLED}({_PART}(?:[^\d.:;()]{{1,5}}{_PART})*)", re.IGNORECASE)
 _NUMBERS = re.compile(_PART)
-_CELL = re.compile(rf"(?:^|\|)\s?({_DOTTED})\s?(?=\|)", re.MULTILINE)  # of a table of changes
+_CHANGES = re.compile(  # a row of a table of changes: its own name, the clause, a few words
+    rf"^[^|\n]+\|[ ]?({_DOTTED})[ ]?\|[ ]*[^\W\d_]+[ ]\S+[ ]\S[^|\n]*$", re.MULTILINE
+)
 
 
 def clauses(lines: Sequence[str], heading: str) -> frozenset[str]:
@@ -241,9 +275,10 @@ def clauses(lines: Sequence[str], heading: str) -> frozenset[str]:
 
 
 def referred_to(text: str) -> frozenset[str]:
-    """The numbers of the clauses that a text refers to: "in place of what clause 3.4 says"."""
+    """The numbers of the clauses that a text refers to: "in place of what clause 3.4 says", or a
+    row of a table of changes, "A1 | 3.4 | For 31 May read 30 June"."""
     named = (n for found in _REFERS.findall(text) for n in _NUMBERS.findall(found))
-    return frozenset([*named, *_CELL.findall(text)])
+    return frozenset([*named, *_CHANGES.findall(text)])
 
 
 # What runs through a document: the heads and feet of its pages, with their numbers.
