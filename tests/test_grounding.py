@@ -152,6 +152,13 @@ def test_a_figure_has_its_source_where_it_stands_however_it_is_said():
     assert draft.basis is Basis.WRITTEN and not draft.notes
 
 
+def test_a_number_in_words_has_its_source_where_it_stands():
+    model = Scripted("Answer: Altogether that would amount to four.", 0.97)
+    _, draft = written(model, SureReader(4.0), 0.0, "How much is that boat?")
+    [[span]] = draft.evidence
+    assert FERRY[span.start - 50 : span.end - 50] == "The ferry costs four euros."
+
+
 def test_a_sum_of_nothing_but_counted_things_has_no_source():
     model = Scripted("Answer: Altogether that would amount to <<1 + 1 + 2>>.", 0.97)
     _, draft = written(model, SureReader(4.0), 0.0, "How much is 1, 1 and 2?")
@@ -231,12 +238,15 @@ def test_without_the_ranker_the_words_choose_what_is_shown():
     assert not draft.abstained and known[-1].ranked is None and known[-1].backed is None
 
 
-def test_a_source_that_the_ranker_trusts_raises_the_chance():
+@pytest.mark.parametrize(
+    "said", ["The ferry costs four euros.", "Altogether that would amount to 4."]
+)
+def test_a_source_that_the_ranker_trusts_raises_the_chance(said):
     def ranking(odds):
         return lambda question, passages: [[odds for _ in one.sentences] for one in passages]
 
     def chance(odds):
-        model = Scripted("Answer: The ferry costs four euros.", 0.97)
+        model = Scripted(f"Answer: {said}", 0.97)
         return written(model, SureReader(4.0), 0.0, ranking=ranking(odds))[1].confidence
 
     assert chance(5.0) > chance(-5.0)

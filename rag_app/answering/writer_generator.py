@@ -308,6 +308,7 @@ class TaughtGenerator(ChatGenerator):
             if done.steps and not places and guessed:  # figures that nobody can look up
                 return nothing(asked, asked.chance, notes)
             draft = _resting_on(places, draft)
+            backed = backed if done.steps else _backed(asked, draft)
         asked.signals = replace(asked.signals, supported=draft.confidence, backed=backed)
         if asked.evidence is not None and asked.signals.score is not None:
             agrees = agreement(asked.evidence, asked.passages, kept)
