@@ -39,6 +39,7 @@ _ADDRESS = re.compile(r"<[^<>\s@]*@[^<>\s]*>")
 _SENDERS, _WHEN = ("from", "von"), ("date", "sent", "datum", "gesendet")
 _SUBJECTS = ("subject", "betreff")
 _VALUE = 120  # characters of a field that are heeded
+_GAP = 4  # characters of line ends between a heading and what stands right under it
 _OUTER, _INNER = 2, 6  # levels of a message: where a text begins with one, and under other headings
 
 
@@ -97,15 +98,23 @@ def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Headin
 
 def _with_messages(headings: Sequence[Heading], messages: Sequence[Heading]) -> list[Heading]:
     """All headings in order. Messages that make up a whole text are what it is divided into; among
-    other headings they end with the next of those."""
+    other headings they end with the next of those. One that stands right under its own subject has
+    a heading already."""
 
     def place(heading: Heading) -> tuple[int, int]:
         return heading.page, heading.start
 
     first = min(map(place, headings), default=None)
     outer = bool(messages) and (first is None or place(messages[0]) < first)
+    ends = {(one.page, one.start + len(one.text)): one.text for one in headings}
+
+    def is_named(message: Heading) -> bool:
+        above = (ends.get((message.page, message.start - gap)) for gap in range(1, _GAP + 1))
+        return any(text and message.text.startswith(text) for text in above)
+
+    apart = [one for one in messages if not is_named(one)]
     level = _OUTER if outer else _INNER
-    return sorted([*(replace(one, level=level) for one in messages), *headings], key=place)
+    return sorted([*(replace(one, level=level) for one in apart), *headings], key=place)
 
 
 def _message_heads(page: Page) -> Iterator[tuple[Heading, int]]:
