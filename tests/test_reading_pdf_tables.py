@@ -244,3 +244,33 @@ def test_columns_that_are_written_one_after_the_other_keep_their_rows(tmp_path):
     (tmp_path / "a.pdf").write_bytes(data.getvalue())
     for grid in read_pdf(tmp_path / "a.pdf", limits=Limits()).grids:
         assert len(grid.rows) == len(ROWS)
+
+
+def test_below_labels_a_line_alone_is_the_heading_of_a_table_with_more_columns(tmp_path):
+    labels = [
+        ["Policyholder", "Cropwick Allotment and Hall Society"],
+        ["Number", "HM 604"],
+        ["Since", "1 April 2026"],
+        ["Contact", "Gillian Frome, 01632 960 530"],
+    ]
+    wide = [
+        ["Section", "Cover", "Limit", "Excess"],
+        ["1", "Hall", "£685,000", "£250"],
+        ["2", "Water", "£24,000", "£350"],
+        ["3", "Money", "£750", "£50"],
+    ]
+    reading = drawn(tmp_path / "a.pdf", [*labels, ["What is insured"], *wide], (60, 170, 340, 420))
+    names = [[c.name for c in one.table.columns] for one in typed_tables(ID, reading)]
+    assert names == [["Column 1", "Column 2"], ["Section", "Cover", "Limit", "Excess"]]
+
+
+def test_a_long_second_cell_names_no_column(tmp_path):
+    rows = [
+        ["Policyholder", "Cropwick Allotment and Hall Society"],
+        ["Number", "HM 604"],
+        ["Since", "1 April 2026"],
+        ["Contact", "Gillian Frome, 01632 960 530"],
+    ]
+    reading = drawn(tmp_path / "a.pdf", rows)
+    (one,) = typed_tables(ID, reading)
+    assert [column.name for column in one.table.columns] == ["Column 1", "Column 2"]

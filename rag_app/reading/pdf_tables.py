@@ -174,14 +174,20 @@ def _tight(block: Sequence[_Line]) -> list[_Line]:
     return narrow if close > wide else list(block)
 
 
+_FEWEST_LABELS = 3  # lines: fewer of two cells may be names of columns
+
+
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """Runs of lines that may be a table: several cells each, seldom one alone between them."""
+    """Runs of lines that may be a table: several cells each, seldom one alone between them. Below
+    labels and what each is, one alone is the heading of a table with more columns."""
     block: list[_Line] = []
     alone: list[_Line] = []
     for line in lines:
         last = (alone or block)[-1:]
         apart = bool(last) and line.top - last[0].bottom > _APART * max(line.height, 1.0)
-        if block and (apart or len(alone) > _LONELY):
+        labels = len(block) >= _FEWEST_LABELS and max(len(one.cells) for one in block) == 2
+        widens = labels and bool(alone) and len(line.cells) > 2
+        if block and (apart or widens or len(alone) > _LONELY):
             yield block
             block, alone = [], []
         if len(line.cells) > 1 or (not alone and _continues(line, block)):

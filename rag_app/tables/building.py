@@ -63,6 +63,7 @@ _TOTAL = re.compile(
 )
 _IN_BRACKETS = re.compile(r"(?:\s\(|\[)\s*(?:in\s)?\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z")
 _SAYS = re.compile(r"[\d,;!“”„«»]|\.\s")  # no name of a column does: it is what one holds
+_NAME_WORDS = 4  # of a name of a column, at most, beside one other
 _NAMED_WITH = re.compile(r"\(.*\)|(?<!\d)(?:19|20)\d\d(?!\d)")  # what a name may have
 _UNIT = re.compile(r"[^\W\d_]{1,4}[²³23]?(?:/[^\W\d_]{1,4}[²³]?)?|%|°[CF]?")
 
@@ -327,8 +328,9 @@ def _names_texts(cells: Cells, region: Region, rows: Sequence[int]) -> bool:
         return False
     if 2 * sum(shape(text) == "t" for text in filled) < len(filled):
         return False
-    if len(filled) <= 2 and _SAYS.search(_NAMED_WITH.sub("", filled[-1])):  # what a label is
-        return False
+    said = _NAMED_WITH.sub("", filled[-1])
+    if len(filled) <= 2 and (_SAYS.search(said) or len(said.split()) > _NAME_WORDS):
+        return False  # a label, and what it is
     return not any(
         text and text == cells.text(row, column)
         for row in rows[1:_LOOKED_AT]
