@@ -20,6 +20,7 @@ _APART = 2.6  # line heights between two rows of one table, at most
 _LONELY = 2  # lines with one cell alone that may stand between two rows
 _FAR = 9.0  # line heights between two parts of one table whose columns stand under each other
 _FEWEST_ROWS = 3
+_FEWEST_LABELS = 3  # lines: fewer of two cells may be names of columns
 _MOST_COLUMNS = 30
 _WHITE = 0.12  # of the rows that may cross the white strip between two columns
 _LONG = 7  # words that a cell of running text has
@@ -172,9 +173,6 @@ def _tight(block: Sequence[_Line]) -> list[_Line]:
         for lines in (block, narrow)
     )
     return narrow if close > wide else list(block)
-
-
-_FEWEST_LABELS = 3  # lines: fewer of two cells may be names of columns
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
