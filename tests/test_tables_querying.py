@@ -275,6 +275,8 @@ def test_a_result_is_cut_at_the_limit_and_says_so(store, file):
     ("column", "expected"),
     [
         (["yes", "y", "NO", "n", "Y", "no"], {"yes": 3, "no": 3}),
+        (["y", "n", "yes", "Y", "n"], {"yes": 3, "n": 2}),
+        (["A", "A-", "B"], {"a": 1, "a-": 1, "b": 1}),
         (["pass", "p", "fail", "fair", "f"], {"pass": 1, "p": 1, "fail": 1, "fair": 1, "f": 1}),
         (["a", "b", "c"], {"a": 1, "b": 1, "c": 1}),
         (list("abcdefgh"), dict.fromkeys("abcdefgh", 1)),

@@ -34,6 +34,7 @@ _OF_COLUMN = 4  # texts of a column that are tried, of those that are named
 _NOT = 2  # of them that all others are tried of, too
 _WORDS = 3  # of a column of texts that are tried
 _PHRASES, _TOGETHER = 3, 60  # of words that come together; texts that are compared for that
+_YEARS = 3  # of a column, of which months without a year may be
 _LEAST_BEGUN = 4  # letters that all forms of a word begin with
 _LOOKED_AT, _HELD = 2_000, 400  # texts of a column that are compared, and that words are taken of
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -332,7 +333,7 @@ class ParsedQuestion:
         return [(i, month(w)) for i, w in enumerate(self.words) if len(w) > 2 and month(w)]
 
     def _spans(self, field: Field) -> Iterator[Condition]:
-        days = sorted(self._days(_usual_year(field)))
+        days = sorted(self._days(_usual_years(field)[0]))
         assert field.numbers is not None
         for day, used in days:
             number = _days(day)
@@ -366,18 +367,19 @@ class ParsedQuestion:
                     yield made, used
 
     def _of_months(self, field: Field) -> Iterator[tuple[tuple[dt.date, frozenset[int]], ...]]:
-        """From the first day of a month to the last of another, where two are named."""
+        """From the first day of a month to the last of another, where two are named; of any years
+        that the column has, if the question names none: October to March is of two."""
         named = self.months()
         if len(named) != 2:
             return
-        years = [int(n) for n, _ in self.numbers if 1_000 < n < 2_200 and n == int(n)]
-        years = years[:2] or [_usual_year(field)]
         (a, first), (b, last) = named
-        start = _date(years[0], first, 1)
-        after = _date(years[-1] + last // 12, last % 12 + 1, 1)
-        if start and after and start < after:
-            used = frozenset([a, b]).union(*(self.said_at(str(year)) for year in years))
-            yield (start, used), (after - dt.timedelta(1), used)
+        said = [int(n) for n, _ in self.numbers if 1_000 < n < 2_200 and n == int(n)][:2]
+        used = frozenset([a, b]).union(*(self.said_at(str(year)) for year in said))
+        years = [(year, year + (last < first)) for year in _usual_years(field)]
+        for one, other in [(said[0], said[-1])] if said else years:
+            start, after = _date(one, first, 1), _date(other + last // 12, last % 12 + 1, 1)
+            if start and after and start < after:
+                yield (start, used), (after - dt.timedelta(1), used)
 
     def _columns_compared(self) -> Iterator[Condition]:
         measures = [field for field in self.fields if field.is_measure][:8]
@@ -551,8 +553,8 @@ def _date(year: int, month_: int, day: int) -> dt.date | None:
         return None
 
 
-def _usual_year(field: Field) -> int:
-    """The year of most days of a column."""
+def _usual_years(field: Field) -> list[int]:
+    """The years of most days of a column, that of the most first; this one, if it has none."""
     assert field.years is not None
-    there = field.years[field.years > 0]
-    return int(np.bincount(there).argmax()) if len(there) else dt.date.today().year
+    found = Counter(int(year) for year in field.years if year > 0).most_common(_YEARS)
+    return [year for year, _ in found] or [dt.date.today().year]

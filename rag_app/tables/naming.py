@@ -88,6 +88,11 @@ def _written_out(texts: Iterable[str]) -> dict[str, str]:
         found[text.lower()].append(text)
     words = {low[0]: written[0] for low, written in found.items() if len(low) > 1}
     letters = [low for low in found if len(low) == 1]
-    if not len(words) == 2 == len(found) - len(letters) or not {*letters} <= words.keys():
+    things = words.keys() | {*letters}
+    if len(words) < len(found) - len(letters) or len(things) != 2 or not all(map(_is_word, found)):
         return {}
-    return {text: words[low] for low in letters for text in found[low]}
+    return {text: words[low] for low in letters if low in words for text in found[low]}
+
+
+def _is_word(text: str) -> bool:
+    return text.replace(" ", "").isalpha()

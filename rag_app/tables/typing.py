@@ -22,6 +22,7 @@ from rag_app.tables.values import (
     has_time,
     in_whole,
     is_clock,
+    is_dash,
     is_empty,
     is_month,
     rank,
@@ -77,7 +78,7 @@ class ColumnRule:
     def typed(self, text: str) -> Typed:
         """A cell as a value of this kind."""
         if self.kind is ColumnKind.TEXT:
-            return Typed(text or None)
+            return Typed(None if is_dash(text) else text)
         if is_empty(text):
             return _NOTHING
         return _TYPED[self.kind](self, text) or _TEXT_ONLY

@@ -24,13 +24,18 @@ _DIGITS = 15  # more are the number of an account, and no float holds them
 _REMARK = re.compile(
     r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]+|(?<=\d)[¹²³]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
 )
-_EMPTY = frozenset(["", "-", "–", "—", "−", "--", "---", "…", "..", "."])
+_DASHES = frozenset(["", "-", "–", "—", "−", "--", "---", "…", "..", "."])
 _MISSING = frozenset(["n/a", "#n/a", "n.a.", "nan", "null"])  # as programs write it, see pandas
+
+
+def is_dash(text: str) -> bool:
+    """Whether a cell has no text, or a dash for none."""
+    return text in _DASHES
 
 
 def is_empty(text: str) -> bool:
     """Whether a cell says nothing: it has no text, a dash, or what programs write for a gap."""
-    return text in _EMPTY or text.lower() in _MISSING
+    return is_dash(text) or text.lower() in _MISSING
 
 
 _PLAIN = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
@@ -234,6 +239,7 @@ _TIME = re.compile(
 _THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
 _DAY_OF_MONTH = re.compile(r"\d{1,2}/\d{1,2}", re.ASCII)
 _MONTH_OF_YEAR = re.compile(r"(\d{1,2})\s*[./-]\s*(\d{4})", re.ASCII)
+_YEAR_AND_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 _PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
 _MONTHS = {
     name: number
@@ -292,16 +298,25 @@ def _day(line: str, convention: Convention) -> dt.datetime | None:
         return _made(third, second, first)
     if found := _MONTH_OF_YEAR.fullmatch(line):
         return _made(found[2], found[1], "1")
+    if (found := _YEAR_AND_MONTH.fullmatch(line)) and not _is_season(found):
+        return _made(found[1], found[2], "1")
     if convention.year and (found := _DAY_OF_MONTH.fullmatch(line)):
         return _day(f"{found[0]}/{convention.year}", convention)
     return _named(line, convention)
+
+
+def _is_season(found: re.Match[str]) -> bool:
+    """Whether a year and what may be a month are rather two years: 2011-12."""
+    return int(found[2]) == int(found[1]) % 100 + 1
 
 
 def is_month(text: str) -> bool:
     """Whether a date names no day."""
     line = without_remark(text).strip()
     numbers = re.findall(r"\d+", line)
-    return bool(_MONTH_OF_YEAR.fullmatch(line)) or [len(each) for each in numbers] == [4]
+    if _MONTH_OF_YEAR.fullmatch(line) or _YEAR_AND_MONTH.fullmatch(line):
+        return True
+    return [len(each) for each in numbers] == [4]
 
 
 def _named(line: str, convention: Convention) -> dt.datetime | None:
