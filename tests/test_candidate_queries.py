@@ -232,6 +232,16 @@ def test_rows_are_chosen_by_what_a_question_names(orders, question, kind, sql):
     assert sql in chosen(orders, question, kind)
 
 
+def test_from_a_month_to_another_is_a_time_of_two_years_and_neither_month_alone(tmp_path, file):
+    rows = "".join(f"2025-{month}-03;{month}\n" for month in ("10", "11", "12"))
+    with table(tmp_path, file, f"Day;Out\n{rows}2026-01-09;40\n2026-03-30;50\n") as database:
+        asked = "how much went out from oct to march"
+        spans = chosen(database, asked, ConditionKind.BETWEEN)
+        assert spans == {"CAST(day AS DATE) BETWEEN DATE '2025-10-01' AND DATE '2026-03-31'"}
+        assert not chosen(database, asked, ConditionKind.MONTH)
+        assert len(chosen(database, "in oct and march", ConditionKind.MONTH)) == 2
+
+
 def test_words_are_found_wherever_they_stand_in_a_text(tmp_path, file):
     with table(tmp_path, file, CASH) as database:
         rent = chosen(database, "total hall rent", ConditionKind.HAS)

@@ -13,12 +13,23 @@ from rag_app.answering.answer_language import (
 from rag_app.answering.extraction import QuoteGenerator
 from rag_app.answering.generation import pieces
 from rag_app.text import languages
-from rag_app.text.languages import is_english, language, language_of
+from rag_app.text.languages import is_english, language, language_of, month_called
 from rag_app.types import Chunk, Draft, Note, NoteKind, Page, Passage, Span
 from tests.fakes import WordEmbedder
 
 GERMAN = "Eine Fahrkarte für die Fähre zur Insel kostet vier Euro. Hunde fahren umsonst mit."
 ENGLISH = "The ferry to the island costs four euros. Dogs travel free of charge with us."
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [
+        ("march", 3), ("sept", 9), ("Okt", 10), ("März", 3), ("agosto", 8), ("septmber", 9),
+        ("out", 0), ("set", 0), ("market", 0), ("general", 0), ("outstanding", 0), ("", 0),
+    ],
+)  # fmt: skip
+def test_a_month_is_called_by_its_name_and_not_by_how_another_language_shortens_it(word, number):
+    assert month_called(word) == number
 
 
 @pytest.mark.parametrize(

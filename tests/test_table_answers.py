@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from collections.abc import Callable
 from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessageChunk
@@ -311,19 +313,39 @@ Green;9
     ],
 )
 def test_who_mixes_tables_sees_the_one_that_has_what_was_looked_for(store, file, mixed):
+    told, draft = of_two(store, file, "SELECT chairs FROM t1 WHERE lower(room) = 'blue'", mixed)
+    assert draft.sentences == ("12 chairs.",)
+    assert "t1: rooms.csv" in told and "t2:" not in told
+
+
+def of_two(
+    store: Store,
+    file: Callable[[bytes], Path],
+    right: str,
+    wrong: str,
+    ranker: QueryRanker | None = None,
+) -> tuple[str, Draft]:
+    """What a writer was told last that first writes the wrong query over two tables, and what was
+    answered."""
     rooms = Document("b" * 64, "rooms.csv", ".csv", 1, Status.READY, "2021")
     reading = read_delimited(file(ROOMS), limits=Limits())
     store.add_document(rooms)
     store.save_reading(rooms.id, reading, typed_tables(rooms.id, reading))
     text = store.page(rooms.id, 1, WORKER).text
     beside = Passage(Chunk(rooms.id, 1, 0, 0, len(text), text), rooms.name, 1.0)
-    right = "SELECT chairs FROM t1 WHERE lower(room) = 'blue'"
-    model = Corrected(query_said_as(mixed, "{0}"), query_said_as(right, "{0} chairs."))
+    model = Corrected(query_said_as(wrong, "{0}"), query_said_as(right, "{0} chairs."))
     writer = Writer("w", lambda: model, lambda e: e, window=4_000, most_tokens=99)
-    answers = TableAnswers(store, OWN, writer, 0.5, taught=True)
+    answers = TableAnswers(store, OWN, writer, 0.3, taught=True, ranker=ranker)
     asked = ("how many chairs has the blue room", (passage(store), beside), (DOCUMENT, rooms))
-    assert answers.answer(*asked, "English", lambda: False).sentences == ("12 chairs.",)
-    told = model.asked[-1][1]
+    draft = answers.answer(*asked, "English", lambda: False)
+    return model.asked[-1][1], draft
+
+
+def test_a_query_over_another_table_than_the_rankers_is_asked_for_once_more(store, file):
+    ranker = QueryRanker(MiniLmEmbedder(1), QueryReader(threads=1))
+    right = "SELECT chairs FROM t1 WHERE lower(room) = 'blue'"
+    told, draft = of_two(store, file, right, "SELECT count(*) FROM t2", ranker)
+    assert draft.sentences == ("12 chairs.",)
     assert "t1: rooms.csv" in told and "t2:" not in told
 
 

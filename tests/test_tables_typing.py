@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.tables.typing import ColumnRule, count_texts, rule_of, rules
-from rag_app.tables.values import Convention, DateOrder, date, days_in, written_number
+from rag_app.tables.values import Convention, DateOrder, date, days_in, is_dash, written_number
 from rag_app.types import ColumnKind
 
 
@@ -70,7 +70,7 @@ def test_a_column_of_written_numbers_is_read_in_its_own_convention(numbers):
 @given(st.text(max_size=40))
 def test_any_cell_can_be_read(text):
     rule, (value,) = typed(text)
-    assert value is not None or rule.kind is not ColumnKind.TEXT or not text
+    assert value is not None or rule.kind is not ColumnKind.TEXT or is_dash(text)
 
 
 @given(st.dates(dt.date(1970, 1, 1), dt.date(2069, 12, 31)))
@@ -99,6 +99,10 @@ def test_a_date_is_read_however_it_is_written(day):
         (["1:02:03", "59:10"], ColumnKind.DURATION, [3723.0, 3550.0]),
         (["08:15", "12:30"], ColumnKind.DURATION, [29_700.0, 45_000.0]),
         (["5h 29' 10\"", "+ 1' 12\""], ColumnKind.DURATION, [19_750.0, 72.0]),
+        (["2025-09", "-", "2023-11"], ColumnKind.DATE,
+         [dt.date(2025, 9, 1), None, dt.date(2023, 11, 1)]),
+        (["2010-11", "2011-12"], ColumnKind.TEXT, ["2010-11", "2011-12"]),
+        (["Ann Lee", "-", "Joe Day"], ColumnKind.TEXT, ["Ann Lee", None, "Joe Day"]),
         (["007", "012"], ColumnKind.TEXT, ["007", "012"]),
         (["10–20", "5–7"], ColumnKind.TEXT, ["10–20", "5–7"]),
         (["12A", "3B", "4C"], ColumnKind.TEXT, ["12A", "3B", "4C"]),

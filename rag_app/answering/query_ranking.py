@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -43,6 +44,7 @@ from rag_app.tables.conditions import (
     ParsedQuestion,
     fields_of,
 )
+from rag_app.tables.explaining import tables_read
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import ColumnKind, Table
 
@@ -53,6 +55,7 @@ KINDS = ("-", *ColumnKind)
 CONDITIONS = ("-", *ConditionKind)
 _BRACES = str.maketrans("{}", "()")  # which stand for values in a template
 _RUN = 30  # of the candidates of a table
+_NEARLY_ALL = 0.8  # of the chance of all queries
 _HEAD = 5  # words in which a question says what it asks for, as a rule
 _BETWEEN = {  # two columns that a figure is of
     Operator.PRODUCT: "×",
@@ -443,6 +446,17 @@ def agreement(values: Values, interpretations: Sequence[Interpretation]) -> floa
     """The chance of what gives the same as another query; who is asked for may be named with the
     figure that tells."""
     return sum(one.of_table for one in interpretations if _same(values, one.values))
+
+
+def likeliest_table(interpretations: Sequence[Interpretation], database: TableDatabase) -> str:
+    """The one of several tables, as queries call it, to which nearly all chance is given; empty:
+    there is none. Raises QueryError."""
+    chances: dict[str, float] = defaultdict(float)
+    for one in interpretations if len(database.tables) > 1 else ():
+        for name in tables_read(database.tree(one.candidate.sql)):
+            chances[name] += one.chance
+    whole = _NEARLY_ALL * sum(chances.values())
+    return next((name for name, chance in chances.items() if chance >= whole), "")
 
 
 def _same(told: Values, values: Values) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
@@ -21,7 +22,13 @@ from rag_app.answering.prompts import (
     sure_of_columns,
     understood_query,
 )
-from rag_app.answering.query_ranking import QueryRanker, agreement, said_of, values_of
+from rag_app.answering.query_ranking import (
+    QueryRanker,
+    agreement,
+    likeliest_table,
+    said_of,
+    values_of,
+)
 from rag_app.answering.query_reading import Interpretation
 from rag_app.answering.table_choice import TableChoice
 from rag_app.errors import ModelUnavailable, QueryError
@@ -233,24 +240,23 @@ class TableAnswers:
         speaks where that has nothing to say."""
         decides = any(form(one) is AnswerType.DECISION for one in (question, searched))
         if self._writer is not None:
-            tried = self._tried(question, opened, language, cancelled, decides)
+            asking = partial(self._tried, question, opened, language, cancelled, decides)
+            tried = asking(opened.described)
             if tried and self._taught:
                 meant = meant or self._meant(question, searched, opened)
-                agrees = agreement(values_of(tried.result), meant) if meant else None
-                return _of_both_columns(replace(tried, agrees=agrees), question, opened, meant)
+                found = [_agreed(tried, question, opened, meant)]
+                other = likeliest_table(meant, opened.database)
+                if other and other not in tables_read(opened.database.tree(tried.sql)):
+                    again = asking(opened.described.of(other))
+                    found += [_agreed(again, question, opened, meant)] if again else []
+                return max(found, key=lambda one: one.chance)
             if tried or self._taught:
                 return tried
         meant = [] if decides else meant or self._meant(question, searched, opened)
         if not meant or meant[0].leaves_out:
             return None
-        return self._of_ranker(meant[0], searched or question, opened)
-
-    def _of_ranker(
-        self, meant: Interpretation, question: str, opened: OpenTables
-    ) -> TriedQuery | None:
-        """What the ranker takes a question for."""
         with suppress(QueryError):
-            return _interpreted(meant, question, opened)
+            return _interpreted(meant[0], searched or question, opened)
         return None
 
     def _tried(
@@ -259,10 +265,11 @@ class TableAnswers:
         opened: OpenTables,
         language: str,
         cancelled: Cancelled,
-        yes_or_no: bool = False,
+        yes_or_no: bool,
+        described: Described,
     ) -> TriedQuery | None:
-        """What the writer's query gives; one that gives nothing is handed back to it, once."""
-        database, described = opened.database, opened.described
+        """What the writer's query over what is described gives; once more if that is nothing."""
+        database = opened.database
         messages = self._asking(question, described, language)
         sure, before, names = 1.0, "", figures(database)
         for _ in range(TRIES):
@@ -436,6 +443,14 @@ def _otherwise(
                 own_name, name = (f"{each.name}: {condition.text}" for each in (own[0], rival))
                 return OtherReading(own_name, name, found)
     return None
+
+
+def _agreed(
+    tried: TriedQuery, question: str, opened: OpenTables, meant: Sequence[Interpretation]
+) -> TriedQuery:
+    """A query with the ranker's second opinion."""
+    agrees = agreement(values_of(tried.result), meant) if meant else None
+    return _of_both_columns(replace(tried, agrees=agrees), question, opened, meant)
 
 
 def _of_both_columns(

@@ -23,7 +23,7 @@ from rag_app.tables.explaining import at_word
 from rag_app.tables.joining import OpenTable, literal
 from rag_app.tables.querying import TableDatabase
 from rag_app.tables.values import Convention, DateOrder, date, month
-from rag_app.text.languages import compared
+from rag_app.text.languages import compared, month_called
 from rag_app.types import Column, ColumnKind
 
 _FEWEST_NUMBERED = 5  # rows that count from one to the next, to be numbers of rows
@@ -34,6 +34,7 @@ _OF_COLUMN = 4  # texts of a column that are tried, of those that are named
 _NOT = 2  # of them that all others are tried of, too
 _WORDS = 3  # of a column of texts that are tried
 _PHRASES, _TOGETHER = 3, 60  # of words that come together; texts that are compared for that
+ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
 _YEARS = 3  # of a column, of which months without a year may be
 _LEAST_BEGUN = 4  # letters that all forms of a word begin with
 _LOOKED_AT, _HELD = 2_000, 400  # texts of a column that are compared, and that words are taken of
@@ -149,6 +150,11 @@ class Condition:
     said: str = ""  # the text that is looked for
     other: Field | None = None  # that the column is held against
 
+    @property
+    def is_span(self) -> bool:
+        """Whether it names both ends of a time, which may be all that a table is about."""
+        return self.kind is ConditionKind.BETWEEN
+
 
 def fields_of(database: TableDatabase, opened: OpenTable) -> tuple[Field, ...]:
     """The columns of an open table, with their values. Raises QueryError."""
@@ -200,8 +206,9 @@ class ParsedQuestion:
         self._alike: dict[str, frozenset[int]] = {}
         self.numbers = tuple(_numbers(self._low))
         found = [one for field in fields for one in self._of(field)]
-        found = [one for one in found if one.mask.any() and not one.mask.all()]
+        found = [one for one in found if one.mask.any() and (one.is_span or not one.mask.all())]
         found += [one for one in self._columns_compared() if one.mask.any()]
+        found = self._between_months(found)
         self.conditions = (*found, *self._of_two(found))
 
     def said_at(self, word: str) -> frozenset[int]:
@@ -330,7 +337,8 @@ class ParsedQuestion:
 
     def months(self) -> list[tuple[int, int]]:
         """The months that the question names: where, and which."""
-        return [(i, month(w)) for i, w in enumerate(self.words) if len(w) > 2 and month(w)]
+        named = ((place, month_called(word)) for place, word in enumerate(self.words))
+        return [(place, number) for place, number in named if number]
 
     def _spans(self, field: Field) -> Iterator[Condition]:
         days = sorted(self._days(_usual_years(field)[0]))
@@ -380,6 +388,18 @@ class ParsedQuestion:
             start, after = _date(one, first, 1), _date(other + last // 12, last % 12 + 1, 1)
             if start and after and start < after:
                 yield (start, used), (after - dt.timedelta(1), used)
+
+    def _between_months(self, found: list[Condition]) -> list[Condition]:
+        """Where a question says "from one month to another", it means neither of the two alone."""
+        named = [place for place, _ in self.months()]
+        if len(named) != 2 or self.words[named[1] - 1] not in ENDS_OF_TIMES:
+            return found
+        spanned = {one.field for one in found if one.is_span and {*named} <= one.used}
+        return [
+            one
+            for one in found
+            if one.is_span or one.field not in spanned or not {*named} & one.used
+        ]
 
     def _columns_compared(self) -> Iterator[Condition]:
         measures = [field for field in self.fields if field.is_measure][:8]
@@ -433,7 +453,8 @@ class ParsedQuestion:
         narrow = [
             (score, (a, b), mask)
             for score, (a, b), mask in pairs
-            if mask.any() and mask.sum() < min(a.mask.sum(), b.mask.sum())
+            if mask.any()
+            and (mask.sum() < min(a.mask.sum(), b.mask.sum()) or a.is_span or b.is_span)
         ]
         narrow.sort(key=lambda one: -one[0])
         for _, both, mask in narrow[:_PAIRS]:

@@ -17,6 +17,7 @@ import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -172,6 +173,8 @@ NAMES = {
 }  # fmt: skip
 """English names of languages, by ISO 639-1 code."""
 
+_MONTHS_IN, _SHORTENED_IN = ("en", "de", "es", "fr", "it", "nl", "pt"), ("en", "de")
+_MISSPELT, _NEARLY = 6, 0.85  # letters of a month that may be misspelt; how near it is then
 _CALLED_IN = ("en", "de", "es", "fr")  # languages in which people say what a language is called
 _INFLECTED = ("", "e", "en", "er")  # "ins Deutsche", "auf Englisch"
 _WINDOWS, _WINDOW = 8, 1_000  # pieces of a document that are looked at, and their length
@@ -255,6 +258,26 @@ def german_months() -> frozenset[str]:
     named = Locale.parse("de").months["format"]
     names = (name for width in ("wide", "abbreviated") for name in named[width].values())
     return frozenset(name.lower().strip(".") for name in names)
+
+
+def month_called(word: str) -> int:
+    """The number of the month that a word of a sentence is; 0 if it is none. What is short for one
+    counts in English and German alone: "out" is October in Portuguese."""
+    known, said = _months_called(), _unmarked(word)
+    near = [said] if len(said) < _MISSPELT else get_close_matches(said, known, 1, _NEARLY)
+    return next((known[one] for one in near if one in known), 0)
+
+
+@cache
+def _months_called() -> dict[str, int]:
+    from babel import Locale
+
+    return {
+        _unmarked(name).strip("."): number
+        for spoken in _MONTHS_IN
+        for width in ("wide", "abbreviated")[: 2 if spoken in _SHORTENED_IN else 1]
+        for number, name in Locale.parse(spoken).months["format"][width].items()
+    } | {"sept": 9}
 
 
 def _unmarked(word: str) -> str:
