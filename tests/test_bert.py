@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
-from rag_app.models.mpnet import CONFIG, STEP, WEIGHTS, adapted, as_bert, in_bytes, write
+from rag_app.models.convert import CONFIG, STEP, WEIGHTS, adapted, as_bert, in_bytes, write_bert
 from rag_app.retrieval.bert import Bert
 
 
@@ -89,7 +89,7 @@ def test_what_is_made_of_an_mpnet_may_be_read_by_others_and_leaves_nothing_besid
     save_file(
         {name: one.contiguous() for name, one in mpnet().state_dict().items()}, tmp_path / "x"
     )
-    write(tmp_path / "x", tmp_path / "made")
+    write_bert(tmp_path / "x", tmp_path / "made")
     assert {one.name for one in (tmp_path / "made").iterdir()} == {WEIGHTS, CONFIG}
     modes = {one.stat().st_mode & 0o044 for one in (tmp_path / "made").iterdir()}
     (tmp_path / "plain").touch()

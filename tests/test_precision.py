@@ -5,16 +5,16 @@ from __future__ import annotations
 import openvino
 import pytest
 
-from rag_app.models import precision
+from rag_app.models import convert
 from rag_app.retrieval import bert
 from tests import test_bert
 
 
 @pytest.fixture
 def anew():
-    precision._fastest.cache_clear()
+    convert._fastest.cache_clear()
     yield
-    precision._fastest.cache_clear()
+    convert._fastest.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ def anew():
 )
 def test_the_engine_chooses_where_16_bits_are_no_slower(anew, monkeypatch, bf16, f32, chosen):
     monkeypatch.setattr(openvino, "Core", lambda: Knowing(["FP32", "BF16"]))
-    monkeypatch.setattr(precision, "_timed", lambda core, threads: {"bf16": bf16, "f32": f32})
-    assert precision.options() == chosen
+    monkeypatch.setattr(convert, "_timed", lambda core, threads: {"bf16": bf16, "f32": f32})
+    assert convert.options() == chosen
 
 
 def test_a_processor_that_does_not_know_16_bits_is_not_timed(anew, monkeypatch):
     monkeypatch.setattr(openvino, "Core", lambda: Knowing(["FP32", "INT8"]))
-    monkeypatch.setattr(precision, "_timed", None)
-    assert precision.options() == {}
-    assert precision.options(2) == {"INFERENCE_NUM_THREADS": 2}
+    monkeypatch.setattr(convert, "_timed", None)
+    assert convert.options() == {}
+    assert convert.options(2) == {"INFERENCE_NUM_THREADS": 2}
 
 
 def test_what_cannot_be_tried_is_left_to_the_engine(anew, monkeypatch):
@@ -39,8 +39,8 @@ def test_what_cannot_be_tried_is_left_to_the_engine(anew, monkeypatch):
         raise RuntimeError("no such precision")
 
     monkeypatch.setattr(openvino, "Core", lambda: Knowing(["FP32", "BF16"]))
-    monkeypatch.setattr(precision, "_timed", fails)
-    assert precision.options() == {}
+    monkeypatch.setattr(convert, "_timed", fails)
+    assert convert.options() == {}
 
 
 def test_a_network_is_timed_in_both_for_as_many_threads_as_it_will_have():
@@ -53,7 +53,7 @@ def test_a_network_is_timed_in_both_for_as_many_threads_as_it_will_have():
             return self.core.compile_model(network, device, options)
 
     watched = Watched()
-    seconds = precision._timed(watched, 1)
+    seconds = convert._timed(watched, 1)
     assert set(seconds) == {"bf16", "f32"} and all(0.0 < one < 10.0 for one in seconds.values())
     assert [one["INFERENCE_PRECISION_HINT"] for one in watched.asked] == ["bf16", "f32"]
     assert all(one["INFERENCE_NUM_THREADS"] == 1 for one in watched.asked)

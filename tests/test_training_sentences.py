@@ -15,7 +15,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from transformers import MPNetConfig, MPNetModel
 
 from rag_app.answering.sentence_ranker import Titled
-from rag_app.models.mpnet import adapted
+from rag_app.models.convert import adapted
 from training.ranker.groups import Group
 from training.sentences import train as teaching
 from training.sentences.train import Draw, Network, batches, draw, loss_of

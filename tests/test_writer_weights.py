@@ -458,7 +458,10 @@ def test_the_command_fails_with_one_sentence(monkeypatch, capsys):
 
 def test_a_child_finds_our_modules_wherever_it_is_started(tmp_path):
     made = subprocess.run(
-        [*python("rag_app.models.convert", "a"), "b"], cwd=tmp_path, capture_output=True, text=True
+        [*python("rag_app.models.convert", "gguf", "a"), "b"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert made.returncode and "rag_app/models/convert.py" in made.stderr.replace("\\", "/")
     assert sys.executable == python("x")[0]

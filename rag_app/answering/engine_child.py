@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_app.models.convert import engine_package
-from rag_app.models.precision import options
+from rag_app.models.convert import engine_package, options
 from rag_app.reading.frames import Header, claim_stdout, listen, write_frame
 from rag_app.supervision import held
 

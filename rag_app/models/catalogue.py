@@ -62,7 +62,7 @@ class Model:
     packages: Packages | None = None
     adapter: str = ""  # what it was taught for this app: a folder in ADAPTERS
     writes: bool = True  # whether it is a language model
-    maker: str = "rag_app.models.convert"  # the module that makes of it what is loaded
+    kind: str = "gguf"  # or "mpnet": how `convert.py` makes of it what is loaded
 
     @property
     def folder(self) -> str:
@@ -156,7 +156,7 @@ SENTENCES = Model(
     ),
     adapter="sentences-1",
     writes=False,
-    maker="rag_app.models.mpnet",
+    kind="mpnet",
 )
 CATALOGUE = {model.key: model for model in (SMALL, DEFAULT, *_LARGER)}
 OFF = "off"

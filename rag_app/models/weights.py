@@ -443,7 +443,7 @@ def _fetch(
 def _convert(model: Model, weights: Path, made: Path, cancelled: Cancelled) -> None:
     """Make what the engine loads, in a process of its own. Raises ModelUnavailable."""
     adapter = str(ADAPTERS / model.adapter) if model.adapter else ""
-    command = python(model.maker, str(weights), str(made), adapter)
+    command = python("rag_app.models.convert", model.kind, str(weights), str(made), adapter)
     if _status_of(command, child_environment(), cancelled):
         smaller = ", or choose RAG_APP_WRITER=small" if model.writes else ""
         raise ModelUnavailable(

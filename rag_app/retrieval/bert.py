@@ -2,7 +2,7 @@
 
 The network is put together here from what lies in a file of safetensors, so that neither torch nor
 transformers is needed, whose import takes longer than all that is computed for a question. In
-the engine's own precision, or in 32 bits where those are faster (`models/precision.py`). Measured
+the engine's own precision, or in 32 bits where those are faster (`models/convert.py`). Measured
 in benchmarks/LOG.md. Knows nothing of texts or tokenizers."""
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import numpy as np
 
 from rag_app.environment import quiet_dependencies
 from rag_app.errors import ModelUnavailable
-from rag_app.models.mpnet import STEP
-from rag_app.models.precision import options
+from rag_app.models.convert import STEP, options
 
 RELATIVE = "encoder.relative_attention_bias.weight"  # (buckets of distances, heads)
 _BUCKETS, _FARTHEST = 32, 128  # tokens apart from which all is one bucket, on each side
