@@ -10,7 +10,7 @@ from rag_app.answering.chat_models import ChatSettings, try_out
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.cli import entry
 from rag_app.errors import ChatModelError, ModelUnavailable
-from rag_app.models import download_child
+from rag_app.models import download as downloading
 from rag_app.models.download import (
     Fetch,
     arrived,
@@ -19,8 +19,8 @@ from rag_app.models.download import (
     hub_download,
     is_hub_id,
     local_folder,
+    wanted_of,
 )
-from rag_app.models.download_child import wanted_of
 from tests.hub import hub
 from tests.toy_chat import make
 
@@ -137,11 +137,11 @@ def test_what_is_done_with_a_fetched_model_may_fail_in_a_sentence(served, tmp_pa
 
 def test_a_disk_without_room_says_so_before_anything_is_fetched(tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 1_000})
-    monkeypatch.setattr(download_child.shutil, "disk_usage", lambda _: usage)
-    files = [download_child.Wanted("model.safetensors", 10_000, "")]
+    monkeypatch.setattr(downloading.shutil, "disk_usage", lambda _: usage)
+    files = [downloading.Wanted("model.safetensors", 10_000, "")]
     with pytest.raises(OSError, match="no room") as caught:
-        download_child._check_room(tmp_path, files)
-    assert "disk is full" in download_child.explain(caught.value, MODEL)
+        downloading._check_room(tmp_path, files)
+    assert "disk is full" in downloading.explain(caught.value, MODEL)
 
 
 def test_files_that_would_land_elsewhere_or_serve_other_runtimes_are_left():
