@@ -18,7 +18,7 @@ from rag_app.settings import Settings
 from rag_app.storage import Store
 from rag_app.storage.moving import move
 from rag_app.storage.pgvector import PgTables
-from rag_app.storage.row_security import LOCKED, lock, unlocked
+from rag_app.storage.postgres import LOCKED, lock, unlocked
 from tests import postgres
 from tests.test_moving import opened, seen, whole
 

@@ -15,7 +15,7 @@ from typing import Any
 from rag_app.errors import DatabaseUnavailable
 from rag_app.scope import Scope
 from rag_app.storage.database import AnyDatabase, Connection
-from rag_app.storage.row_security import lock, unlocked
+from rag_app.storage.postgres import lock, unlocked
 from rag_app.storage.vectors import Found
 
 _INSTALLING = 0x7261675F766563  # who puts pgvector into a database holds the lock of this number
