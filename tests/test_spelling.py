@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.retrieval.spelling import respelled, spelt_anew, telling_words
+from rag_app.retrieval.ranking import respelled, spelt_anew, telling_words
 
 TEXTS = ("The committee met in Brookhollow.", "The committee and its committees; a comity.")
 

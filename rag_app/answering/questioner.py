@@ -71,10 +71,9 @@ from rag_app.models.catalogue import SENTENCES, has_room
 from rag_app.retrieval.chunking import sections_of
 from rag_app.retrieval.document_names import Catalogue
 from rag_app.retrieval.embedding import Embedder
-from rag_app.retrieval.ranking import query_words
+from rag_app.retrieval.ranking import query_words, spelt_anew
 from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.retrieval.sentence_index import SentenceIndex
-from rag_app.retrieval.spelling import spelt_anew
 from rag_app.scope import OWN, WORKER, Scope
 from rag_app.settings import Settings
 from rag_app.storage import Store

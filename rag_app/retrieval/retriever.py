@@ -33,11 +33,12 @@ from rag_app.retrieval.ranking import (
     figures,
     query_words,
     ranked,
+    respelled,
     shares,
+    telling_words,
     together,
 )
 from rag_app.retrieval.sentence_index import SentenceIndex
-from rag_app.retrieval.spelling import respelled, telling_words
 from rag_app.scope import Scope
 from rag_app.storage import Store
 from rag_app.storage.vectors import VectorIndex
