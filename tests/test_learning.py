@@ -27,8 +27,8 @@ from rag_app.research.end_to_end import (
     read_pairs,
     save,
 )
+from rag_app.research.rag import RagGenerator, plain_join
 from rag_app.research.rag_decoding import Decoding, decode_sequence, decode_token
-from rag_app.research.rag_network import RagGenerator, plain_join
 from rag_app.retrieval.sentence_models import TextEncoder
 from rag_app.text.jsonl import UnfitFile
 from tests import toy_models as toys

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from rag_app.research.rag import (
     IGNORED,
+    EncodedDocuments,
+    Network,
     RagInputs,
     joined,
+    left_padded,
     log_priors,
     sequence_log_prob,
     sequence_shares,
@@ -18,7 +21,6 @@ from rag_app.research.rag import (
     token_log_probs,
     token_shares,
 )
-from rag_app.research.rag_network import EncodedDocuments, Network, left_padded
 from tests import toy_models as toys
 
 VOCABULARY, DOCUMENTS, LENGTH = 23, 4, 9

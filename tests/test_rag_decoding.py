@@ -8,6 +8,8 @@ import torch
 
 from rag_app.research.rag import (
     IGNORED,
+    EncodedDocuments,
+    Network,
     RagAnswer,
     RagInputs,
     sequence_log_prob,
@@ -23,7 +25,6 @@ from rag_app.research.rag_decoding import (
     search,
     sequence_answers,
 )
-from rag_app.research.rag_network import EncodedDocuments, Network
 from tests import toy_models as toys
 
 WORDS, LONGEST = 5, 3  # the vocabulary, the end among it; tokens of an answer

@@ -30,7 +30,7 @@ from rag_app.environment import limit_torch
 from rag_app.errors import ModelUnavailable
 from rag_app.models.catalogue import is_taught
 from rag_app.models.download import local_folder
-from rag_app.research.rag_network import RagGenerator
+from rag_app.research.rag import RagGenerator
 from rag_app.retrieval.embedding import Embedder
 from rag_app.supervision import held
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span

@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rag_app.errors import RagAppError
-from rag_app.research.rag import log_priors, sequence_log_prob, token_log_prob
-from rag_app.research.rag_network import Join, RagGenerator, plain_join
+from rag_app.research.rag import (
+    Join,
+    RagGenerator,
+    log_priors,
+    plain_join,
+    sequence_log_prob,
+    token_log_prob,
+)
 from rag_app.retrieval.sentence_models import TextEncoder
 from rag_app.text.jsonl import UnfitFile, read_lines, text_of
 

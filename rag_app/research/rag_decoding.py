@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from rag_app.research.rag import (
     IGNORED,
+    EncodedDocuments,
+    Network,
     RagAnswer,
     RagInputs,
+    log_softmax,
     sequence_log_prob,
     sequence_shares,
     token_log_probs,
     token_shares,
 )
-from rag_app.research.rag_network import EncodedDocuments, Network, log_softmax
 
 if TYPE_CHECKING:
     from torch import Tensor
