@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import string
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -78,19 +79,9 @@ def auroc(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
     negative = sorted(s for s, label in zip(scores, labels, strict=True) if not label)
     if not positive or not negative:
         return None
-    ranks = _ranks(sorted([*positive, *negative]))
-    total = sum(ranks[score] for score in positive)
-    few = len(positive)
-    return (total - few * (few + 1) / 2) / (few * len(negative))
-
-
-def _ranks(ordered: Sequence[float]) -> dict[float, float]:
-    """The rank of every value, from 1; equal values share the mean of theirs."""
-    first: dict[float, int] = {}
-    count: Counter[float] = Counter(ordered)
-    for rank, value in enumerate(ordered, 1):
-        first.setdefault(value, rank)
-    return {value: first[value] + (count[value] - 1) / 2 for value in count}
+    # Of as many as are equal, half are above.
+    above = sum(bisect_left(negative, one) + bisect_right(negative, one) for one in positive) / 2
+    return above / (len(positive) * len(negative))
 
 
 def mean(values: Sequence[float]) -> float | None:
