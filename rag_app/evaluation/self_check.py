@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice, zip_longest
-from typing import Any
 
 from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
 from rag_app.answering.suggested_questions import Suggestion
@@ -26,6 +25,7 @@ from rag_app.evaluation.metrics import quantile
 from rag_app.evaluation.runner import is_verbatim
 from rag_app.export.readable import cells, header_row
 from rag_app.library import Library
+from rag_app.storage.database import kept_as
 from rag_app.text.formats import TABLES
 from rag_app.types import Answer, Citation, Document, Finished, Page, Passage, Span, askable
 
@@ -338,15 +338,7 @@ def last(library: Library) -> Check | None:
     kept = library.checks.get()
     if kept is None:
         return None
-    about = json.loads(kept[0])
-    about.pop("seconds", None)  # which earlier versions kept
-    return Check(**(about | {"tried": tuple(_read(json.loads(row)) for row in kept[1])}))
-
-
-def _read(row: dict[str, Any]) -> Tried:
-    for name in ("place", "quoted"):
-        row[name] = Span(**row[name]) if row[name] else None
-    return Tried(**row)
+    return kept_as(Check, json.loads(kept[0]) | {"tried": [json.loads(row) for row in kept[1]]})
 
 
 def _answer(

@@ -11,23 +11,26 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from rag_app.errors import NoText, UnknownDocument
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, Connection, InDatabase, Reach, document_seen, seen
+from rag_app.storage.database import (
+    AnyDatabase,
+    Connection,
+    InDatabase,
+    Reach,
+    document_seen,
+    kept_as,
+    seen,
+)
 from rag_app.storage.words import CHUNK, CHUNK_FROM, Choice, ChunksById, WordSearch, searched
 from rag_app.types import (
     Box,
     Chunk,
-    Column,
-    ColumnKind,
     Heading,
     Page,
     Reading,
     Recognised,
-    RowRole,
-    SideRow,
     Status,
     Table,
     Word,
@@ -517,16 +520,5 @@ class Tables(InDatabase):
 
 
 def _table(document_id: str, ordinal: int, about: str) -> Table:
-    said: dict[str, Any] = json.loads(about)
-    said["columns"] = tuple(_column(each) for each in said["columns"])
-    said["side_rows"] = tuple(
-        SideRow(**{**each, "role": RowRole(each["role"])}) for each in said["side_rows"]
-    )
-    for gone in ("hidden_rows", "columns_left_out"):  # which earlier versions kept
-        said.pop(gone, None)
-    said["hidden_columns"] = tuple(said["hidden_columns"])
-    return Table(document_id, ordinal, **said)
-
-
-def _column(said: dict[str, Any]) -> Column:
-    return Column(**{**said, "kind": ColumnKind(said["kind"]), "units": tuple(said["units"])})
+    place = {"document_id": document_id, "ordinal": ordinal}
+    return kept_as(Table, json.loads(about) | place)

@@ -17,26 +17,10 @@ from typing import Any
 
 from rag_app.errors import UnknownConversation
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, Connection, InDatabase, seen
+from rag_app.storage.database import AnyDatabase, Connection, InDatabase, kept_as, seen
 from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
-from rag_app.types import (
-    Answer,
-    Basis,
-    Box,
-    Cell,
-    Chunk,
-    Citation,
-    Computation,
-    Note,
-    NoteKind,
-    Operation,
-    Passage,
-    RowFilter,
-    RowsUsed,
-    Task,
-    Timing,
-)
+from rag_app.types import Answer, Basis, NoteKind
 
 # Answers as JSON and back, and without what stood in a removed document. Pure.
 
@@ -62,62 +46,20 @@ def to_json(answer: Answer) -> str:
 def from_json(text: str) -> Answer:
     """The answer that `to_json` wrote."""
     row: dict[str, Any] = json.loads(text)
-    return Answer(
-        **row
-        | {
-            "citations": tuple(_citation(one) for one in row["citations"]),
-            "passages": tuple(_passage(one) for one in row["passages"]),
-            "seconds": Timing(**row["seconds"]),
-            "task": Task(row["task"]),
-            "basis": Basis(row["basis"]),
-            "notes": tuple(_note(one) for one in row["notes"] if one["kind"] in _NOTES),
-            "closest": tuple(map(_citation, _listed(row["closest"]))),
-            "computation": _computation(row["computation"]) if row["computation"] else None,
-        }
-    )
+    row["notes"] = [one for one in row["notes"] if one["kind"] in _NOTES]
+    if not isinstance(row["closest"], list):  # it was one thing or nothing
+        row["closest"] = [row["closest"]] if row["closest"] else []
+    if row["computation"]:
+        chosen = row["computation"].get("chosen_by", ())
+        row["computation"]["chosen_by"] = [_filter(one) for one in chosen]
+    return kept_as(Answer, row)
 
 
-def _listed(kept: Any) -> list[Any]:
-    """What is kept as a list now, and was one thing or nothing."""
-    return kept if isinstance(kept, list) else [kept] if kept else []
-
-
-def _note(row: dict[str, Any]) -> Note:
-    return Note(NoteKind(row["kind"]), tuple(row["values"]))
-
-
-def _citation(row: dict[str, Any]) -> Citation:
-    return Citation(**row | {"boxes": tuple(Box(**box) for box in row["boxes"])})
-
-
-def _passage(row: dict[str, Any]) -> Passage:
-    return Passage(Chunk(**row["chunk"]), row["name"], row["score"])
-
-
-def _computation(row: dict[str, Any]) -> Computation:
-    return Computation(
-        **row
-        | {
-            "columns": tuple(row["columns"]),
-            "rows": tuple(tuple(one) for one in row["rows"]),
-            "used": tuple(_used(one) for one in row["used"]),
-            "operations": tuple(Operation(**one) for one in row["operations"]),
-            "numbers": tuple(tuple(one) for one in row["numbers"]),
-            "chosen_by": tuple(map(_filter, row.get("chosen_by", ()))),  # older: not known
-        }
-    )
-
-
-def _filter(row: dict[str, str] | list[str]) -> RowFilter:
+def _filter(row: dict[str, str] | list[str]) -> dict[str, str]:
     if isinstance(row, dict):
-        return RowFilter(**row)
+        return row
     column, text = row  # as an earlier version kept it
-    return RowFilter(column, "like" if "%" in text else "=", text)
-
-
-def _used(row: dict[str, Any]) -> RowsUsed:
-    rows = tuple(tuple(Cell(**cell) for cell in one) for one in row["rows"])
-    return RowsUsed(**row | {"columns": tuple(row["columns"]), "rows": rows})
+    return {"column": column, "comparison": "like" if "%" in text else "=", "text": text}
 
 
 def documents_of(answer: Answer) -> set[str]:

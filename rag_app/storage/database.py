@@ -12,14 +12,18 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from pydantic import TypeAdapter
 
 from rag_app.errors import DiskFull, LibraryClosed, LibraryDamaged
 from rag_app.scope import WORKER, Scope
 
+_Kept = TypeVar("_Kept")
 _HERE = Path(__file__).parent
 _OLDEST = 2  # version of a database that can be brought up to date
 _CACHE = (
@@ -276,6 +280,18 @@ class AnsweringModel(InDatabase):
             "DO UPDATE SET choice = excluded.choice, fingerprint = excluded.fingerprint",
             (choice, fingerprint),
         )
+
+
+def kept_as(kind: Callable[..., _Kept], row: Any) -> _Kept:
+    """A dataclass of what `dataclasses.asdict` made of it and JSON kept. What an earlier version
+    kept besides is passed over. Raises ValueError."""
+    made: _Kept = _adapter(kind).validate_python(row)
+    return made
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def seen(scope: Scope, column: str = "collection") -> tuple[str, list[str]]:

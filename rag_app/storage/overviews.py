@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from rag_app.scope import Scope
-from rag_app.storage.database import AnyDatabase, InDatabase, document_seen, seen
+from rag_app.storage.database import AnyDatabase, InDatabase, document_seen, kept_as, seen
 from rag_app.types import Heading, Status
 
 
@@ -92,7 +91,7 @@ class KeptOverviews(InDatabase):
             "SELECT overview FROM overviews WHERE document_id = ? AND made_by = ?",
             (document_id, made_by),
         )
-        return _overview(json.loads(row[0])) if row else None
+        return kept_as(Overview, json.loads(row[0])) if row else None
 
     def complete(self, made_by: str) -> set[str]:
         """Ids of the documents of which everything was made by this."""
@@ -103,26 +102,6 @@ class KeptOverviews(InDatabase):
                 (made_by,),
             )
             return {row[0] for row in rows}
-
-
-def _introduction(row: Mapping[str, Any]) -> Introduction:
-    return Introduction(**{**row, "questions": tuple(row["questions"])})
-
-
-def _overview(row: Mapping[str, Any]) -> Overview:
-    questions, introduction = row["questions"], row["introduction"]
-    return Overview(
-        tuple(Heading(**one) for one in row["outline"]),
-        tuple(Sentence(**one) for one in row["summary"]),
-        tuple(row["topics"]),
-        None if questions is None else tuple(questions),
-        _introduction(introduction) if introduction else None,
-        tuple(
-            DatedSentence(one["day"], one["said"], Sentence(**one["sentence"]))
-            for one in row["dates"]
-        ),
-        tuple(TopicPlace(**one) for one in row["topic_places"]),
-    )
 
 
 # The last check of the library, row by row, as JSON; what was made of a document goes with it.

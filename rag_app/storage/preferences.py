@@ -12,7 +12,11 @@ import tempfile
 import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, StrictBool
+
+from rag_app.storage.database import kept_as
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +27,11 @@ class Preferences:
 
     generator: str = ""  # what answers, written on one line
     language: str = ""  # of the answers, its English name
-    caution: float | None = None
-    top_k: int | None = None
+    caution: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=50)] | None = None
     embedding: str = ""  # what finds by meaning: a folder, or the name of a model that was fetched
-    languages_settled: bool = False  # the languages of the documents need not be brought up again
-    speed_settled: bool = False  # neither need a quicker language model
+    languages_settled: StrictBool = False  # the documents' need not be brought up again
+    speed_settled: StrictBool = False  # neither need a quicker language model
 
 
 _CHANGING = threading.Lock()
@@ -50,10 +54,10 @@ class PreferenceFile:
     def read(self) -> Preferences:
         """What was chosen."""
         try:
-            return _checked(json.loads(self._path.read_text("utf-8")))
+            return kept_as(Preferences, json.loads(self._path.read_text("utf-8")))
         except FileNotFoundError:
             return Preferences()
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError) as error:
             log.warning("what was chosen earlier cannot be read: %s", error)
             return Preferences()
 
@@ -84,20 +88,3 @@ def write_json(path: Path, value: object) -> None:
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _checked(given: object) -> Preferences:
-    """Raises TypeError or ValueError for what this app cannot have written."""
-    if not isinstance(given, dict):
-        raise TypeError("no JSON object")
-    chosen = Preferences(**given)
-    texts = (chosen.generator, chosen.language, chosen.embedding)
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text is none")
-    if not all(isinstance(one, bool) for one in (chosen.languages_settled, chosen.speed_settled)):
-        raise TypeError("neither true nor false")
-    if chosen.caution is not None and not 0.0 <= float(chosen.caution) <= 1.0:
-        raise ValueError("caution out of range")
-    if chosen.top_k is not None and not 1 <= int(chosen.top_k) <= 50:
-        raise ValueError("top_k out of range")
-    return chosen
