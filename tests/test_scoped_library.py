@@ -572,8 +572,9 @@ def test_words_are_looked_for_in_the_collections_of_the_scope(library, in_a_file
         plan = [
             row[3]
             for row in db.execute(
-                f"EXPLAIN QUERY PLAN {which.before}SELECT chunk_words.rowid {which.sql}",
-                which.everything_given,
+                f"EXPLAIN QUERY PLAN {which.before}SELECT chunk_words.rowid "
+                f"FROM {which.source} WHERE {which.condition}",
+                which.given,
             )
         ]
     assert any("SEARCH d USING INDEX document_by_collection" in step for step in plan)

@@ -410,24 +410,13 @@ _APART = 2_000  # documents that are searched one by one; among more, all that m
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What follows FROM and WHERE to find the chunks of a choice that match, and what goes before
-    the statement, each with its arguments."""
+    """What goes before a statement that finds the chunks of a choice that match, what follows FROM
+    and WHERE in it, and the arguments of all three, in this order."""
 
     source: str
     condition: str
-    given: tuple[str | int | None, ...]  # the query first
+    given: tuple[str | int | None, ...]
     before: str = ""
-    before_given: tuple[str | int | None, ...] = ()
-
-    @property
-    def sql(self) -> str:
-        """What it is found in, as it stands in a statement."""
-        return f"FROM {self.source} WHERE {self.condition}"
-
-    @property
-    def everything_given(self) -> tuple[str | int | None, ...]:
-        """The arguments of a statement with what goes before it."""
-        return (*self.before_given, *self.given)
 
 
 def matching(db: Connection, match: str, choice: Choice) -> Matching:
@@ -443,9 +432,8 @@ def matching(db: Connection, match: str, choice: Choice) -> Matching:
         return Matching(
             "places CROSS JOIN chunk_words",
             "chunk_words MATCH ? AND chunk_words.rowid BETWEEN first AND last",
-            (match,),
+            (*given, match),
             f"WITH places (first, last) AS MATERIALIZED ({places}) ",
-            tuple(given),
         )
     first, last = db.execute(f"SELECT min(c.rowid), max(c.rowid) {rows}", given).fetchone()
     # The index jumps to the first; the plus keeps it from being asked once for every chunk.
@@ -465,10 +453,10 @@ class Fts5:
         which = matching(db, match, choice)
         return db.execute(
             f"{which.before}SELECT f.place, c.id, f.score FROM (SELECT chunk_words.rowid AS place, "
-            f"-bm25(chunk_words, {_WEIGHTS}) AS score {which.sql} "
+            f"-bm25(chunk_words, {_WEIGHTS}) AS score FROM {which.source} WHERE {which.condition} "
             "ORDER BY score DESC, chunk_words.rowid LIMIT ?) f "
             "JOIN chunks c ON c.rowid = f.place ORDER BY f.score DESC, f.place",
-            (*which.everything_given, limit),
+            (*which.given, limit),
         ).fetchall()
 
     def count(self, db: Connection, part: str, chunks: int) -> int:
@@ -482,7 +470,7 @@ class Fts5:
         rows = db.execute(
             f"{which.before}SELECT DISTINCT c.document_id FROM {which.source} "
             f"JOIN chunks c ON c.rowid = chunk_words.rowid WHERE {which.condition}",
-            which.everything_given,
+            which.given,
         ).fetchall()
         return [str(document) for (document,) in rows]
 
