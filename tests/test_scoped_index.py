@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from rag_app.scope import WORKER, Role, Scope
-from rag_app.storage import Indexed, Store, scoped_index
+from rag_app.storage import Indexed, Store, words
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
 WORDS = ["ferry", "pier", "lighthouse", "harbour", "keeper", "winter"]
@@ -79,9 +79,9 @@ def test_only_what_changed_is_read_again(store, monkeypatch):
         write(store, number, "ben", ["ferry"])
     write(store, 9, "anna", ["ferry"])
     read: list[list[str]] = []
-    real = scoped_index.ScopedIndex._take_in
+    real = words.ScopedIndex._take_in
     monkeypatch.setattr(
-        scoped_index.ScopedIndex, "_take_in",
+        words.ScopedIndex, "_take_in",
         lambda self, db, documents: (read.append([*documents]), real(self, db, documents))[1],
     )  # fmt: skip
     assert len(found(store, "ferry", BEN)) == 3
@@ -93,21 +93,21 @@ def test_only_what_changed_is_read_again(store, monkeypatch):
 def test_what_fails_half_way_is_done_again(store, monkeypatch):
     write(store, 1, "ben", ["ferry"])
     write(store, 2, "anna", ["ferry"])
-    real = scoped_index.ScopedIndex._take_in
+    real = words.ScopedIndex._take_in
     with monkeypatch.context() as patched:
 
         def broken(self, db, documents):
             real(self, db, documents)
             raise MemoryError
 
-        patched.setattr(scoped_index.ScopedIndex, "_take_in", broken)
+        patched.setattr(words.ScopedIndex, "_take_in", broken)
         with pytest.raises(MemoryError):
             store.search_words(["ferry"], [], 5, BEN)
     assert len(found(store, "ferry", BEN)) == 1
 
 
 def test_of_many_scopes_those_searched_last_are_kept(store, monkeypatch):
-    monkeypatch.setattr(scoped_index, "_KEPT", 4)
+    monkeypatch.setattr(words, "_KEPT", 4)
     for number, who in enumerate(["anna", "ben", "club", "dora"]):
         write(store, number, who, ["ferry", "pier"])
     kept = store.words._parts._parts

@@ -18,7 +18,6 @@ from typing import Any
 from rag_app.errors import UnknownConversation
 from rag_app.scope import Scope
 from rag_app.storage.database import AnyDatabase, Connection, InDatabase, kept_as, seen
-from rag_app.storage.words import holding
 from rag_app.text.sentences import sentences
 from rag_app.types import Answer, Basis, NoteKind
 
@@ -278,7 +277,7 @@ class Conversations(InDatabase):
         hidden, given = self._hidden("e.id")
         only, arguments = "", [self._owner]
         for word in words.split():
-            like = holding(word)
+            like = _holding(word)
             only += (
                 " AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM exchanges e WHERE "
                 "e.conversation_id = c.id AND (e.question LIKE ? ESCAPE '\\' OR "
@@ -481,6 +480,12 @@ class Conversations(InDatabase):
     def _changed(self, conversation_id: str, *exchanges: str) -> None:
         if conversation_id:
             self._log.note(self._owner, conversation_id, *exchanges)
+
+
+def _holding(word: str) -> str:
+    """A pattern of LIKE, escaped by backslashes, for texts that hold a word as it stands."""
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 def _keep_answer(db: Connection, exchange_id: str, answer: Answer) -> None:

@@ -19,8 +19,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from rag_app.storage.database import Connection
-from rag_app.storage.scoped_index import TOKENIZER
-from rag_app.storage.words import COMMON, GROWN, LARGE, Choice, Place
+from rag_app.storage.words import COMMON, GROWN, LARGE, TOKENIZER, Choice, Place
 
 # Words of texts, and queries, in PostgreSQL's writing.
 

@@ -1,5 +1,6 @@
 """Chunks by their words: BM25 over the full-text index, in libraries of any size, and plain search,
-which wants all of the words, in their forms; and SQLite's index for both, FTS5.
+which wants all of the words, in their forms; SQLite's index for both, FTS5, and one of its own for
+each small scope.
 
 Scoring every chunk that holds any word of a question grows with the library, since small words
 stand in most of them. So the rarer words say which chunks are scored, and the others take part in
@@ -9,6 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +21,6 @@ from typing import Protocol
 from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import AnyDatabase, Connection, InDatabase, Reach, document_seen, seen
 from rag_app.storage.engines import full_text_of, full_text_of_sqlite
-from rag_app.storage.scoped_index import ScopedIndexes
 from rag_app.text.languages import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
 
@@ -25,9 +28,8 @@ CHUNK = """c.document_id, c.page, c.ordinal, c.start, c."end",
   substr(p.text, c.start + 1, c."end" - c.start), c.heading"""
 CHUNK_FROM = "FROM chunks c JOIN pages p ON p.document_id = c.document_id AND p.number = c.page"
 
-# Words and phrases as SQLite's full-text index holds them, and as it is asked for them.
-#
-# Every text is quoted in a query, so that what a user wrote stays data.
+# Words and phrases as SQLite's full-text index holds them, and as it is asked for them: quoted, so
+# that what a user wrote stays data.
 
 # Words of languages that change their endings are also found by their first letters; how many was
 # measured, with Snowball's stems beside it (benchmarks/LOG.md).
@@ -51,12 +53,6 @@ def any_of(words: Sequence[str], endings: bool = False) -> list[str]:
     `endings`: words of Latin script may end otherwise, too; those of other scripts always may."""
     found = (part for word in words for part in _loosely(folded(word), endings))
     return list(dict.fromkeys(found))
-
-
-def holding(word: str) -> str:
-    """A pattern of LIKE, escaped by backslashes, for texts that hold a word as it stands."""
-    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
 
 
 def exactly(phrase: str) -> list[str]:
@@ -253,9 +249,8 @@ class WordSearch(ChunksById):
             return self._best_of(index, parts, limit)
 
     def _among(self, index: _Index, parts: list[str], limit: int) -> Found | None:
-        """The best chunks of a wide choice; None if the best of all are of others.
-
-        A million rows that may be found take a second to be listed."""
+        """The best chunks of a wide choice; None if the best of all are of others. A million rows
+        that may be found take a second to be listed."""
         everything = replace(index, choice=Choice(WORKER))
         for wide in (_WIDE * limit, _WIDER * limit):
             found = self._best_of(everything, parts, wide)
@@ -362,10 +357,8 @@ def _held(db: Connection, choice: Choice) -> int:
     if choice.scope.everything:
         return _chunks(db)
     only, given = choice.condition()
-    count: int = db.execute(
-        f"SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {only}", given
-    ).fetchone()[0]
-    return count
+    held = f"SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {only}"
+    return int(db.execute(held, given).fetchone()[0])
 
 
 def _chosen(index: _Index, found: Found) -> Found:
@@ -385,8 +378,7 @@ def _chosen(index: _Index, found: Found) -> Found:
 
 
 def _chunks(db: Connection) -> int:
-    count: int = db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0]
-    return count
+    return int(db.execute("SELECT coalesce(max(rowid), 0) FROM chunks").fetchone()[0])
 
 
 def _any(parts: Sequence[str]) -> str:
@@ -501,8 +493,108 @@ def _estimated(db: Connection, part: str, chunks: int) -> int:
 
 
 def _counted(db: Connection, part: str, after: int, last: int) -> int:
-    count: int = db.execute(
-        "SELECT count(*) FROM chunk_words WHERE chunk_words MATCH ? AND rowid > ? AND rowid <= ?",
-        (part, after, last),
-    ).fetchone()[0]
-    return count
+    among = "chunk_words WHERE chunk_words MATCH ? AND rowid > ? AND rowid <= ?"
+    return int(db.execute(f"SELECT count(*) FROM {among}", (part, after, last)).fetchone()[0])
+
+
+# Full-text indexes of what small scopes see, in memory, beside the one of the whole library.
+#
+# FTS5 weighs a word by how many chunks of its index hold it, and reads all of them. Of an index of
+# everybody's texts, whoever sees a part of it could add two texts, compare their scores, and learn
+# which words stand in texts of others; and answers would take the longer, the more of others' texts
+# hold a word. An index of their own knows nothing of the rest, whichever database has it.
+
+TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* M* N* Co'"  # as in schema_1.sql
+_KEPT = 100_000  # chunks in all indexes together, at 1.4 KB each
+_SCHEMA = f"""
+CREATE TABLE documents (id TEXT PRIMARY KEY, written INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE chunks (
+  rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document_id TEXT NOT NULL);
+CREATE INDEX chunk_by_document ON chunks (document_id);
+CREATE VIRTUAL TABLE chunk_words USING fts5 (context, words, grams, tokenize = "{TOKENIZER}");
+"""
+
+
+class ScopedIndex:
+    """The index of one scope: a database of `documents`, `chunks` and `chunk_words`, as the library
+    has them, and how many chunks there are. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.chunks = self._last = 0
+        self.db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.db.executescript(_SCHEMA)
+        self._commits = -1
+
+    def __del__(self) -> None:
+        self.db.close()  # once nobody searches it any more
+
+    def catch_up(self, database: AnyDatabase, scope: Scope) -> None:
+        """Take in what has changed in the library."""
+        commits = database.commits  # first: what changes meanwhile is taken in the next time
+        if commits == self._commits:
+            return
+        only, given = seen(scope, "d.collection")
+        with database.read(scope) as db:
+            there = dict(
+                db.execute(
+                    f"SELECT d.id, d.written FROM documents d WHERE d.chunks > 0 AND {only}", given
+                ).fetchall()
+            )
+            held = dict(self.db.execute("SELECT id, written FROM documents").fetchall())
+            self.db.execute("BEGIN")
+            with self.db:  # all of it, or nothing
+                self._forget([one for one in held if held[one] != there.get(one)])
+                self._take_in(db, {d: at for d, at in there.items() if held.get(d) != at})
+        [self.chunks] = self.db.execute("SELECT count(*) FROM chunks").fetchone()
+        self._commits = commits
+
+    def _forget(self, documents: list[str]) -> None:
+        which = "IN (SELECT value FROM json_each(?))"
+        ids = (json.dumps(documents),)
+        self.db.execute(
+            "DELETE FROM chunk_words WHERE rowid IN "
+            f"(SELECT rowid FROM chunks WHERE document_id {which})",
+            ids,
+        )
+        self.db.execute(f"DELETE FROM chunks WHERE document_id {which}", ids)
+        self.db.execute(f"DELETE FROM documents WHERE id {which}", ids)
+
+    def _take_in(self, db: Connection, documents: dict[str, int]) -> None:
+        rows = db.execute(
+            "SELECT c.id, c.document_id, coalesce(c.found_context, c.context), "
+            "coalesce(c.found_words, c.words), c.grams FROM chunks c "
+            "WHERE c.document_id IN (SELECT value FROM json_each(?)) ORDER BY c.rowid",
+            (json.dumps([*documents]),),
+        ).fetchall()
+        placed = list(enumerate(rows, start=self._last + 1))
+        self._last += len(rows)
+        self.db.executemany("INSERT INTO documents VALUES (?, ?)", documents.items())
+        self.db.executemany("INSERT INTO chunks VALUES (?, ?, ?)", [(n, *r[:2]) for n, r in placed])
+        self.db.executemany(
+            "INSERT INTO chunk_words (rowid, context, words, grams) VALUES (?, ?, ?, ?)",
+            [(n, *r[2:]) for n, r in placed],
+        )
+
+
+class ScopedIndexes:
+    """The indexes of the scopes that were searched last. Thread-safe."""
+
+    def __init__(self, database: AnyDatabase) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._parts: OrderedDict[tuple[str, ...], ScopedIndex] = OrderedDict()
+
+    @contextmanager
+    def open(self, scope: Scope) -> Iterator[ScopedIndex]:
+        """The index of what a scope sees, as it is now; other threads wait."""
+        with self._lock:
+            part = self._parts.get(scope.collections) or ScopedIndex()
+            self._parts[scope.collections] = part
+            self._parts.move_to_end(scope.collections)
+        with part.lock:
+            part.catch_up(self._database, scope)
+            with self._lock:
+                while len(self._parts) > 1 and sum(p.chunks for p in self._parts.values()) > _KEPT:
+                    self._parts.popitem(last=False)
+            yield part
