@@ -4,11 +4,10 @@ import pytest
 from offices import packed
 
 from rag_app.errors import DamagedFile, NoText, UnsupportedFormat
-from rag_app.reading.epub import read_epub
 from rag_app.reading.limits import Limits
 from rag_app.reading.mail import read_mhtml
 from rag_app.reading.web import LaidOut as at
-from rag_app.reading.web import compact, read_html, spread
+from rag_app.reading.web import compacted, read_epub, read_html, spread
 
 
 @pytest.fixture
@@ -119,7 +118,7 @@ def test_signs_are_put_to_their_numbers():
             at(),
         ],
     ]
-    assert compact(rows) == [
+    assert compacted(rows)[0] == [
         ["", "2025", "2024"],
         ["Net loss", "$(1,200)", "$90"],
         ["Share", "12%", "-"],
@@ -132,7 +131,7 @@ def test_columns_that_are_never_both_filled_stay_two():
         [at("5"), at()],
         [at(), at("7")],
     ]
-    assert compact(rows) == [["Debit", "Credit"], ["5", ""], ["", "7"]]
+    assert compacted(rows)[0] == [["Debit", "Credit"], ["5", ""], ["", "7"]]
 
 
 def test_a_page_saved_as_one_file_is_read(file):
