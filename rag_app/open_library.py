@@ -44,10 +44,10 @@ from rag_app.settings import Settings
 from rag_app.storage import Conversations, Store
 from rag_app.storage.contents import boxes_of
 from rag_app.storage.engines import open_database
+from rag_app.storage.object_store import originals_of
 from rag_app.storage.originals import Reserve, own
 from rag_app.storage.preferences import PreferenceFile
 from rag_app.storage.queue import SeenDocument
-from rag_app.storage.remote_originals import originals_of
 from rag_app.text import languages
 from rag_app.text.formats import page_name, section_name
 from rag_app.types import EMBEDDED, Box, Citation, Document, Event, Finished, PagePicture, Report

@@ -197,7 +197,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from rag_app.settings import Settings
-from rag_app.storage import chroma, moving, postgres, postgres_words, remote_originals
+from rag_app.storage import chroma, moving, postgres, postgres_words
 cls, name, left = {where}
 real = getattr(cls, name)
 def dying(*given, **named):

@@ -28,11 +28,10 @@ from rag_app.ingestion import service
 from rag_app.library import Library
 from rag_app.scope import HOME
 from rag_app.settings import Settings
-from rag_app.storage import object_store, remote_originals
+from rag_app.storage import object_store
 from rag_app.storage.backup import back_up
-from rag_app.storage.object_store import Bucket
+from rag_app.storage.object_store import Bucket, LocalCopies, RemoteOriginals, originals_of
 from rag_app.storage.originals import UNLOCKED, Originals
-from rag_app.storage.remote_originals import LocalCopies, RemoteOriginals, originals_of
 from rag_app.storage.restoring import restore
 from rag_app.types import Status
 from tests.fakes import WordEmbedder
@@ -285,7 +284,7 @@ def test_what_was_abandoned_on_its_way_goes_after_a_day(bucket, tmp_path, monkey
     bucket.put("incoming-0123", tmp_path / "half")
     remote(bucket, tmp_path).look(set())
     assert bucket.size("incoming-0123") == 4
-    monkeypatch.setattr(remote_originals, "_ABANDONED", -remote_originals._ABANDONED)
+    monkeypatch.setattr(object_store, "_ABANDONED", -object_store._ABANDONED)
     remote(bucket, tmp_path).look(set())
     assert bucket.size("incoming-0123") is None
 
@@ -334,7 +333,7 @@ def test_a_copy_that_is_being_read_stays_and_one_that_is_idle_goes(copies, monke
         held(copies, "b.txt", b"1234567890", [])
         held(copies, "c.txt", b"1234567890", [])
         assert path.read_bytes() == b"1234567890"
-    monkeypatch.setattr(remote_originals, "_IDLE", 0.0)
+    monkeypatch.setattr(object_store, "_IDLE", 0.0)
     copies.tidy()
     assert not any(copies.has(key) for key in ("a.txt", "b.txt", "c.txt"))
 
@@ -605,7 +604,7 @@ def test_a_full_disk_here_is_told_from_a_full_bucket(way, tmp_path, monkeypatch)
 def test_without_an_address_obstore_is_never_imported(tmp_path):
     code = (
         "import sys; from pathlib import Path; from rag_app.settings import Settings\n"
-        "from rag_app.storage.remote_originals import originals_of\n"
+        "from rag_app.storage.object_store import originals_of\n"
         "import rag_app.library, rag_app.storage.backup\n"
         "made = originals_of(Settings.load(data_dir=Path(sys.argv[1])))\n"
         "assert 'obstore' not in sys.modules and type(made).__name__ == 'Originals'"

@@ -28,8 +28,8 @@ from rag_app.errors import QuotaReached, SettingsError
 from rag_app.library import Library
 from rag_app.scope import WORKER
 from rag_app.settings import Settings
-from rag_app.storage import claims
-from rag_app.storage.claims import ClaimLost
+from rag_app.storage import queue
+from rag_app.storage.queue import ClaimLost
 from rag_app.types import RetrieverKind, Status
 from tests import postgres, sentence_models
 from tests.fakes import WordEmbedder
@@ -101,15 +101,15 @@ def test_machines_may_be_for_some_of_the_work_only(cluster):
     reads = cluster.process("reads", queues="read")
     one = reads.add("one.txt", text(1)).document.id
     until(lambda: reads.document(one).status is Status.SEARCHABLE)
-    time.sleep(2 * claims.BEAT)
+    time.sleep(2 * queue.BEAT)
     assert reads.document(one).status is Status.SEARCHABLE
     cluster.process("embeds", queues="embed")
     assert reads.wait([one], timeout=60)[0].status is Status.READY
 
 
 def test_work_that_is_given_to_two_at_once_is_done_once(cluster, monkeypatch):
-    monkeypatch.setattr(claims, "_OTHERS", "TRUE")  # what somebody works on is everybody's
-    monkeypatch.setattr(claims.SharedClaims, "free", "TRUE")
+    monkeypatch.setattr(queue, "_OTHERS", "TRUE")  # what somebody works on is everybody's
+    monkeypatch.setattr(queue.SharedClaims, "free", "TRUE")
     app = cluster.process("app", queues="none")
     with app._store.database.write() as db:
         db.execute("DROP INDEX claimed_once")  # which alone would refuse it
@@ -199,10 +199,10 @@ def test_who_has_lost_a_claim_writes_nothing(cluster):
 
 
 def test_a_process_that_is_not_heard_of_loses_its_claims(cluster, monkeypatch):
-    monkeypatch.setattr(claims, "LEASE", 3.0)
+    monkeypatch.setattr(queue, "LEASE", 3.0)
     app = cluster.process("app", queues="none")
     one = app.add("one.txt", text(1)).document.id
-    dead = claims.SharedClaims(app._store.database)  # which never beats
+    dead = queue.SharedClaims(app._store.database)  # which never beats
     assert dead.take(one)
     cluster.process("works")
     assert app.wait([one], timeout=60)[0].status is Status.READY
@@ -221,7 +221,7 @@ def test_what_cannot_be_embedded_is_tried_twice_by_one_and_left_alone_by_all(clu
     added = app.add("one.txt", text(1)).document.id
     assert app.wait([added], timeout=60)[0].status is Status.SEARCHABLE
     cluster.process("two")
-    time.sleep(2 * claims.BEAT)
+    time.sleep(2 * queue.BEAT)
     assert tries == [1, 1] and cluster.embedders["two"].embedded == []
     monkeypatch.undo()
     app.retry(added)

@@ -424,7 +424,7 @@ def add_backup_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 def _backup(arguments: argparse.Namespace) -> int:
     """The status is 1 if the library had lost originals: they are in no backup."""
     from rag_app.storage.backup import back_up
-    from rag_app.storage.remote_originals import bucket_of
+    from rag_app.storage.object_store import bucket_of
 
     settings = settings_of(arguments)
     check_backed_up_here(settings)
@@ -438,7 +438,7 @@ def _backup(arguments: argparse.Namespace) -> int:
 
 
 def _restore(arguments: argparse.Namespace) -> int:
-    from rag_app.storage.remote_originals import bucket_of
+    from rag_app.storage.object_store import bucket_of
     from rag_app.storage.restoring import restore
 
     settings = settings_of(arguments)

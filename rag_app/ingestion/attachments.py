@@ -23,10 +23,9 @@ from rag_app.reading.limits import TOO_LARGE, TOO_MANY, Limits, left_inside
 from rag_app.reading.sandbox import Cancelled
 from rag_app.scope import WORKER
 from rag_app.storage import Store
-from rag_app.storage.claims import Lock
 from rag_app.storage.originals import Incoming, Originals, free_name, inside_name, split_name
 from rag_app.storage.provenance import Inside
-from rag_app.storage.queue import SeenDocument
+from rag_app.storage.queue import Lock, SeenDocument
 from rag_app.types import Added, Document, Part, Reading, Status
 
 # A received file becomes a document: its identity, its name, and what came before it.

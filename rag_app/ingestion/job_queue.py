@@ -3,7 +3,7 @@
 People take turns, and of what one of them handed in the small files come first. Nobody starves: who
 waits is served before anybody is served twice, and a file is overtaken only by smaller ones that
 come within hours of it. Pausing, cancelling and removing happen here, while others work. Where
-several processes share a library they agree by claims (storage/claims.py), and turns are taken in
+several processes share a library they agree by claims (storage/queue.py), and turns are taken in
 each of them. Knows nothing of the work."""
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from rag_app.errors import DatabaseUnavailable, LibraryClosed, UnknownDocument
 from rag_app.scope import WORKER, Scope
 from rag_app.storage import Store
-from rag_app.storage.claims import BEAT, Beat
-from rag_app.storage.queue import PAUSED, EditableDocument, Waiting
+from rag_app.storage.queue import BEAT, PAUSED, Beat, EditableDocument, Waiting
 from rag_app.supervision import surviving
 from rag_app.types import Document, Progress, Status
 

@@ -41,8 +41,8 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER
 from rag_app.settings import QUEUES, Settings
 from rag_app.storage import Indexed, Store
-from rag_app.storage.claims import ClaimLost
 from rag_app.storage.contents import Conclusion, Scan, Scans, StoredTable
+from rag_app.storage.queue import ClaimLost
 from rag_app.storage.vectors import VectorIndex
 from rag_app.supervision import give_way, surviving
 from rag_app.tables.building import typed_tables

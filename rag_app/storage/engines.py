@@ -12,8 +12,8 @@ from rag_app.settings import Settings
 from rag_app.storage.database import AnyDatabase, Database
 
 if TYPE_CHECKING:
-    from rag_app.storage.claims import Claims
     from rag_app.storage.postgres import PostgresDatabase
+    from rag_app.storage.queue import Claims
     from rag_app.storage.vectors import ChunkIds, VectorIndexes
     from rag_app.storage.words import FullText
 
@@ -81,7 +81,7 @@ def vectors_of(
 
 def claims_of(database: AnyDatabase) -> Claims:
     """Who works on which document of a library."""
-    from rag_app.storage.claims import Claims, SharedClaims
+    from rag_app.storage.queue import Claims, SharedClaims
 
     if isinstance(database, Database):
         return Claims()

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from rag_app.errors import MoveError
 from rag_app.settings import Settings
 from rag_app.storage.backup import DATABASE
-from rag_app.storage.claims import LEASE
 from rag_app.storage.database import ConstraintBroken, Database
 from rag_app.storage.engines import full_text_of, open_database
+from rag_app.storage.object_store import bucket_of, sending
 from rag_app.storage.originals import made_for_me, own
-from rag_app.storage.remote_originals import bucket_of, sending
+from rag_app.storage.queue import LEASE
 from rag_app.supervision import Told, untold
 
 if TYPE_CHECKING:

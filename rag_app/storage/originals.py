@@ -1,5 +1,5 @@
 """The files as they were handed in, kept as files/<content id><suffix>, in a data directory that is
-its user's alone, whatever the system gives to new files. In an object store: remote_originals.py.
+its user's alone, whatever the system gives to new files. In an object store: object_store.py.
 
 Those that the library does not know lie in files/set-aside: nothing but a removal deletes a file.
 A user's file name is only ever shown, never used as a path. Where the system has no permissions

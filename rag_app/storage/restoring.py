@@ -30,7 +30,6 @@ from rag_app.storage.backup import (
     KEPT,
     MANIFEST,
     PREFERENCES,
-    BackupMember,
     Manifest,
     check_database,
     content_of,
@@ -38,9 +37,9 @@ from rag_app.storage.backup import (
     sync,
     workshop,
 )
-from rag_app.storage.object_store import Bucket
+from rag_app.storage.database import kept_as
+from rag_app.storage.object_store import Bucket, sending
 from rag_app.storage.originals import made_for_me, own
-from rag_app.storage.remote_originals import send_all
 from rag_app.supervision import Told, untold
 from rag_app.text.formats import size
 
@@ -77,7 +76,8 @@ def restore(
             made = work / "library"
             _unpack(archive, manifest, made, source, told)
             if bucket:
-                send_all(bucket, made / "files")
+                for sent in sending(bucket, made / "files"):
+                    sent.unlink()
             (_move_in if inside else _exchange)(made, folder)
     return manifest
 
@@ -185,28 +185,24 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
         )
     try:
         return _read(said)
-    except (KeyError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+    except ValueError as error:
         raise _damaged(source, "its list of contents makes no sense") from error
 
 
 def _read(said: dict[str, Any]) -> Manifest:
-    """Raises what reading something else than a backup's words raises, ValueError first of all."""
-    members = {
-        str(name): BackupMember(str(one["sha256"]), int(one["size"]))
-        for name, one in said["members"].items()
-    }
-    lost = {str(name): str(shown) for name, shown in said["lost"].items()}
-    for name, one in members.items():
+    """Raises ValueError for something else than a backup's words."""
+    manifest = kept_as(Manifest, said)
+    for name, one in manifest.members.items():
         known = name == DATABASE or PREFERENCES.fullmatch(name) or KEPT.fullmatch(name)
         if not (known and _HASH.fullmatch(one.sha256) and one.size >= 0):
             raise ValueError(name)
-    if DATABASE not in members or not all(content_of(name) for name in lost):
+    if DATABASE not in manifest.members or not all(map(content_of, manifest.lost)):
         raise ValueError(DATABASE)
-    version, at = str(said["app_version"]), str(said["created_at"])
-    datetime.fromisoformat(at)
-    if not all(text.isprintable() for text in (version, *lost.values())):  # they are shown
-        raise ValueError(version)
-    return Manifest(version, at, int(said["documents"]), int(said["conversations"]), lost, members)
+    datetime.fromisoformat(manifest.created_at)
+    shown = (manifest.app_version, *manifest.lost.values())
+    if not all(map(str.isprintable, shown)):
+        raise ValueError(manifest.app_version)
+    return manifest
 
 
 def _check_members(archive: zipfile.ZipFile, manifest: Manifest, source: Path) -> None:

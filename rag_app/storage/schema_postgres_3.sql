@@ -1,4 +1,4 @@
--- Who works on what (claims.py): processes that share this database, by the server's clock.
+-- Who works on what (queue.py): processes that share this database, by the server's clock.
 
 CREATE TABLE workers (
   id STRING PRIMARY KEY, seen TIMESTAMPTZ NOT NULL,
