@@ -21,6 +21,7 @@ Header = dict[str, Any]
 Frame = tuple[Header, bytes]
 
 _LENGTHS = struct.Struct(">II")
+_PLAIN = "title", "warnings", "tables", "scans", "encoding"  # of a reading, sent as they are
 _BATCH = 1_000_000  # characters of pages in one frame
 
 
@@ -59,26 +60,13 @@ def pack(reading: Reading) -> Iterator[Frame]:
         batch.append(page)
         filled += len(page.text)
         if filled >= _BATCH:
-            yield {"pages": _rows(batch)}, b""
+            yield {"pages": [*map(astuple, batch)]}, b""
             batch, filled = [], 0
-    yield {"pages": _rows(batch)}, b""
+    yield {"pages": [*map(astuple, batch)]}, b""
     yield from map(_pack_grid, reading.grids)
-    headings = [[h.page, h.start, h.level, h.text] for h in reading.headings]
-    last = {
-        "done": True,
-        "title": reading.title,
-        "headings": headings,
-        "warnings": list(reading.warnings),
-        "parts": [[part.name, part.file] for part in reading.parts],
-        "tables": reading.tables,
-        "scans": list(reading.scans),
-        "encoding": reading.encoding,
-    }
-    yield last, b""
-
-
-def _rows(pages: Iterable[Page]) -> list[list[Any]]:
-    return [[p.number, p.text, p.label, p.width, p.height] for p in pages]
+    last = {name: getattr(reading, name) for name in _PLAIN}
+    last |= {name: [*map(astuple, getattr(reading, name))] for name in ("headings", "parts")}
+    yield {"done": True, **last}, b""
 
 
 def unpack(frames: Iterable[Frame]) -> Reading:
@@ -91,18 +79,14 @@ def unpack(frames: Iterable[Frame]) -> Reading:
         if "grid" in header:
             grids.append(_unpack_grid(header, body))
         last = header
-    headings = tuple(Heading(*row) for row in last["headings"])
-    parts = tuple(Part(*row) for row in last["parts"])
+    plain: Header = {name: last[name] for name in _PLAIN}
+    plain |= {name: tuple(one) for name, one in plain.items() if isinstance(one, list)}
     return Reading(
-        tuple(pages),
-        last["title"],
-        headings,
-        tuple(last["warnings"]),
-        parts,
-        last["tables"],
-        tuple(last["scans"]),
-        tuple(grids),
-        last["encoding"],
+        pages=tuple(pages),
+        grids=tuple(grids),
+        headings=tuple(Heading(*row) for row in last["headings"]),
+        parts=tuple(Part(*row) for row in last["parts"]),
+        **plain,
     )
 
 
@@ -129,12 +113,7 @@ def _unpack_grid(header: Header, body: bytes) -> Grid:
         at += length
     rows, counts, pages, starts, ends = columns
     return Grid(
-        header["grid"],
-        rows,
-        counts,
-        pages,
-        starts,
-        ends,
+        *(header["grid"], rows, counts, pages, starts, ends),
         header["header_rows"],
         tuple(Merged(*each) for each in header["merged"]),
         tuple(header["hidden_columns"]),
@@ -144,7 +123,7 @@ def _unpack_grid(header: Header, body: bytes) -> Grid:
 
 def pack_boxes(boxes: Iterable[Box]) -> list[list[float]]:
     """Boxes as plain numbers."""
-    return [[box.x0, box.y0, box.x1, box.y1] for box in boxes]
+    return [list(astuple(box)) for box in boxes]
 
 
 def unpack_boxes(rows: Iterable[Iterable[float]]) -> tuple[Box, ...]:
@@ -154,10 +133,7 @@ def unpack_boxes(rows: Iterable[Iterable[float]]) -> tuple[Box, ...]:
 
 def pack_recognised(found: Recognised) -> Header:
     """What was recognised on a page as a header."""
-    words = [
-        [w.start, w.end, w.line, *row]
-        for w, row in zip(found.words, pack_boxes(w.box for w in found.words), strict=True)
-    ]
+    words = [[w.start, w.end, w.line, *astuple(w.box)] for w in found.words]
     return {"text": found.text, "words": words}
 
 
