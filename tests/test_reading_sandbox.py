@@ -85,6 +85,9 @@ def test_markdown_headings_cross(sandbox, file):
 
 def test_progress_is_told_to_the_last_page(sandbox, file):
     told = []
+    sandbox.read(file(b"Hello", "a.txt"), ".txt", on_page=lambda *each: told.append(each))
+    assert told == [(1, 1)]
+    told.clear()
     sandbox.read(file(pdf(*["page"] * 40)), ".pdf", on_page=lambda *each: told.append(each))
     assert told[-1] == (40, 40)
     assert told == sorted(told)

@@ -103,11 +103,3 @@ def test_only_white_space_is_no_text(read):
 def test_too_long_a_text_names_the_limit(read):
     with pytest.raises(LimitReached, match="RAG_APP_MAX_CHARACTERS"):
         read("word " * 100, limits=Limits(max_characters=100))
-
-
-def test_reading_tells_that_it_is_done(tmp_path):
-    path = tmp_path / "stored"
-    path.write_text("Hello")
-    told = []
-    read_text(path, limits=Limits(), on_page=lambda done, total: told.append((done, total)))
-    assert told == [(1, 1)]

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -232,7 +232,6 @@ def _key(name: str) -> str:
 #
 # Links, the leavings of operating systems and what goes over a limit stay inside.
 
-_ZIPPED_BLOCK = 65_536
 _LEAVINGS = re.compile(r"(^|/)(__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$)", re.I)
 
 
@@ -251,10 +250,7 @@ def read_zip(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
             else:
                 unpacking.leave(entry.name, TOO_DEEP)
             on_page(done, len(entries))
-    reading = sections.reading("", unpacking.warnings())
-    return Reading(
-        reading.pages, headings=reading.headings, warnings=reading.warnings, parts=unpacking.parts
-    )
+    return replace(sections.reading("", unpacking.warnings()), parts=unpacking.parts)
 
 
 def _take(archive: Archive, entry: ArchiveEntry, unpacking: Unpacking) -> None:
@@ -268,5 +264,5 @@ def _take(archive: Archive, entry: ArchiveEntry, unpacking: Unpacking) -> None:
 
 def _pieces(archive: Archive, entry: ArchiveEntry) -> Iterator[bytes]:
     with archive.stream(entry) as member:
-        while piece := member.read(_ZIPPED_BLOCK):
+        while piece := member.read(_BLOCK):
             yield piece

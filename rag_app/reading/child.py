@@ -159,6 +159,7 @@ def _read(request: Header, path: Path, out: BinaryIO) -> None:
     read = reader(request["suffix"])
     limits = Limits(*request["limits"])
     reading = read(path, limits=limits, on_page=on_page)
+    on_page(len(reading.pages), len(reading.pages))
     if reading.encoding:
         said = _GUESSED.format(reading.encoding)
         reading = replace(reading, warnings=(said, *reading.warnings))

@@ -164,7 +164,8 @@ def guess(head: bytes) -> str:
 
 
 class FormatReader(Protocol):
-    """What every reader looks like; `on_page` hears of pages done, of how many."""
+    """What every reader looks like; `on_page` hears of pages done, of how many,
+    while they are read one by one."""
 
     def __call__(self, path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         """The pages of the file. Raises DocumentError."""

@@ -105,7 +105,6 @@ def finished(
     title: str,
     attachments: Iterable[Attached],
     unpacking: Unpacking,
-    on_page: Told,
 ) -> Reading:
     """The reading of messages; what was attached to them is named. Raises NoText."""
     names = [attached.name for attached in attachments]
@@ -116,9 +115,7 @@ def finished(
             f"Attachments are not read: {', '.join(names[:_NAMED])}{more}. "
             "Save the ones you need and add them."
         )
-    reading = sections.reading(title, warnings)
-    on_page(len(reading.pages), len(reading.pages))
-    return dataclasses.replace(reading, parts=unpacking.parts)
+    return dataclasses.replace(sections.reading(title, warnings), parts=unpacking.parts)
 
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -131,7 +128,7 @@ def read_eml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
     add_letter(letter, sections)
     take_attachments(letter, unpacking)
-    return finished(sections, letter.subject, letter.attachments, unpacking, on_page)
+    return finished(sections, letter.subject, letter.attachments, unpacking)
 
 
 def read_mbox(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
@@ -147,7 +144,7 @@ def read_mbox(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         take_attachments(letter, unpacking, f"message {number}/")
         # Only the names: what is attached to one message is held no longer than that message.
         attachments += [Attached(each.name, bytes) for each in letter.attachments]
-    return finished(sections, "", attachments, unpacking, on_page)
+    return finished(sections, "", attachments, unpacking)
 
 
 def read_mhtml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
@@ -307,7 +304,7 @@ def _messages(path: Path) -> Iterator[bytes]:
         yield b"".join(lines)
 
 
-def read_msg(compound: Compound, limits: Limits, on_page: Told) -> Reading:
+def read_msg(compound: Compound, limits: Limits) -> Reading:
     """The sections of a message. Raises DamagedFile, NoText or LimitReached."""
     letter = _letter(compound)
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
@@ -315,7 +312,7 @@ def read_msg(compound: Compound, limits: Limits, on_page: Told) -> Reading:
     take_attachments(letter, unpacking)
     if not letter.plain.strip() and not letter.html:
         add_rtf(unpacked(compound.read(f"__substg1.0_{_RTF}0102")), sections)
-    return finished(sections, letter.subject, letter.attachments, unpacking, on_page)
+    return finished(sections, letter.subject, letter.attachments, unpacking)
 
 
 def _letter(compound: Compound, folder: str = "") -> Letter:

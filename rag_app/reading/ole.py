@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from xml.parsers.expat import ExpatError
 
 import msoffcrypto
@@ -119,21 +118,15 @@ def _opened(path: Path, password: str) -> bytes | None:
             office = msoffcrypto.OfficeFile(file)
             if not office.is_encrypted():
                 return None
-            _try(office, password)
+            # Only of those of today can be told whether the password is the right one.
+            checked = {"verify_password": True} if office.format == "ooxml" else {}
+            office.load_key(password=password, **checked)
             office.decrypt(target)
         except exceptions.InvalidKeyError as error:
             raise WrongPassword(_WRONG) from error
         except _LOCKED_BROKEN as error:
             raise UnsupportedFormat(_UNKNOWN) from error
     return target.getvalue()
-
-
-def _try(office: Any, password: str) -> None:
-    """Give it the password. Raises InvalidKeyError if that is not the right one."""
-    if office.format == "ooxml":
-        office.load_key(password=password, verify_password=True)
-    else:
-        office.load_key(password=password)
 
 
 TORN = (
@@ -207,9 +200,9 @@ def _read(path: Path, limits: Limits, on_page: Told) -> Reading:
     with open_compound(path) as compound:
         _refuse_locked(compound)
         if "__properties_version1.0" in compound:
-            return read_msg(compound, limits, on_page)
+            return read_msg(compound, limits)
         if "WordDocument" in compound:
-            return read_doc(compound, limits, on_page)
+            return read_doc(compound, limits)
         if "PowerPoint Document" in compound:
             return read_ppt(compound, limits, on_page)
         is_workbook = "Workbook" in compound or "Book" in compound
@@ -257,7 +250,7 @@ class _TextPiece:
     width: int
 
 
-def read_doc(compound: Compound, limits: Limits, on_page: Told) -> Reading:
+def read_doc(compound: Compound, limits: Limits) -> Reading:
     """The sections and headings of a Word document.
 
     Raises DamagedFile, PasswordNeeded, TooOld, NoText or LimitReached."""
@@ -282,9 +275,7 @@ def read_doc(compound: Compound, limits: Limits, on_page: Told) -> Reading:
         if any(piece.text.strip("\r\x02\x03 ") for piece in notes):
             sections.heading(title, 1)
             _add(notes, [], sections)
-    reading = sections.reading()
-    on_page(len(reading.pages), len(reading.pages))
-    return reading
+    return sections.reading()
 
 
 def _pieces(data: bytes, table: bytes) -> Iterator[_TextPiece]:

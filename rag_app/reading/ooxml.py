@@ -247,9 +247,7 @@ def read_docx(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
                 body.add(element)
         body.add_rest()
         title = title_in(archive, *_TITLE) or body.title
-    reading = finished(path, body.sections, limits, title, body.warnings)
-    on_page(len(reading.pages), len(reading.pages))
-    return reading
+    return finished(path, body.sections, limits, title, body.warnings)
 
 
 class _Body:

@@ -36,9 +36,7 @@ def read_odt(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         with archive.open(_CONTENT) as member:
             for element in outermost(member, _TEXTS, _SKIP):
                 _add(element, sections)
-        reading = sections.reading(title_in(archive, *_TITLE))
-    on_page(len(reading.pages), len(reading.pages))
-    return reading
+        return sections.reading(title_in(archive, *_TITLE))
 
 
 def read_odp(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:

@@ -52,20 +52,18 @@ _NO_TITLE = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])|\s*\Z")
 def read_text(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of a plain text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
-    return Reading(_pages(text, [], on_page), encoding=encoding)
+    return Reading(_pages(text, []), encoding=encoding)
 
 
 def read_markdown(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
-    return with_headings(text, list(_markdown_headings(text)), encoding, on_page)
+    return with_headings(text, list(_markdown_headings(text)), encoding)
 
 
-def with_headings(
-    text: str, found: Sequence[tuple[int, int, str]], encoding: str = "", on_page: Told = untold
-) -> Reading:
+def with_headings(text: str, found: Sequence[tuple[int, int, str]], encoding: str) -> Reading:
     """The sections of a text in which (start, level, title) of each heading are known, in order."""
-    pages = _pages(text, [start for start, _, _ in found], on_page)
+    pages = _pages(text, [start for start, _, _ in found])
     begins = [0]
     for page in pages:
         begins.append(begins[-1] + len(page.text))
@@ -184,13 +182,9 @@ def _markdown_headings(text: str) -> Iterator[tuple[int, int, str]]:
         before, before_start = ("" if atx or underline else line), match.start()
 
 
-def _pages(text: str, headings: list[int], on_page: Told) -> tuple[Page, ...]:
-    cuts = _cuts(text, headings)
-    pages = tuple(
-        Page(number, text[start:end]) for number, (start, end) in enumerate(pairwise(cuts), 1)
-    )
-    on_page(len(pages), len(pages))
-    return pages
+def _pages(text: str, headings: list[int]) -> tuple[Page, ...]:
+    cuts = pairwise(_cuts(text, headings))
+    return tuple(Page(number, text[start:end]) for number, (start, end) in enumerate(cuts, 1))
 
 
 def _cuts(text: str, headings: list[int]) -> list[int]:
@@ -248,33 +242,32 @@ _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]{0,300})$", re.MULTILINE | re.
 
 def read_latex(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a LaTeX source. Raises NoText or LimitReached."""
-    return _read(path, limits, on_page, _latex_headings, _LATEX_TITLE)
+    return _read(path, limits, _latex_headings, _LATEX_TITLE)
 
 
 def read_rst(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of reStructuredText. Raises NoText or LimitReached."""
-    return _read(path, limits, on_page, _rst_headings)
+    return _read(path, limits, _rst_headings)
 
 
 def read_asciidoc(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of an AsciiDoc text. Raises NoText or LimitReached."""
-    return _read(path, limits, on_page, lambda text: _marked(_ASCIIDOC, text))
+    return _read(path, limits, lambda text: _marked(_ASCIIDOC, text))
 
 
 def read_org(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of an Org text. Raises NoText or LimitReached."""
-    return _read(path, limits, on_page, lambda text: _marked(_ORG, text), _ORG_TITLE)
+    return _read(path, limits, lambda text: _marked(_ORG, text), _ORG_TITLE)
 
 
 def _read(
     path: Path,
     limits: Limits,
-    on_page: Told,
     headings: Callable[[str], Iterable[_Found]],
     title: re.Pattern[str] | None = None,
 ) -> Reading:
     text, encoding = load(path, limits)
-    reading = with_headings(text, list(headings(text)), encoding, on_page)
+    reading = with_headings(text, list(headings(text)), encoding)
     named = title.search(text) if title else None
     return replace(reading, title=_plain(named.group(1))) if named else reading
 

@@ -61,9 +61,7 @@ def read_rtf(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections, title and headings of a rich text. Raises DamagedFile, NoText, LimitReached."""
     sections = PageBuilder(limits)
     title = add_rtf(path.read_bytes(), sections)
-    reading = sections.reading(title)
-    on_page(len(reading.pages), len(reading.pages))
-    return reading
+    return sections.reading(title)
 
 
 def add_rtf(data: bytes, sections: PageBuilder) -> str:

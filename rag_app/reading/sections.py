@@ -6,8 +6,9 @@ A table that goes on over a cut has its first row repeated. Knows nothing of for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
@@ -273,14 +274,8 @@ def placed(words: Sequence[str], grid: Grid, number: int) -> tuple[str, GridRow]
 
 
 def _spans(words: Sequence[str]) -> list[tuple[int, int]]:
-    return list(_each_span(words))
-
-
-def _each_span(words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    at = 0
-    for word in words:
-        yield at, at + len(word)
-        at += len(word) + len(_BETWEEN)
+    starts = accumulate((len(word) + len(_BETWEEN) for word in words), initial=0)
+    return [(at, at + len(word)) for at, word in zip(starts, words, strict=False)]
 
 
 def _gap(text: str, most: int) -> int:

@@ -261,7 +261,6 @@ def cell_text(cell: object) -> str:
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 65_536  # characters looked at
-_DELIMITED_PAGE = 1_000_000  # characters: rows are counted out here, nothing is to be cut again
 _LONGEST_CELL = 1_000_000
 _NO_END = sys.maxsize  # characters: they are counted before
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -273,27 +272,26 @@ def read_delimited(path: Path, *, limits: Limits, on_page: Told = untold) -> Rea
     delimiter = sniff(text[:_SAMPLE])
     try:
         if not delimiter:
-            return _as_text(text, encoding, limits, on_page)
+            return _as_text(text, encoding, limits)
         check_length(text, limits.max_table_characters, "RAG_APP_MAX_TABLE_CHARACTERS")
         # Signs between cells and names said once more on every page count for nothing here.
-        sections = PageBuilder(replace(limits, max_characters=_NO_END), _DELIMITED_PAGE)
+        sections = PageBuilder(replace(limits, max_characters=_NO_END), _PAGE)
         grid = sections.grid()
-        for first, last, rows in row_pages(_delimited_rows(text, delimiter)):
+        for first, last, rows in row_pages(enumerate(_reader(text, delimiter), 1)):
             sections.new_page(rows_label(first, last))
             add_rows(rows, sections, grid)
     except csv.Error as error:
         said = f"The table in this file is broken ({error}); it was read as plain text."
-        return replace(_as_text(text, encoding, limits, on_page), warnings=(said,))
+        return replace(_as_text(text, encoding, limits), warnings=(said,))
     reading = sections.reading()
     warnings = tuple(not_searched(reading.pages, limits))
     reading = replace(reading, warnings=warnings, encoding=encoding)
-    on_page(len(reading.pages), len(reading.pages))
     return reading
 
 
-def _as_text(text: str, encoding: str, limits: Limits, on_page: Told) -> Reading:
+def _as_text(text: str, encoding: str, limits: Limits) -> Reading:
     check_length(text, limits.max_characters, "RAG_APP_MAX_CHARACTERS")
-    return with_headings(text, (), encoding, on_page)
+    return with_headings(text, (), encoding)
 
 
 def sniff(sample: str) -> str:
@@ -313,10 +311,6 @@ def sniff(sample: str) -> str:
         if common > 1 and share >= 0.5 and share * common > most:
             best, most = delimiter, share * common
     return best
-
-
-def _delimited_rows(text: str, delimiter: str) -> Iterator[Row]:
-    yield from enumerate(_reader(text, delimiter), 1)
 
 
 def _reader(text: str, delimiter: str) -> Iterator[list[str]]:

@@ -38,12 +38,12 @@ def read_json(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     except (ValueError, RecursionError):
         if _has_long_line(text):
             text = "\n".join(map(_spread, text.splitlines()))
-        return with_headings(text, (), encoding, on_page)
+        return with_headings(text, (), encoding)
     if isinstance(data, dict) and isinstance(data.get("cells"), list) and "nbformat" in data:
         return replace(_notebook(data["cells"], limits), encoding=encoding)
     if _has_long_line(text):
         text = _indented(data)
-    return replace(with_headings(text, (), encoding, on_page), title=_title(data))
+    return replace(with_headings(text, (), encoding), title=_title(data))
 
 
 def _has_long_line(text: str) -> bool:
@@ -122,9 +122,7 @@ def read_xml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         reading = read_text(path, limits=limits, on_page=on_page)
         said = f"The XML in this file is broken ({error.__cause__}); it was read as plain text."
         return replace(reading, warnings=(*reading.warnings, said))
-    reading = _xml(root, limits)
-    on_page(len(reading.pages), len(reading.pages))
-    return reading
+    return _xml(root, limits)
 
 
 def _root(path: Path) -> Element:

@@ -301,9 +301,7 @@ def read_html(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
             raise NoText(_NOTHING)
         sections.paragraph(title)
         warnings.append(_ONLY_TITLE)
-    reading = replace(sections.reading(title, warnings), encoding=encoding)
-    on_page(len(reading.pages), len(reading.pages))
-    return reading
+    return replace(sections.reading(title, warnings), encoding=encoding)
 
 
 def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
