@@ -39,12 +39,7 @@ def mark(text: str, spans: Iterable[tuple[int, int]]) -> str:
     pieces: list[str] = []
     done = 0
     for start, end in merge_spans(spans, len(text)):
-        pieces += [
-            html.escape(text[done:start]),
-            "<mark>",
-            html.escape(text[start:end]),
-            "</mark>",
-        ]
+        pieces += [html.escape(text[done:start]), f"<mark>{html.escape(text[start:end])}</mark>"]
         done = end
     return "".join([*pieces, html.escape(text[done:])])
 
@@ -114,16 +109,14 @@ def escape_markdown(text: str) -> str:
     # between colons from being drawn
     line = _LIVE.sub(lambda found: found.group() + "\u2060", line)
     # Inside words these mean nothing, and screen readers are given labels as they are written here.
-    return "".join(c if _INNER.match(line, at) else _literal(c) for at, c in enumerate(line))
+    return "".join(
+        f"\\{c}" if c in _PUNCTUATION and not _INNER.match(line, at) else c
+        for at, c in enumerate(line)
+    )
 
 
 def _blank(character: str) -> str:
     return " " if character.isspace() else ""
-
-
-def _literal(character: str) -> str:
-    """One character that means nothing to Markdown."""
-    return "\\" + character if character in _PUNCTUATION else character
 
 
 # One pass over the text of an answer; the first alternative that fits wins. Something is taken for
@@ -181,7 +174,7 @@ def link_citations(
     while (shorter := _without_unknown(text, tokens, known)) != text:
         text = shorter
     links = {n: _link(c, where(c), message_id) for n, c in known.items()}
-    safe = _replaced(text, tokens, lambda token: _safe(token, links))
+    safe = tokens.sub(lambda token: _safe(token, links), text)
     return _OURS.sub(lambda mark: _MEANT[mark.group()], safe)
 
 
@@ -268,17 +261,6 @@ def _item(bullet: re.Match[str]) -> str:
     return f"{bullet[1]}{_POINT}" if bullet[1] else _ITEM
 
 
-def _replaced(
-    text: str, tokens: re.Pattern[str], replacement: Callable[[re.Match[str]], str]
-) -> str:
-    pieces: list[str] = []
-    done = 0
-    for token in tokens.finditer(text):
-        pieces += [text[done : token.start()], replacement(token)]
-        done = token.end()
-    return "".join([*pieces, text[done:]])
-
-
 def _without_unknown(text: str, tokens: re.Pattern[str], known: Mapping[int, Citation]) -> str:
     dropped = "\0"  # cannot be in the text of an answer, and is gone at the end
 
@@ -286,7 +268,7 @@ def _without_unknown(text: str, tokens: re.Pattern[str], known: Mapping[int, Cit
         number = token["number"]
         return dropped if number and int(number) not in known else token.group()
 
-    marked = _replaced(text.replace(dropped, ""), tokens, replacement)
+    marked = tokens.sub(replacement, text.replace(dropped, ""))
     return re.sub(rf"[ ]?{dropped}(?=[.,;:!?)]|$)|{dropped}", "", marked)
 
 
