@@ -17,7 +17,7 @@ import pypdfium2
 
 from rag_app.answering.document_resolution import resolve_documents
 from rag_app.answering.task_router import wanted
-from rag_app.retrieval.document_names import Label, Names
+from rag_app.retrieval.document_names import DocumentMarks, Label, Names
 from rag_app.types import Document, Status
 
 _COMPANIES = {
@@ -41,7 +41,7 @@ def main() -> None:
         Document(one.id, one.name, ".pdf", 1, Status.READY, "", title=one.title) for one in labels
     ]
     asked = [(wish, one.name) for one in labels for wish in _wishes(one.name)]
-    names = Names(labels)
+    names = Names({one.id: DocumentMarks.of(one) for one in labels})
     taken = [_taken(wish, documents, names) for wish, _ in asked]
     pairs = list(zip(taken, (name for _, name in asked), strict=True))
     print(f"{len(documents)} documents, {len(asked)} wishes")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.retrieval.chunking import search_text
-from rag_app.retrieval.retriever import query_words
+from rag_app.retrieval.ranking import query_words
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Indexed, Store
 from rag_app.storage.words import any_of, exactly, searched

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from rag_app.answering.document_resolution import resolve_documents
 from rag_app.answering.task_router import ON_DOCUMENTS, TaskRequest, wanted
-from rag_app.retrieval.document_names import Label, Names
+from rag_app.retrieval.document_names import Label
 from rag_app.types import Document, Status, Task
+from tests.test_naming import named as names_of
 
 SHELF = {
     "Q4 earnings release.txt": "",
@@ -27,7 +28,7 @@ DOCUMENTS = [
     Document(name, name, f".{name.rsplit('.')[-1]}", 1, Status.READY, "2026-01-01")
     for name in SHELF
 ]
-NAMES = Names([Label(name, name, "", opening) for name, opening in SHELF.items()])
+NAMES = names_of([Label(name, name, "", opening) for name, opening in SHELF.items()])
 MAILS = ["RE boathouse.eml", "Roof repair offer.eml"]
 REPORTS = ["Annual report 2018.pdf", "Annual report 2022.pdf"]
 
@@ -149,7 +150,7 @@ def test_whatever_is_wished_documents_are_named_once_at_most(kind, wish):
 def test_what_is_said_once_holds_for_all_that_is_counted_up():
     shelf = [f"{who} {when} report.pdf" for who in ("Acme", "Globex") for when in (2018, 2022)]
     documents = [Document(n, n, ".pdf", 1, Status.READY, "2026-01-01") for n in shelf]
-    names = Names([Label(name, name) for name in shelf])
+    names = names_of([Label(name, name) for name in shelf])
 
     def found(wish: str) -> list[str]:
         task = TaskRequest(Task.COMPARISON, wish)
@@ -163,7 +164,7 @@ def test_what_is_said_once_holds_for_all_that_is_counted_up():
 def test_names_that_are_written_out_are_taken_whole():
     names = ["report.pdf", "annual report.pdf", "Rain in Spain", "rain"]
     documents = [Document(n, n, ".pdf", 1, Status.READY, "2026-01-01") for n in names]
-    known = Names([Label(name, name) for name in names])
+    known = names_of([Label(name, name) for name in names])
 
     def found(wish: str) -> list[str]:
         return [

@@ -4,9 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.retrieval.document_names import Label, Names
+from rag_app.retrieval.document_names import DocumentMarks, Label, Names
 
-FILINGS = Names(
+
+def named(labels: list[Label]) -> Names:
+    return Names({one.id: DocumentMarks.of(one) for one in labels})
+
+
+FILINGS = named(
     [
         Label("w18", "NORTHWIND_2018_10K.pdf"),
         Label("w22", "NORTHWIND_2022_10K.pdf"),
@@ -46,11 +51,11 @@ def test_a_document_is_known_by_what_people_call_it(question, expected):
 
 
 def test_a_library_of_one_document_has_nothing_to_tell_apart():
-    assert Names([Label("a", "Harbour rules.pdf")]).prior("What do the harbour rules say?") == {}
+    assert named([Label("a", "Harbour rules.pdf")]).prior("What do the harbour rules say?") == {}
 
 
 def test_a_word_that_all_names_share_names_none():
-    names = Names([Label("a", "Report north.pdf"), Label("b", "Report south.pdf")])
+    names = named([Label("a", "Report north.pdf"), Label("b", "Report south.pdf")])
     assert best("What does the report say?", names) == []
     assert best("What does the report on the north say?", names) == ["a"]
 
@@ -60,7 +65,7 @@ def test_a_year_in_an_amount_names_nothing():
 
 
 def test_a_name_in_small_letters_counts_less_where_the_question_has_capitals():
-    names = Names([Label("b", "Block 2020.pdf"), Label("f", "Ferry 2020.pdf")])
+    names = named([Label("b", "Block 2020.pdf"), Label("f", "Ferry 2020.pdf")])
     loud, low = names.prior("What did Block earn?")["b"], names.prior("Does Ann block it?")["b"]
     assert 0 < low < loud
 
@@ -71,9 +76,9 @@ words = st.text(alphabet="abcQ 2018_-.", max_size=20)
 @given(st.lists(words, min_size=2, max_size=5), words)
 def test_a_prior_is_a_share_whatever_the_names(called, question):
     labels = [Label(str(number), name) for number, name in enumerate(called)]
-    named = Names(labels).prior(question)
-    assert all(0 < value <= 1 + 1e-9 for value in named.values())
-    assert set(named) <= {label.id for label in labels}
+    found = named(labels).prior(question)
+    assert all(0 < value <= 1 + 1e-9 for value in found.values())
+    assert set(found) <= {label.id for label in labels}
 
 
 def test_each_word_of_a_text_tells_whom_it_names():
@@ -85,7 +90,7 @@ def test_each_word_of_a_text_tells_whom_it_names():
 
 
 def test_a_name_is_known_in_another_number_and_written_apart():
-    names = Names([Label("l", "Lighthouse guide.md"), Label("p", "Company policies.pdf")])
+    names = named([Label("l", "Lighthouse guide.md"), Label("p", "Company policies.pdf")])
     assert set(names.called("lighthouses")["lighthouses"]) == {"l"}
     assert set(names.called("policy")["policy"]) == {"p"}
     assert set(FILINGS.called("great lakes")["lakes"]) == {"gl"}

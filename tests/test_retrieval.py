@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.retriever import HybridRetriever, query_words
+from rag_app.retrieval.ranking import query_words
+from rag_app.retrieval.retriever import HybridRetriever
 from rag_app.scope import HOME, OWN, WORKER, Scope
 from rag_app.storage import Store
 from rag_app.types import Passage, RetrieverKind

@@ -9,8 +9,7 @@ from dataclasses import replace
 from rag_app.answering.chat_generator import ChatGenerator
 from rag_app.answering.extraction import QuoteGenerator, Reader
 from rag_app.answering.generation import Cancelled, FollowUp, Generator, Piece, apart, pieces
-from rag_app.retrieval.ranking import rarity
-from rag_app.retrieval.retriever import query_words
+from rag_app.retrieval.ranking import query_words, rarity
 from rag_app.text.languages import (
     NAMES,
     STOP,

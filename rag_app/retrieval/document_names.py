@@ -76,17 +76,7 @@ class DocumentMarks:
 class Names:
     """What the documents of a library are called, ready for questions."""
 
-    def __init__(self, labels: Sequence[Label]) -> None:
-        self._fill({label.id: DocumentMarks.of(label) for label in labels})
-
-    @classmethod
-    def made_of(cls, marks: Mapping[str, DocumentMarks]) -> Names:
-        """The same, of marks that are known."""
-        names = cls(())
-        names._fill(marks)
-        return names
-
-    def _fill(self, known: Mapping[str, DocumentMarks]) -> None:
+    def __init__(self, known: Mapping[str, DocumentMarks]) -> None:
         self._count = len(known)
         self._dates = {document: marks.date for document, marks in known.items()}
         self._initials: dict[str, set[str]] = defaultdict(set)
@@ -162,7 +152,7 @@ class Names:
                 continue
             weight = _SMALL if cased and word[0].islower() else 1.0
             marks[low] = max(weight, marks.get(low, 0.0))
-        marks |= dict.fromkeys(self._runs([word.lower() for word in words]), 1.0)
+        marks |= dict.fromkeys((run for run, _ in _joined(words)), 1.0)
         marks = {mark: weight for mark, weight in marks.items() if mark in self._named}
         yield from ((self._named[mark], weight) for mark, weight in marks.items())
         for word in _WORDS.findall(question):
@@ -171,10 +161,6 @@ class Names:
             holders = self._shortened(short) if capitals >= 2 and short not in marks else {}
             if holders:
                 yield holders, _BEGINNING
-
-    def _runs(self, words: Sequence[str]) -> Iterator[str]:
-        """Words of the question that a name writes together."""
-        yield from (run for run, _ in _joined(words) if run in self._named)
 
     def _shortened(self, short: str) -> dict[str, float]:
         """Documents whose name has these initials or begins so."""
@@ -291,7 +277,7 @@ class Catalogue:
             if known is None or known.documents != wanted:
                 before = known.marks if known else {}
                 marks = {one: before.get(one) or self._marked(*one, scope) for one in wanted}
-                names = Names.made_of({one[0]: mark for one, mark in marks.items()})
+                names = Names({one[0]: mark for one, mark in marks.items()})
                 known = _Listed(wanted, marks, names)
             self._listed[whose] = known
             if len(self._listed) > _SCOPES:

@@ -11,6 +11,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -25,20 +26,6 @@ from rag_app.storage.vectors import unit
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
-
-__all__ = [
-    "WORDS",
-    "Embedder",
-    "MiniLmEmbedder",
-    "MpnetEmbedder",
-    "SentenceEmbedder",
-    "WordPieces",
-    "batches",
-    "check_sha256",
-    "encode",
-    "minilm_folder",
-    "words_of",
-]
 
 WORDS = "embeddings.word_embeddings.weight"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -190,11 +177,12 @@ class SentenceEmbedder(Embedder, Generic[_Model]):
         return self._model
 
 
+@dataclass(frozen=True, slots=True)
 class MiniLm:
     """all-MiniLM-L6-v2: its tokenizer and its network."""
 
-    def __init__(self, tokenizer: WordPieces, network: Bert) -> None:
-        self.tokenizer, self.network = tokenizer, network
+    tokenizer: WordPieces
+    network: Bert
 
 
 class WordPieces:

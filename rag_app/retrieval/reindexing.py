@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_app.errors import ModelAway, ModelUnavailable, UnknownDocument
+from rag_app.errors import ModelAway, ModelUnavailable
 from rag_app.retrieval.chunking import Placing
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.sentence_models import TunedQuestions, embedder_of
@@ -211,10 +211,6 @@ class CatchingUp:
         self._store, self._stopped = store, stopped
         self.done = self.total = 0  # passages
 
-    def begin(self) -> None:
-        """Nothing is known yet of what there is to do."""
-        self.done = self.total = 0
-
     def documents(self) -> list[Document]:
         """What there is to be embedded."""
         return [d for d in self._store.documents(WORKER) if d.status in EMBEDDED]
@@ -243,12 +239,9 @@ class CatchingUp:
                 document.id, [c.chunk.id for c in step], placing.embed(step), document.collection
             )
             self.done += len(step)
-            try:
-                now = self._store.document(document.id, WORKER)
-            except UnknownDocument:  # removed while its passages were being embedded
-                pair.vectors.delete(document.id)
-                return True
-            if now.status not in EMBEDDED:  # read anew: its passages may say other things
+            now = self._store.documents(WORKER, [document.id])
+            # Removed meanwhile, or read anew: its passages may say other things.
+            if not now or now[0].status not in EMBEDDED:
                 pair.vectors.delete(document.id)
                 return True
         return True
@@ -394,7 +387,7 @@ class Reindexing:
             self.notice = ""
             self._wish = _ModelRequest(choice, embedder)
             self._pending = embedder.fingerprint != self.live.current.embedder.fingerprint
-            self._catching_up.begin()
+            self._catching_up.done = self._catching_up.total = 0  # nothing is known yet
             self._changed.set()
 
     def progress(self) -> Progress | None:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document as LangChainDocument
@@ -48,8 +49,6 @@ from rag_app.text.highlighting import merge_spans
 from rag_app.text.languages import RUN, SIGNS, UNSPACED, is_english
 from rag_app.text.sentences import sentences
 from rag_app.types import Chunk, Document, Passage, RetrieverKind, of_documents
-
-__all__ = ["HybridRetriever", "Reranker", "as_langchain", "in_order_of", "query_words", "rerank"]
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +104,9 @@ class HybridRetriever(BaseRetriever):
         documents = self.store.documents(self.scope)
         named = self._named(question, documents)
         choices = self._choices(named)
-        meaning, words, found = self._pools(question, choices, self._once(documents))
+        # Where that takes long, words are looked for once, and those of named documents picked out.
+        once = sum(document.chunks for document in documents) > _LARGE
+        meaning, words, found = self._pools(question, choices, once)
         index, covered = self._knowing(question, documents)
         sentences = self._by_sentence(index, question, choices) if index and covered else Pool()
         found |= self.store.chunks([i for i in sentences.scores if i not in found], self.scope)
@@ -209,12 +210,6 @@ class HybridRetriever(BaseRetriever):
         chunks |= self.store.chunks([one for one in words.scores if one not in chunks], self.scope)
         return meaning, words, chunks
 
-    @staticmethod
-    def _once(documents: Sequence[Document]) -> bool:
-        """Whether words are looked for once, and those of named documents picked out of what is
-        found: where that takes long."""
-        return sum(document.chunks for document in documents) > _LARGE
-
     def _by_meaning(self, question: str, choices: Sequence[tuple[str, ...] | None]) -> Pool:
         vector = self.embedder.embed_query(question)
         scope = self.store.reach.widest(self.scope)
@@ -230,7 +225,8 @@ class HybridRetriever(BaseRetriever):
         if index is None or not is_english(question):
             return None, False
         able = [d for d in documents if self.documents is None or d.id in self.documents]
-        if not (self.embedder.english or _in_english(able)):
+        # An English model knows these as well as any does.
+        if not (self.embedder.english or all(one.language in ("", "en") for one in able)):
             return None, False
         covered = index.covers(able)
         soon = self.hurries and index.will_cover(documents)
@@ -290,16 +286,8 @@ def _of_these(
     return Pool() if attempt.failed else found
 
 
-def _in_english(documents: Iterable[Document]) -> bool:
-    """Whether an English model knows them as well as any does."""
-    return all(one.language in ("", "en") for one in documents)
-
-
 def _joined(pools: Sequence[Pool]) -> Pool:
-    first, *others = pools
-    for other in others:
-        first = first.joined(other)
-    return first
+    return reduce(Pool.joined, pools)
 
 
 def as_langchain(passage: Passage) -> LangChainDocument:
