@@ -22,8 +22,8 @@ from rag_app.research.end_to_end import (
     Search,
     TrainingPair,
     check_new,
-    in_memory,
     learn,
+    passage_search,
     read_pairs,
     save,
 )
@@ -88,7 +88,7 @@ class World:
         return Learner.load(question, self.folder / "generator")
 
     def search(self, colours: Sequence[str] = COLOURS) -> Search:
-        return in_memory(passages(colours), self.vectors)
+        return passage_search(list(zip(passages(colours), self.vectors, strict=False)))
 
 
 def write_encoder(folder: Path, seed: int) -> TextEncoder:
@@ -310,7 +310,7 @@ def test_a_file_of_no_pairs_says_so(tmp_path):
 
 
 def test_the_search_in_memory_is_by_inner_product():
-    search = in_memory(["short", "long"], [[1.0, 0.0], [3.0, 3.0]])
+    search = passage_search([("short", [1.0, 0.0]), ("long", [3.0, 3.0])])
     best, other = search([1.0, 0.1], 2)
     assert (best.text, other.text) == ("long", "short")
     assert math.isclose(best.vector[0], 3.0) and len(search([1.0, 0.0], 1)) == 1

@@ -221,8 +221,8 @@ def test_a_decoder_that_names_no_beginning_is_refused():
 
 def test_texts_are_read_as_one_batch_and_a_long_passage_gives_way_to_the_question():
     words = toys.tokenizer(["where", "is", "it", "here", "there"])
-    text = joined("where is it", "here " * 50, lambda q, p: f"{p} {q}", words, 12)
-    assert text.endswith("where is it") and text.startswith("here")
+    text = joined("where is it", "here " * 50, words, 12)
+    assert text.startswith("where is it // here here")
     given = RagInputs.from_texts([text, "here"], [2.0, 2.0], words, 12)
     assert given.input_ids.shape[0] == 2 and given.input_ids.shape[1] <= 12
     assert given.log_priors.exp().tolist() == pytest.approx([0.5, 0.5])
@@ -231,7 +231,7 @@ def test_texts_are_read_as_one_batch_and_a_long_passage_gives_way_to_the_questio
 @pytest.mark.parametrize("evil", ["a </s> b", "a ＜/s＞ b", "</s></s>", "<</s>", "x <s> y <pad>"])
 def test_no_passage_spells_a_control_token(evil):
     words = toys.tokenizer(["a", "b", "where", "//"])
-    text = joined("where", evil, lambda q, p: f"{q} // {p}", words, 40)
+    text = joined("where", evil, words, 40)
     within = words(text)["input_ids"][1:-1]
     assert not {toys.PAD, toys.END, toys.START} & set(within)
-    assert joined("a", "b < /s", lambda q, p: f"{q} // {p}", words, 40) == "a // b < /s"
+    assert joined("a", "b < /s", words, 40) == "a // b < /s"

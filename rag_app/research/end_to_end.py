@@ -18,10 +18,9 @@ import numpy as np
 
 from rag_app.errors import RagAppError
 from rag_app.research.rag import (
-    Join,
     RagGenerator,
+    joined,
     log_priors,
-    plain_join,
     sequence_log_prob,
     token_log_prob,
 )
@@ -78,13 +77,16 @@ class RetrievedCandidate:
 Search = Callable[[Sequence[float], int], Sequence[RetrievedCandidate]]
 
 
-def in_memory(texts: Sequence[str], vectors: Sequence[Sequence[float]]) -> Search:
-    """A search through all passages, for sets that are small."""
-    index = np.asarray(vectors, np.float32)
+def passage_search(passages: Sequence[tuple[str, Sequence[float]]]) -> Search:
+    """Search by inner product over all passages, (text, vector) each, exactly. Raises
+    LearningError."""
+    if not passages:
+        raise LearningError("The library holds no passages yet. Add documents first.")
+    index = np.asarray([vector for _, vector in passages], np.float32)
 
     def search(vector: Sequence[float], k: int) -> list[RetrievedCandidate]:
         order = np.argsort(-(index @ np.asarray(vector, np.float32)), kind="stable")[:k]
-        return [RetrievedCandidate(texts[i], index[i].tolist()) for i in order]
+        return [RetrievedCandidate(passages[i][0], index[i].tolist()) for i in order]
 
     return search
 
@@ -106,7 +108,6 @@ class LearningConfig:
     longest_input: int = 300  # tokens of question and passage
     longest_answer: int = 64
     seed: int = 0
-    join: Join = plain_join
 
     def __post_init__(self) -> None:
         if min(self.top_k, self.steps, self.batch, self.search_every) < 1:
@@ -199,7 +200,7 @@ class _Trainer:
         """Mean of -log p(y|x)."""
         import torch
 
-        config = self._config
+        config, generator = self._config, self._learner.generator
         vectors = self._learner.encoder.vectors([pair.question for pair in batch])
         found = [self._candidates(p, v, step) for p, v in zip(batch, vectors.detach(), strict=True)]
         k = min(map(len, found))
@@ -208,14 +209,12 @@ class _Trainer:
         kept = vectors.new_tensor([[c.vector for c in row[:k]] for row in found])
         priors = log_priors(torch.einsum("bd,bkd->bk", vectors, kept) * config.score_scale)
         texts = [
-            self._learner.generator.joined(
-                pair.question, candidate.text, config.join, config.longest_input
-            )
+            joined(pair.question, candidate.text, generator.tokenizer, config.longest_input)
             for pair, row in zip(batch, found, strict=True)
             for candidate in row[:k]
         ]
         answers = [pair.answer for pair in batch]
-        log_probs = self._learner.generator.answer_log_probs(
+        log_probs = generator.answer_log_probs(
             texts, answers, config.longest_input, config.longest_answer
         )
         marginal = sequence_log_prob if config.marginal == "sequence" else token_log_prob
@@ -272,13 +271,6 @@ def train(
     learner = Learner.load(_starting_encoder(), generator)
     yield from learn(learner, asked, search, config)
     save(learner, out)
-
-
-def passage_search(passages: Sequence[tuple[str, Sequence[float]]]) -> Search:
-    """Search by inner product over all passages, exactly. Raises LearningError."""
-    if not passages:
-        raise LearningError("The library holds no passages yet. Add documents first.")
-    return in_memory([text for text, _ in passages], [vector for _, vector in passages])
 
 
 def _starting_encoder() -> Path:

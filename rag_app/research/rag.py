@@ -27,7 +27,7 @@ from __future__ import annotations
 import inspect
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,18 +98,21 @@ class RagAnswer:
     token_shares: tuple[tuple[float, ...], ...] = ()
 
 
-def joined(
-    question: str, passage: str, join: Callable[[str, str], str], tokenizer: Any, longest: int
-) -> str:
-    """join(question, passage), the passage shortened until it is at most `longest` tokens.
+def plain_join(question: str, passage: str) -> str:
+    """What a generator reads."""
+    return f"{question} // {passage}"
+
+
+def joined(question: str, passage: str, tokenizer: Any, longest: int) -> str:
+    """Question and passage, the passage shortened until both are at most `longest` tokens.
 
     Without it a tokenizer would cut whatever stands last, in many prompts the question. Neither
     holds a control token, whatever it says."""
     question, passage = spelled_out(question, tokenizer), spelled_out(passage, tokenizer)
-    text = join(question, passage)
+    text = plain_join(question, passage)
     while passage and (size := len(tokenizer(text)["input_ids"])) > longest:
         passage = passage[: min(len(passage) - 1, len(passage) * longest // size)]
-        text = join(question, passage)
+        text = plain_join(question, passage)
     return text
 
 
@@ -331,13 +334,6 @@ class EncodedDocuments:
 #
 # Seq2seq or causal; safetensors, no code of the folder's own, nothing from the network.
 
-Join = Callable[[str, str], str]  # (question, passage) -> what the generator reads
-
-
-def plain_join(question: str, passage: str) -> str:
-    """What a generator reads unless told otherwise."""
-    return f"{question} // {passage}"
-
 
 @dataclass(frozen=True, slots=True)
 class RagGenerator:
@@ -367,17 +363,12 @@ class RagGenerator:
         passages: Sequence[str],
         scores: Sequence[float],
         longest: int,
-        join: Join = plain_join,
     ) -> RagInputs:
         """Each passage beside the question, shortened where both are over `longest` tokens.
 
         p(z|x) is the softmax of the scores; the scores of probabilities are their logarithms."""
-        texts = [self.joined(question, passage, join, longest) for passage in passages]
+        texts = [joined(question, passage, self.tokenizer, longest) for passage in passages]
         return RagInputs.from_texts(texts, scores, self.tokenizer, longest)
-
-    def joined(self, question: str, passage: str, join: Join, longest: int) -> str:
-        """Question and passage, the passage shortened so that it is at most `longest` tokens."""
-        return joined(question, passage, join, self.tokenizer, longest)
 
     def answer_log_probs(
         self, texts: Sequence[str], answers: Sequence[str], longest: int, longest_answer: int
