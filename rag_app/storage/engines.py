@@ -52,17 +52,12 @@ def check_backed_up_here(settings: Settings) -> None:
 def full_text_of(database: AnyDatabase) -> FullText:
     """The full-text index of a database."""
     if isinstance(database, Database):
-        return full_text_of_sqlite()
+        from rag_app.storage.words import Fts5
+
+        return Fts5()
     from rag_app.storage.postgres_words import TsVectors
 
     return TsVectors()
-
-
-def full_text_of_sqlite() -> FullText:
-    """That of SQLite, in a file or in memory."""
-    from rag_app.storage.words import Fts5
-
-    return Fts5()
 
 
 def vectors_of(

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from rag_app.scope import WORKER, Scope
 from rag_app.storage.database import AnyDatabase, Connection, InDatabase, Reach, document_seen, seen
-from rag_app.storage.engines import full_text_of, full_text_of_sqlite
+from rag_app.storage.engines import full_text_of
 from rag_app.text.languages import NOT_LATIN, RUN, folded, grams, runs, spaced
 from rag_app.types import Chunk, of_documents
 
@@ -208,7 +208,7 @@ class WordSearch(ChunksById):
     def __init__(self, database: AnyDatabase, reach: Reach) -> None:
         super().__init__(database)
         self._reach = reach
-        self._text, self._part = full_text_of(database), full_text_of_sqlite()
+        self._text, self._part = full_text_of(database), Fts5()
         self._parts = ScopedIndexes(database)
         self.index, self.tidy = self._text.index, self._text.tidy
         self._counted: dict[str, tuple[int, int]] = {}  # chunks a word is in, of how many
@@ -552,11 +552,8 @@ class ScopedIndex:
     def _forget(self, documents: list[str]) -> None:
         which = "IN (SELECT value FROM json_each(?))"
         ids = (json.dumps(documents),)
-        self.db.execute(
-            "DELETE FROM chunk_words WHERE rowid IN "
-            f"(SELECT rowid FROM chunks WHERE document_id {which})",
-            ids,
-        )
+        gone = f"(SELECT rowid FROM chunks WHERE document_id {which})"
+        self.db.execute(f"DELETE FROM chunk_words WHERE rowid IN {gone}", ids)
         self.db.execute(f"DELETE FROM chunks WHERE document_id {which}", ids)
         self.db.execute(f"DELETE FROM documents WHERE id {which}", ids)
 
