@@ -324,7 +324,7 @@ def _renamed(name: str) -> str:
 
 _WIDTH, _INNER, _TOKENS = 384, 1_536, 128  # of a layer of MiniLM, and a passage
 _ROUNDS = 5  # of both in turn; the fastest counts, for others use the processor, too
-_BF16, _F32 = "bf16", "f32"
+_PRECISION, _BF16, _F32 = "INFERENCE_PRECISION_HINT", "bf16", "f32"
 _TRYING = threading.Lock()
 
 
@@ -348,12 +348,8 @@ def _fastest(threads: int) -> dict[str, Any]:
         core = openvino.Core()
         if "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
             seconds = _timed(core, threads)
-            return {} if seconds[_BF16] <= seconds[_F32] else _option(_F32)
+            return {} if seconds[_BF16] <= seconds[_F32] else {_PRECISION: _F32}
     return {}
-
-
-def _option(precision: str) -> dict[str, Any]:
-    return {"INFERENCE_PRECISION_HINT": precision}
 
 
 def _timed(core: Any, threads: int) -> dict[str, float]:
@@ -361,7 +357,7 @@ def _timed(core: Any, threads: int) -> dict[str, float]:
     network, given = _network(), np.ones((_TOKENS, _WIDTH), np.float32)
     shared = _limit(threads) | {"ENABLE_CPU_PINNING": False}
     requests = {
-        one: core.compile_model(network, "CPU", shared | _option(one)).create_infer_request()
+        one: core.compile_model(network, "CPU", shared | {_PRECISION: one}).create_infer_request()
         for one in (_BF16, _F32)
     }
     seconds = dict.fromkeys(requests, float("inf"))

@@ -153,10 +153,14 @@ def _whole(
     """Fetch until all bytes are there, over several connections if need be."""
     import httpx
 
+    def arrived(size: int) -> None:
+        stop_if(cancelled)
+        progress("fetching", min(size, model.bytes), model.bytes)
+
     for _ in range(_TRIES):
         before = _size(half)
         with suppress(httpx.HTTPError):
-            _some(client, url, half, model, progress, cancelled)
+            _some(client, url, half, model.bytes, arrived)
         if _size(half) >= model.bytes:
             return
         if _size(half) <= before:
@@ -165,12 +169,7 @@ def _whole(
 
 
 def _some(
-    client: httpx.Client,
-    url: str,
-    half: Path,
-    model: Model,
-    progress: Progress,
-    cancelled: Cancelled,
+    client: httpx.Client, url: str, half: Path, most: int, arrived: Callable[[int], None]
 ) -> None:
     """Fetch as much as one connection brings. Raises httpx.HTTPError."""
     import httpx
@@ -185,10 +184,9 @@ def _some(
         goes_on = reply.status_code == httpx.codes.PARTIAL_CONTENT
         with half.open("ab" if goes_on else "wb") as file:
             for piece in reply.iter_bytes():  # as they come: a break takes nothing along
-                stop_if(cancelled)
                 file.write(piece)
-                progress("fetching", min(file.tell(), model.bytes), model.bytes)
-                if file.tell() > model.bytes:
+                arrived(file.tell())
+                if file.tell() > most:
                     return
 
 

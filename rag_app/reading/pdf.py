@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -99,33 +99,13 @@ _NO_TITLE = re.compile(
 # What pypdf raises on broken files: errors of its own, and those of Python where it took what
 # stands in a file for what should stand there.
 _UNANSWERED = (
-    PyPdfError,
-    DependencyError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
+    *(PyPdfError, DependencyError, ArithmeticError, AssertionError, AttributeError, EOFError),
+    *(LookupError, OSError, RuntimeError, TypeError, ValueError, struct.error, zlib.error),
 )
 
 
 class _TooSlow(BaseException):
     """Not an Exception, so that no handler inside pypdf swallows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutlineEntry:
-    """A line of the outline."""
-
-    page: int
-    level: int
-    title: str
 
 
 class About:
@@ -149,8 +129,8 @@ class About:
         nothing: list[str] = []
         return [_clean(label) for label in self._asked(lambda r: list(r.page_labels), nothing)]
 
-    def outline(self) -> list[OutlineEntry]:
-        """The entries that lead to a page, in order."""
+    def outline(self) -> list[Heading]:
+        """The entries that lead to a page, in order; where they stand on it is not known yet."""
         return self._asked(lambda r: list(_entries(r, r.outline, 1))[:_MOST_ENTRIES], [])
 
     def text(self, number: int) -> str:
@@ -208,7 +188,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _entries(reader: pypdf.PdfReader, outline: list[Any], level: int) -> Iterator[OutlineEntry]:
+def _entries(reader: pypdf.PdfReader, outline: list[Any], level: int) -> Iterator[Heading]:
     for item in outline:
         if isinstance(item, list):
             if level < _DEEPEST:
@@ -217,7 +197,7 @@ def _entries(reader: pypdf.PdfReader, outline: list[Any], level: int) -> Iterato
         page = reader.get_destination_page_number(item)
         title = " ".join(_clean(item.title).split())[:200]
         if page is not None and page >= 0 and title:
-            yield OutlineEntry(page + 1, level, title)
+            yield Heading(page + 1, 0, level, title)
 
 
 def _clean(text: object) -> str:
@@ -370,12 +350,10 @@ def _label(labels: Sequence[str], number: int) -> str:
     return "" if label == str(number) else label
 
 
-def _headings(outline: Sequence[OutlineEntry], pages: Sequence[Page]) -> tuple[Heading, ...]:
+def _headings(outline: Sequence[Heading], pages: Sequence[Page]) -> tuple[Heading, ...]:
     """The outline as headings, each at its own words on the page if they are there."""
     return tuple(
-        Heading(
-            entry.page, _find(entry.title, pages[entry.page - 1].text), entry.level, entry.title
-        )
+        replace(entry, start=_find(entry.text, pages[entry.page - 1].text))
         for entry in outline
         if entry.page <= len(pages)
     )

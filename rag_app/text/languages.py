@@ -186,7 +186,6 @@ _PLAIN = 0.06  # share of words that only English has, from which a document is 
 
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = re.compile(r"[^\W\d_]+")
-_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]")
 _ONLY_ENGLISH = frozenset(
     "the and which what how does did who when where why were have this that with from they".split()  # noqa: SIM905 - easier to read
 )
@@ -203,7 +202,7 @@ def warm() -> None:
 def language(text: str) -> str:
     """ISO 639-1 code of what most of a text is in; "" if that cannot be told."""
     words = _WORD.findall(text.lower())
-    others = len(_OTHER_SCRIPT.findall(text))
+    others = len(NOT_LATIN.findall(text))
     if len(_LATIN.findall(text)) + _WORTH * others < _FEWEST_LETTERS:
         return ""
     if text.isascii() and sum(word in _ONLY_ENGLISH for word in words) >= _PLAIN * len(words):
@@ -291,7 +290,7 @@ def is_english(text: str) -> bool:
     words = _WORD.findall(text.lower())
     if text.isascii() and any(word in _ONLY_ENGLISH for word in words):
         return True
-    others = len(_OTHER_SCRIPT.findall(text))
+    others = len(NOT_LATIN.findall(text))
     if 3 * others > len(_LATIN.findall(text)):
         return False
     if len(words) < 2:
