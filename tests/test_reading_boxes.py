@@ -14,11 +14,16 @@ from PIL import Image
 from rag_app.errors import DamagedFile
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
-from rag_app.reading.pdf_page import boxes, render
+from rag_app.reading.pdf_page import boxes_of_spans, render
 from rag_app.text.sentences import sentences
 from rag_app.types import Box
 
 NEAR = 2.6  # points between a line's tight box and its font's
+
+
+def boxes(path, number: int, start: int, end: int) -> tuple[Box, ...]:
+    [found] = boxes_of_spans(path, number, [(start, end)])
+    return found
 
 
 def found(path, quote: str, number: int = 1) -> list[Box]:

@@ -14,7 +14,7 @@ from rag_app.errors import DamagedFile, LimitReached, NoText, PasswordNeeded, Wr
 from rag_app.reading import sandbox as sandbox_module
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
-from rag_app.reading.pdf_page import boxes, render
+from rag_app.reading.pdf_page import boxes_of_spans, render
 from rag_app.reading.sandbox import Cancelled, Sandbox, Workspace
 from rag_app.settings import Settings
 
@@ -96,7 +96,7 @@ def test_progress_is_told_to_the_last_page(sandbox, file):
 def test_pictures_and_boxes_cross(sandbox, file):
     path = file(pdf(paragraph()))
     assert sandbox.render(path, 1, 1.0) == render(path, 1, 1.0)
-    assert sandbox.boxes(path, 1, 0, 60) == boxes(path, 1, 0, 60)
+    assert [sandbox.boxes(path, 1, 0, 60)] == boxes_of_spans(path, 1, [(0, 60)])
 
 
 def test_one_child_serves_many_requests(sandbox, file):

@@ -50,11 +50,9 @@ class FileSource(Protocol):
 
     def files(self) -> Iterator[FoundFile]:
         """All files that are worth taking, as they are listed. Raises FilesError."""
-        ...
 
     def here(self, found: FoundFile) -> AbstractContextManager[Path]:
         """The file, while the block lasts. Raises DocumentError, DiskFull or FilesError."""
-        ...
 
 
 def source_of(text: str, settings: Settings) -> FileSource:

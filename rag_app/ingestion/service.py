@@ -520,7 +520,6 @@ class TakesIn(Protocol):
 
     def __call__(self, name: str, data: bytes | Path, into: str, *, added_by: str = "") -> Added:
         """What became of it. Raises DocumentError or QuotaReached."""
-        ...
 
 
 class HandsIn:

@@ -169,7 +169,6 @@ class FormatReader(Protocol):
 
     def __call__(self, path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         """The pages of the file. Raises DocumentError."""
-        ...
 
 
 _TAKEN = (

@@ -48,7 +48,6 @@ class Stream(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """The next bytes, empty at the end."""
-        ...
 
 
 def outermost(

@@ -6,7 +6,6 @@ the child process, once. Knows the page as a picture, nothing of documents."""
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import struct
@@ -55,8 +54,6 @@ _DAMAGE = (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, str
 _SCANNED = (100.0, 1_200.0)  # dots per inch that are meant; others are fillers, as 72 is
 _ON_SCREEN = 96.0
 _LONGEST = 1_200.0  # points of a page's longer side
-_MOST_PIXELS = 8_000_000  # of a picture that is shown
-_QUALITY, _METHOD = 80, 0
 _ORIENTATION = 0x0112
 _ON_SIDE = (5, 6, 7, 8)  # its values for pictures that are shown turned by 90 degrees
 _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # more than 8 bits
@@ -89,11 +86,8 @@ def read_image(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading
 def render(path: Path, number: int, scale: float) -> PagePicture:
     """Picture `number` (from 1) with `scale` pixels per point. Raises DamagedFile."""
     image, (width, height) = _page(path, number)
-    fits = math.sqrt(_MOST_PIXELS / max(1.0, width * height))
-    image = _scaled(image, width, height, min(scale, fits))
-    buffer = io.BytesIO()
-    image.save(buffer, "WEBP", quality=_QUALITY, method=_METHOD)
-    return PagePicture(buffer.getvalue(), width, height)
+    shown = _scaled(image, width, height, min(scale, pdf_page.most(width, height)))
+    return pdf_page.as_picture(shown, width, height)
 
 
 def for_recognition(

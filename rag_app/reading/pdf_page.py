@@ -207,11 +207,20 @@ def render(path: Path, number: int, scale: float) -> PagePicture:
     Raises DocumentError."""
     with open_pdf(path) as document, open_page(document, number) as page:
         width, height = page.get_size()
-        scale = max(0.05, min(scale, math.sqrt(_MOST_PIXELS / max(1.0, width * height))))
-        bitmap = page.render(scale=scale)
-        buffer = io.BytesIO()
-        bitmap.to_pil().convert("RGB").save(buffer, "WEBP", quality=_QUALITY, method=_METHOD)
-        return PagePicture(buffer.getvalue(), width, height)
+        bitmap = page.render(scale=max(0.05, min(scale, most(width, height))))
+        return as_picture(bitmap.to_pil().convert("RGB"), width, height)
+
+
+def most(width: float, height: float) -> float:
+    """Pixels per point of a picture that is shown, at most, by its size in points."""
+    return math.sqrt(_MOST_PIXELS / max(1.0, width * height))
+
+
+def as_picture(image: Image.Image, width: float, height: float) -> PagePicture:
+    """A picture as it is sent; its size in points."""
+    buffer = io.BytesIO()
+    image.save(buffer, "WEBP", quality=_QUALITY, method=_METHOD)
+    return PagePicture(buffer.getvalue(), width, height)
 
 
 def for_recognition(
@@ -227,16 +236,10 @@ def for_recognition(
         return bitmap.to_pil().convert("RGB"), (width, height)
 
 
-def boxes(path: Path, number: int, start: int, end: int) -> tuple[Box, ...]:
-    """Where the characters `start` to `end` of a page stand as it is displayed, a box a line."""
-    [found] = boxes_of_spans(path, number, [(start, end)])
-    return found
-
-
 def boxes_of_spans(
     path: Path, number: int, spans: Iterable[tuple[int, int]]
 ) -> list[tuple[Box, ...]]:
-    """The same for many spans of one page."""
+    """Where the characters of each span of a page stand as it is displayed, a box a line."""
     with (
         open_pdf(path) as document,
         open_page(document, number) as page,

