@@ -190,18 +190,10 @@ class PageViews:
     def report(self, document_id: str) -> Report:
         """What became of a document, in full. Raises UnknownDocument."""
         document, store = self._document(document_id), self._stock.store
-        facts, origin = store.queue.facts(document), store.fetched.of(document.id)
-        return Report(
-            document=document,
-            pages_without_text=facts.pages_without_text,
-            tables=facts.tables,
-            encoding=facts.encoding,
-            duplicates=facts.duplicates,
-            parts=facts.parts,
-            inside=facts.inside,
-            address=origin.address if origin else "",
-            fetched_at=origin.at if origin else "",
-        )
+        report, origin = store.queue.report(document), store.fetched.of(document.id)
+        if origin is None:
+            return report
+        return dataclasses.replace(report, address=origin.address, fetched_at=origin.at)
 
     def page_name(self, document_id: str, number: int, name: str = "", start: int = 0) -> str:
         """What a page is called, see `text.formats`, or the section of a text without pages that

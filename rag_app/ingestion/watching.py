@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,19 +42,11 @@ _UNFINISHED = (".part", ".crdownload", ".partial", ".download", ".tmp", ".swp")
 _NOT_OURS = (".", "~$", ".~")  # hidden, or of Office programs beside the file that is open
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """A file's size and time of change: while they stay, so does the file."""
-
-    size: int
-    changed: int  # nanoseconds
-
-
 @dataclass(slots=True)
 class FolderListing:
     """What a look at a folder found."""
 
-    files: dict[str, Stamp] = field(default_factory=dict)  # by path in the folder, with "/"
+    files: dict[str, Known] = field(default_factory=dict)  # by path in the folder, with "/"
     unseen: list[str] = field(default_factory=list)  # folders in it that could not be looked at
     too_many: bool = False
 
@@ -106,7 +98,7 @@ def _enter(
             status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:  # gone since
             return
-        found.files[path] = Stamp(status.st_size, status.st_mtime_ns)
+        found.files[path] = Known(status.st_size, status.st_mtime_ns)
 
 
 def is_worth_taking(name: str) -> bool:
@@ -158,7 +150,7 @@ class Watching:
         self._folders, self._asked, self._own = folders, asked, own
         self._looking = threading.Lock()
         self._wanted, self._stopping = threading.Event(), threading.Event()
-        self._since: dict[tuple[str, str], tuple[Stamp | None, float]] = {}  # of what may change
+        self._since: dict[tuple[str, str], tuple[Known | None, float]] = {}  # of what may change
         self._troubles: dict[str, str] = {}
         self._thread: threading.Thread | None = None
         self._observer: Any = None
@@ -306,7 +298,7 @@ class Watching:
                     pending = True
         return pending
 
-    def _has_settled(self, folder: str, path: str, stamp: Stamp | None) -> bool:
+    def _has_settled(self, folder: str, path: str, stamp: Known | None) -> bool:
         """Whether a file has been as it is (None: not there) for long enough."""
         seen, since = self._since.get((folder, path), (None, 0.0))
         now = time.monotonic()
@@ -318,7 +310,7 @@ class Watching:
         del self._since[folder, path]
         return True
 
-    def _take(self, folder: str, path: str, stamp: Stamp, before: Known | None) -> None:
+    def _take(self, folder: str, path: str, stamp: Known, before: Known | None) -> None:
         """Take a new or changed file in; what it was before gives way once this can be searched."""
         file = Path(folder, path)
         try:
@@ -329,8 +321,7 @@ class Watching:
             if not file.exists():  # gone since: the next look sees it
                 return
             stays = before.document_id if before else None
-            refused = Known(stamp.size, stamp.changed, stays, str(error))
-            self._folders.keep(folder, path, refused)
+            self._folders.keep(folder, path, replace(stamp, document_id=stays, refused=str(error)))
             return
         # Written to meanwhile? The next look sees another stamp, and what was taken gives way.
         older, newer = before.document_id if before else None, added.document.id
@@ -339,7 +330,7 @@ class Watching:
                 self._withdraw(folder, path, older)
             elif not self._folders.is_elsewhere(older, folder, path):
                 self._asked.replace(older, newer)
-        self._folders.keep(folder, path, Known(stamp.size, stamp.changed, newer))
+        self._folders.keep(folder, path, replace(stamp, document_id=newer))
 
     def _withdraw(self, folder: str, path: str, document_id: str | None) -> None:
         """Remove a document unless something else keeps it here."""

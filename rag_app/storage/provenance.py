@@ -261,7 +261,8 @@ class Fetched(InDatabase):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A file of a watched folder as it was last taken in, or refused."""
+    """A file of a watched folder as it is, or as it was last taken in, or refused; while size and
+    time stay, so does the file."""
 
     size: int
     changed: int  # when, in nanoseconds

@@ -22,7 +22,7 @@ from rag_app.scope import Scope
 from rag_app.storage import provenance
 from rag_app.storage.contents import SPACE
 from rag_app.storage.database import AnyDatabase, Connection, ConstraintBroken, InDatabase, seen
-from rag_app.types import Document, Progress, Reading, Status
+from rag_app.types import Document, Progress, Reading, Report, Status
 
 if TYPE_CHECKING:
     from rag_app.storage.postgres import PostgresDatabase
@@ -376,18 +376,6 @@ EditableDocument = NewType("EditableDocument", SeenDocument)
 """One that who asks may change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a report says of a document besides what the document itself says."""
-
-    pages_without_text: int
-    tables: int | None
-    encoding: str
-    duplicates: tuple[str, ...]
-    parts: tuple[str, ...]
-    inside: tuple[str, ...]
-
-
 _NAMES = (  # of duplicates, parts, and what it is inside of
     "SELECT name FROM duplicates WHERE document_id = ? ORDER BY name",
     "SELECT d.name FROM parts p JOIN documents d ON d.id = p.document_id "
@@ -579,8 +567,8 @@ class Queue(InDatabase):
             (reading.tables, reading.encoding, document_id),
         )
 
-    def facts(self, document: SeenDocument) -> Facts:
-        """What is known of a document for its report."""
+    def report(self, document: SeenDocument) -> Report:
+        """What became of a document, but for where it was fetched."""
         one = (document.id,)
         with self._read() as db:
             empty = db.execute(
@@ -591,4 +579,4 @@ class Queue(InDatabase):
                 "SELECT tables, encoding FROM readings WHERE document_id = ?", one
             ).fetchone()
             names = [tuple(row[0] for row in db.execute(asked, one)) for asked in _NAMES]
-        return Facts(empty, *(told or (None, "")), *names)
+        return Report(document, empty, *(told or (None, "")), *names)
