@@ -66,15 +66,9 @@ def _command(program: str, path: Path, private: Path) -> list[str]:
     """What converts a file in a folder of its own; it sees nothing of the `private` one."""
     folder = path.parent
     command = [
-        program,
-        f"-env:UserInstallation={(folder / 'profile').as_uri()}",
-        "--headless",
-        "--norestore",
-        "--convert-to",
-        SUFFIX.removeprefix("."),
-        "--outdir",
-        str(folder),
-        str(path),
+        *(program, f"-env:UserInstallation={(folder / 'profile').as_uri()}"),
+        *("--headless", "--norestore", "--convert-to", SUFFIX.removeprefix(".")),
+        *("--outdir", str(folder), str(path)),
     ]
     if available() == Confinement(network=False, files=False):
         return command

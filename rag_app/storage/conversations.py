@@ -166,19 +166,12 @@ class Exchange:
     reason: str = ""
 
 
-def exchange_of(row: tuple[object, ...]) -> Exchange:
+def exchange_of(row: Sequence[Any]) -> Exchange:
     """The exchange of a row of `COLUMNS`."""
-    id_, question, asked_at, documents, answer, error, rating, reason = row
-    return Exchange(
-        id=str(id_),
-        question=str(question),
-        asked_at=str(asked_at),
-        documents=None if documents is None else tuple(json.loads(str(documents))),
-        answer=None if answer is None else from_json(str(answer)),
-        error=None if error is None else str(error),
-        rating=int(str(rating)),
-        reason=str(reason),
-    )
+    id_, question, asked_at, documents, answer, *rest = row
+    chosen = None if documents is None else tuple(json.loads(documents))
+    said = None if answer is None else from_json(answer)
+    return Exchange(id_, question, asked_at, chosen, said, *rest)
 
 
 def copy(db: Connection, exchange_id: str, conversation_id: str) -> None:
