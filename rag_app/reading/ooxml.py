@@ -106,8 +106,8 @@ def outline_level(properties: Element | None) -> int:
 
 def list_place(properties: Element | None) -> tuple[str, int]:
     """The list and the level in it that a paragraph's properties name, "" if none."""
-    place = None if properties is None else properties.find("numPr")
-    return _value(place, "numId"), min(_LEVELS - 1, _number(_value(place, "ilvl"), 0))
+    level = _number(_value(properties, "numPr/ilvl"), 0)
+    return _value(properties, "numPr/numId"), min(_LEVELS - 1, level)
 
 
 class Numbers:
@@ -346,10 +346,8 @@ class _Body:
             self.warnings.append(f"A part of this document is damaged and was left out ({part}).")
 
     def _style(self, paragraph: Element) -> tuple[str, Style, Element | None]:
-        properties = paragraph.find("pPr")
-        chosen = None if properties is None else properties.find("pStyle")
-        name = "" if chosen is None else chosen.get("val", "")
-        return name, self._styles.get(name, Style()), properties
+        name = _value(paragraph, "pPr/pStyle")
+        return name, self._styles.get(name, Style()), paragraph.find("pPr")
 
     def _mark(self, properties: Element | None, style: Style) -> str:
         list_id, level = list_place(properties)
@@ -382,20 +380,17 @@ def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
 
 
 def _columns(cell: Element) -> int:
-    properties = cell.find("tcPr")
-    return min(_MOST_COLUMNS, max(1, _number(_value(properties, "gridSpan"), 1)))
+    return min(_MOST_COLUMNS, max(1, _number(_value(cell, "tcPr/gridSpan"), 1)))
 
 
 def _goes_on(cell: Element) -> bool:
     """Whether a cell goes on from the row above."""
-    properties = cell.find("tcPr")
-    merge = None if properties is None else properties.find("vMerge")
+    merge = cell.find("tcPr/vMerge")
     return merge is not None and merge.get("val", "continue") != "restart"
 
 
 def _is_header(row: Element) -> bool:
-    properties = row.find("trPr")
-    said = None if properties is None else properties.find("tblHeader")
+    said = row.find("trPr/tblHeader")
     return said is not None and said.get("val", "true") not in ("0", "false", "off")
 
 
