@@ -24,11 +24,11 @@ from rag_app.answering.generation import Cancelled, Piece, pieces
 from rag_app.errors import ChatModelError
 from rag_app.library import Library
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
-from rag_app.server import problems, streams
+from rag_app.server import desk, problems
 from rag_app.server.problems import STATUSES
 from rag_app.settings import Settings
 from rag_app.types import Draft, Passage
-from rag_app.ui import api_entry
+from rag_app.ui import web_guard
 from tests.api_servers import KEY, Served, api_server
 from tests.fakes import WordEmbedder
 from tests.pdfs import pdf
@@ -649,7 +649,7 @@ def talking(tmp_path, monkeypatch) -> Iterator[tuple[Served, Slow]]:
     """Ben's key and a slow generator; Anna's Team is Ben's to read, and holds a text."""
     generator = Slow()
     with open_library(tmp_path / "data", generator) as library:
-        monkeypatch.setattr(api_entry, "_library", lambda: library)
+        monkeypatch.setattr(web_guard, "library", lambda: library)
         access = library.access
         for name in ("anna", "ben"):
             access.arrive(Identity(name))
@@ -658,7 +658,7 @@ def talking(tmp_path, monkeypatch) -> Iterator[tuple[Served, Slow]]:
         hers = library.scoped(access.scope_of("anna"))
         hers.wait([hers.add("ferry.txt", FERRY, collection=team).document.id], timeout=30)
         try:
-            with api_server(library, holder=api_entry.PeopleKeys()) as running:
+            with api_server(library, holder=web_guard.PeopleKeys()) as running:
                 yield running, generator
         finally:
             generator.go.set()
@@ -700,7 +700,7 @@ def _loses_a_role(served: Served) -> None:
 def test_the_answer_of_who_is_removed_while_asking_ends(
     talking, monkeypatch, happens, code, door, every
 ):
-    monkeypatch.setattr(streams, "_LOOK_EVERY", every)
+    monkeypatch.setattr(desk, "_LOOK_EVERY", every)
     served, generator = talking
     call = {"name": "ask", "arguments": {"question": ASKED["question"]}}
     spoken = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

@@ -14,7 +14,7 @@ from rag_app.access.keys import ApiKeys
 from rag_app.access.nouns import MACHINE, Identity
 from rag_app.errors import AccessError, NotAllowed, UnknownGrantee
 from rag_app.settings import Settings
-from rag_app.ui import api_entry
+from rag_app.ui import web_guard
 from tests.test_audit import NOW, Now
 
 
@@ -51,10 +51,10 @@ def test_what_is_not_made_like_a_key_does_not_open_the_library(monkeypatch, wron
     def opened() -> None:
         raise Opened
 
-    monkeypatch.setattr(api_entry, "_library", opened)
-    assert api_entry.PeopleKeys().scope_of_key(wrong) is None
+    monkeypatch.setattr(web_guard, "library", opened)
+    assert web_guard.PeopleKeys().scope_of_key(wrong) is None
     with pytest.raises(Opened):
-        api_entry.PeopleKeys().scope_of_key(f"rag_{'0' * 16}_{'x' * 43}")
+        web_guard.PeopleKeys().scope_of_key(f"rag_{'0' * 16}_{'x' * 43}")
 
 
 def test_the_secret_is_kept_nowhere(keys, access, database, databases):

@@ -22,7 +22,7 @@ from rag_app.scope import WORKER as EVERYBODY
 from rag_app.scope import Role
 from rag_app.settings import Settings
 from rag_app.types import Finished, RetrieverKind, Sources
-from rag_app.ui import api_entry
+from rag_app.ui import web_guard
 from tests import asked_by_programs
 from tests.api_servers import api_server
 from tests.fakes import WordEmbedder
@@ -227,9 +227,9 @@ def test_nobody_sees_what_is_not_shared_with_them(tmp_path: Path, monkeypatch):
     chance = random.Random(int(os.environ.get("SCOPE_SEED", "4")))
     done = []
     with Library(settings, embedder=WordEmbedder()) as library:
-        monkeypatch.setattr(api_entry, "_library", lambda: library)
+        monkeypatch.setattr(web_guard, "library", lambda: library)
         with (
-            api_server(library, holder=api_entry.PeopleKeys()) as served,
+            api_server(library, holder=web_guard.PeopleKeys()) as served,
             served.client(None) as line,
         ):
             line.timeout = httpx.Timeout(300)  # a busy machine is no leak

@@ -18,8 +18,7 @@ from rag_app.environment import child_environment
 from rag_app.errors import LimitReached, QuestionError, SettingsError
 from rag_app.library import Library
 from rag_app.observing import logs, measures, traces
-from rag_app.observing.measures import observed
-from rag_app.observing.prometheus import PrometheusMeasures
+from rag_app.observing.measures import PrometheusMeasures, observed
 from rag_app.scope import OWN
 from rag_app.server.desk import Desk
 from rag_app.settings import Settings
@@ -292,7 +291,7 @@ def test_spans_are_sent_where_opentelemetrys_environment_says():
 def test_nothing_of_them_is_imported_where_they_are_off():
     code = (
         "import sys; from rag_app.settings import Settings; "
-        "from rag_app.observing import logs, measures, prometheus, traces; "
+        "from rag_app.observing import logs, measures, traces; "
         "chosen = Settings.load(); logs.set_up(chosen); traces.set_up(chosen); "
         "list(traces.over('x', iter([1]))); "
         "print([n for n in sys.modules if n.startswith(('opentelemetry', 'prometheus_client'))])"
@@ -306,7 +305,7 @@ def test_nothing_of_them_is_imported_where_they_are_off():
 
 @pytest.mark.parametrize("module", ["prometheus_client", "opentelemetry"])
 def test_where_a_package_is_missing_it_is_said_in_a_sentence(monkeypatch, module):
-    monkeypatch.setattr("rag_app.observing.prometheus.find_spec", lambda _: None)
+    monkeypatch.setattr("rag_app.observing.measures.find_spec", lambda _: None)
     monkeypatch.setattr("rag_app.observing.traces.find_spec", lambda _: None)
     monkeypatch.setattr(traces, "_tracers", [])
     with pytest.raises(SettingsError, match=r"rag-app\[cluster\]"):

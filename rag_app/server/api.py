@@ -25,9 +25,8 @@ from rag_app.export.json_contract import answer_json, document_json, event_json,
 from rag_app.library import Library
 from rag_app.scope import Scope
 from rag_app.server import problems, schemas
-from rag_app.server.desk import Ask, Desk, generator_of
+from rag_app.server.desk import Ask, Desk, EventStream, frame, generator_of, whole_answer
 from rag_app.server.gate import view_of
-from rag_app.server.streams import EventStream, frame, whole_answer
 from rag_app.server.upload_forms import FILE, UploadedForm, received
 from rag_app.settings import Settings
 from rag_app.types import Event

@@ -27,10 +27,9 @@ from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.server import problems
 from rag_app.server.api import pages_at, within
-from rag_app.server.desk import Ask, Desk, generator_of, offered
+from rag_app.server.desk import Ask, Desk, EventStream, frame, generator_of, offered, whole_answer
 from rag_app.server.gate import view_of
 from rag_app.server.schemas import CollectionIds
-from rag_app.server.streams import EventStream, frame, whole_answer
 from rag_app.text.sentences import sentences
 from rag_app.types import Answer, Citation, Delta, Event, Finished, NoteKind
 

@@ -5,7 +5,6 @@ On one's own computer there is one key, in a file of the data directory."""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import os
@@ -41,21 +40,9 @@ VIEW = "rag_app.scope"
 """Where in the scope of a request it stands whose view it is of."""
 _STILL = "rag_app.still"  # where it stands how to look again, see `check_still`
 MOST = 1 << 20  # bytes of a request that is no upload
-_KEY_NAMES = frozenset(
-    [
-        "key",
-        "apikey",
-        "api_key",
-        "api-key",
-        "x-api-key",
-        "access_key",
-        "access_token",
-        "token",
-        "auth",
-        "authorization",
-        "bearer",
-        "secret",
-    ]
+_KEY_NAMES = (
+    *("key", "apikey", "api_key", "api-key", "x-api-key", "access_key", "access_token"),
+    *("token", "auth", "authorization", "bearer", "secret"),
 )
 _KEYS_CHECKED_AT_ONCE = 8
 Refuse = Callable[[RagAppError], Response]
@@ -83,11 +70,7 @@ class Gate:
     """Lets in who has a key, but for the `open_paths`, which say nothing of the library."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        holder: KeyHolder,
-        refuse: Refuse,
-        open_paths: Collection[str] = (),
+        self, app: ASGIApp, holder: KeyHolder, refuse: Refuse, open_paths: Collection[str] = ()
     ) -> None:
         self._app, self._holder, self._refuse = app, holder, refuse
         self._open_paths = frozenset(open_paths)
@@ -232,7 +215,8 @@ class KeyFile:
         except SettingsError as error:
             log.warning("%s", error)
             return None
-        return OWN if known and _same(secret, known) else None
+        same = hmac.compare_digest(secret.encode("utf-8", "replace"), known.encode("ascii"))
+        return OWN if known and same else None
 
     def _read(self) -> str:
         try:
@@ -243,11 +227,3 @@ class KeyFile:
             raise SettingsError(
                 f"The key in {self.path} cannot be read. Make a new one with: rag-app api-key --new"
             ) from error
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two texts are the same, in a time that says nothing of where or how they differ."""
-    first, second = (
-        hashlib.sha256(each.encode("utf-8", "replace")).digest() for each in (one, other)
-    )
-    return hmac.compare_digest(first, second)

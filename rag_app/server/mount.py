@@ -12,16 +12,15 @@ from typing import Any
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from rag_app.errors import RagAppError
 from rag_app.library import Library
-from rag_app.server import api, completions, problems, tools
-from rag_app.server.desk import Desk
+from rag_app.server import api, completions, tools
+from rag_app.server.desk import Desk, Presence
 from rag_app.server.gate import BodyLimit, Gate, KeyHolder
-from rag_app.server.streams import Presence
+from rag_app.server.problems import response_to
 from rag_app.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -64,13 +63,13 @@ def mounted(opening: Callable[[], Library], holder: KeyHolder, settings: Setting
         streamable_http_path=_MCP, stateless_http=True, json_response=True,
         transport_security=unchecked,
     )  # fmt: skip
-    documented = BodyLimit(api.application(desk, settings), _problem, api.UPLOADS)
+    documented = BodyLimit(api.application(desk, settings), response_to, api.UPLOADS)
     completed = BodyLimit(completions.application(desk), completions.refuse)
-    spoken = BodyLimit(Presence(served), _problem)
+    spoken = BodyLimit(Presence(served), response_to)
     routes: list[BaseRoute] = [
-        _under(api.PREFIX, Gate(documented, holder, _problem, api.OPEN)),
+        _under(api.PREFIX, Gate(documented, holder, response_to, api.OPEN)),
         _under(completions.PREFIX, Gate(completed, holder, completions.refuse)),
-        Route(_MCP, endpoint=Gate(spoken, holder, _problem)),
+        Route(_MCP, endpoint=Gate(spoken, holder, response_to)),
     ]
     return Mounted(routes, desk, protocol)
 
@@ -80,7 +79,3 @@ def _under(prefix: str, app: ASGIApp) -> Mount:
     mount = Mount(prefix, app=app)
     mount.path_regex = re.compile(mount.path_regex.pattern, re.DOTALL)
     return mount
-
-
-def _problem(error: RagAppError) -> Response:
-    return problems.response_to(error)

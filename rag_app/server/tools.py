@@ -20,10 +20,10 @@ from rag_app.errors import RagAppError
 from rag_app.export.messages import remarks
 from rag_app.library import Library
 from rag_app.server.api import checked_documents, collections_json, page_json, pages_at, within
-from rag_app.server.desk import Desk
+from rag_app.server.desk import Desk, gone_from, whole_answer
 from rag_app.server.gate import view_of
 from rag_app.server.schemas import CollectionIds, CollectionsJson
-from rag_app.server.streams import gone_from, whole_answer
+from rag_app.text.formats import beside
 from rag_app.types import Answer, Chunk, Event
 
 T = TypeVar("T")
@@ -253,16 +253,12 @@ def _url(at: str, document_id: str, page: int) -> str:
     return f"{at}/{document_id}/pages/{page}"
 
 
-def _title(name: str, page_name: str) -> str:
-    return f"{name}, {page_name}" if page_name else name
-
-
 def _result(library: Library, at: str, chunk: Chunk) -> ToolResult:
     document_id, page = chunk.document_id, chunk.page
     name = library.report(document_id).document.name
     return ToolResult(
         id=_id(document_id, page),
-        title=_title(name, library.page_name(document_id, page, name, chunk.start)),
+        title=beside(name, library.page_name(document_id, page, name, chunk.start)),
         url=_url(at, document_id, page),
         text=chunk.text[:_SHOWN],
     )
@@ -274,7 +270,7 @@ def _page(library: Library, at: str, document_id: str, page: str) -> PageText:
     said = page_json(library, document_id, number)
     return PageText(
         id=_id(document_id, number),
-        title=_title(said["name"], said["title"]),
+        title=beside(said["name"], said["title"]),
         text=said["text"],
         url=_url(at, document_id, number),
         metadata={"document_id": document_id, "page": str(number), "pages": str(said["pages"])},

@@ -25,8 +25,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rag_app.library import Library
-from rag_app.observing.measures import LibraryFigures, count_by
-from rag_app.observing.prometheus import CONTENT_TYPE, PrometheusMeasures
+from rag_app.observing.measures import CONTENT_TYPE, LibraryFigures, PrometheusMeasures, count_by
 from rag_app.settings import Settings
 from rag_app.supervision import surviving
 from rag_app.ui import live_answer, texts
@@ -122,9 +121,9 @@ def standing() -> Standing:
 
 
 def _open() -> Library:
-    from rag_app.ui import app_entry, web_guard
+    from rag_app.ui import web_guard
 
-    return app_entry.open_library(web_guard.settings())
+    return web_guard.library()
 
 
 def routes(settings: Settings, of: Standing | None = None) -> list[BaseRoute]:

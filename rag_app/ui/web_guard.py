@@ -12,9 +12,10 @@ import re
 import sys
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -25,12 +26,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import net_util
 
+from rag_app import scope as scopes
+from rag_app.access.keys import is_key
 from rag_app.errors import SettingsError
+from rag_app.library import Library
 from rag_app.observing import logs, traces
 from rag_app.settings import Settings
 from rag_app.storage.originals import only_mine
 from rag_app.ui import health, texts, uploads, web_authentication
 from rag_app.ui.uploads import UploadAddresses, UploadLimit
+
+if TYPE_CHECKING:
+    from rag_app.server.mount import Mounted
 
 log = logging.getLogger(__name__)
 
@@ -48,18 +55,6 @@ _STARTS = ("http.response.start", "websocket.http.response.start", "websocket.ac
 # The process that serves: what has to be settled in it before the first browser comes.
 
 
-@asynccontextmanager
-async def serving(_app: object) -> AsyncIterator[None]:
-    """What the server makes is the user's alone, and it asks nobody who it is."""
-    only_mine()
-    # For the origin of a WebSocket Streamlit asks a service on the internet for this machine's
-    # address, and holds the whole server up for it. It has no option for that: these two functions
-    # of a module that it does not document are looked up at every such request.
-    for name in ("get_internal_ip", "get_external_ip"):
-        setattr(net_util, name, lambda: None)
-    yield
-
-
 def options() -> dict[str, Any]:
     """What `App` is made with; the API is there only where it is wanted. Raises SettingsError."""
     chosen = settings()
@@ -68,32 +63,29 @@ def options() -> dict[str, Any]:
     logs.set_up(chosen)
     traces.set_up(chosen)
 
+    api = _api(chosen) if chosen.api else None
+
     @asynccontextmanager
-    async def watched(app: object) -> AsyncIterator[None]:
-        async with serving(app):
-            logs.set_up(chosen)  # loggers have come since that write by themselves
-            health.standing().stop_gently(chosen.drain_seconds)
+    async def serving(_app: object) -> AsyncIterator[None]:
+        """What the server makes is the user's alone, and it asks nobody who it is."""
+        only_mine()
+        # For the origin of a WebSocket Streamlit asks a service on the internet for this machine's
+        # address, and holds the whole server up for it. It has no option for that: these two
+        # functions of a module that it does not document are looked up at every such request.
+        for name in ("get_internal_ip", "get_external_ip"):
+            setattr(net_util, name, lambda: None)
+        logs.set_up(chosen)  # loggers have come since that write by themselves
+        health.standing().stop_gently(chosen.drain_seconds)
+        async with api.running() if api else nullcontext():
             yield
 
-    usual = {
-        "lifespan": watched,
-        "routes": health.routes(chosen),
+    return {
+        "lifespan": serving,
+        "routes": [*health.routes(chosen), *(api.routes if api else ())],
         "middleware": middleware(chosen),
         "exception_handlers": {Exception: failed},
         **web_authentication.options(chosen),
     }
-    if not chosen.api:
-        return usual
-    from rag_app.ui import api_entry
-
-    api = api_entry.api(chosen)
-
-    @asynccontextmanager
-    async def both(app: object) -> AsyncIterator[None]:
-        async with watched(app), api.running():
-            yield
-
-    return usual | {"lifespan": both, "routes": [*health.routes(chosen), *api.routes]}
 
 
 def middleware(chosen: Settings) -> list[Middleware]:
@@ -290,3 +282,55 @@ def _given() -> dict[str, Any]:
     parser.add_argument("--api", action="store_true", default=None)
     known, _ = parser.parse_known_args(sys.argv[1:])
     return vars(known)
+
+
+# The API beside the page: the same process, the same open library.
+
+
+def _api(chosen: Settings) -> Mounted:
+    """The API over the library of this process: for the key in its data directory, or, where people
+    sign in, for the keys that they have made."""
+    from rag_app.server.gate import KeyFile  # where it is not wanted, its packages may be missing
+    from rag_app.server.mount import mounted
+
+    if chosen.sign_in != "none":
+        return mounted(library, PeopleKeys(), chosen)
+    own = KeyFile(chosen.folder)
+    own.key()
+    return mounted(library, own, chosen)
+
+
+class PeopleKeys:
+    """The keys of people who sign in; each opens what its owner may see, now.
+
+    At the first sight of somebody what their first search would wait for is loaded, as it is when
+    they open the page."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()  # subjects
+
+    def scope_of_key(self, secret: str) -> scopes.Scope | None:
+        """The view of whose key it is; None for what is no key, or nobody's any more. For what is
+        not even made like one the library is not opened."""
+        if not is_key(secret):
+            return None
+        opened = library()
+        subject = opened.access.api_keys.subject_of(secret)
+        if subject is None:
+            return None
+        scope = opened.access.scope_of(subject)
+        if subject not in self._seen and opened.warm_state == "ready":
+            self._seen.add(subject)
+            opened.scoped(scope).prepare()
+        return scope
+
+
+def library() -> Library:
+    """The library of this process, opened if it is not open yet."""
+    # Streamlit can keep what this module marks once it serves, and not before.
+    from rag_app.ui import app_entry
+
+    return app_entry.open_library(_settings_now())
+
+
+_settings_now = cache(settings)
