@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog, moment
 from rag_app.access.nouns import Actor, written
-from rag_app.access.people import named
+from rag_app.access.people import manages, named, person_there
 from rag_app.errors import AccessError, NotAllowed
 from rag_app.storage.database import AnyDatabase, Connection, InDatabase
 
@@ -76,7 +75,7 @@ class ApiKeys(InDatabase):
         made = KeyInfo(secrets.token_hex(8), subject, called, moment(now), until, None)
         who = subject if by is None else by
         with self._write() as db:
-            records.person_there(db, subject)
+            person_there(db, subject)
             if isinstance(who, str) and who != subject:
                 raise NotAllowed("A key is made by whoever it is for.")
             self._check_number(db, subject)
@@ -102,7 +101,7 @@ class ApiKeys(InDatabase):
         Raises AccessError for one that is not there, or is somebody else's."""
         with self._write() as db:
             row = db.execute("SELECT person FROM api_keys WHERE id = ?", (key_id,)).fetchone()
-            if row is None or (row[0] != by and not records.manages(db, by)):
+            if row is None or (row[0] != by and not manages(db, by)):
                 raise AccessError("There is no such key, or it has been revoked already.")
             db.execute("DELETE FROM api_keys WHERE id = ?", (key_id,))
             self._log.note(db, written(by), Action.KEY_REVOKED, key_id, str(row[0]))
@@ -123,11 +122,8 @@ class ApiKeys(InDatabase):
         if not same or row is None or (expires is not None and expires <= moment(now)):
             return None
         if used is None or used <= moment(now - _USED_EVERY):
-            self._note_use(id_, moment(now))
+            self._run("UPDATE api_keys SET used = ? WHERE id = ?", (moment(now), id_))
         return str(person)
-
-    def _note_use(self, id_: str, now: str) -> None:
-        self._run("UPDATE api_keys SET used = ? WHERE id = ?", (now, id_))
 
     @staticmethod
     def _check_number(db: Connection, subject: str) -> None:

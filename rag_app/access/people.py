@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
-from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog, moment, one_line
-from rag_app.access.nouns import Actor, Grantee, Identity, PeopleGroup, Person, written
-from rag_app.errors import AccessError, LastAdministrator, NameTaken, UnknownGrantee
+from rag_app.access.nouns import Actor, Grantee, Identity, Machine, PeopleGroup, Person, written
+from rag_app.errors import (
+    AccessError,
+    LastAdministrator,
+    LastOwner,
+    NameTaken,
+    NotAllowed,
+    UnknownGrantee,
+)
+from rag_app.scope import Role
 from rag_app.storage.database import AnyDatabase, Connection, InDatabase
 
 PRIVATE = "My documents"  # what everybody's own collection is called at first
 _LONGEST_NAME = 120  # characters
 _LONGEST_SUBJECT = 500
+_PERSON = "SELECT id, name, email, administrator, active, first_seen, last_seen FROM people"
 _MOST_CLAIMS = 200  # groups of one person that a sign-in may name
 
 
@@ -45,23 +54,23 @@ class People(InDatabase):
         if not subject.strip() or len(subject) > _LONGEST_SUBJECT:
             raise AccessError("The sign-in does not say who you are. Tell whoever runs it.")
         with self._write() as db:
-            known = records.find_person(db, subject)
+            known = find_person(db, subject)
             if known is not None and not known.active:
                 self.log.note(db, subject, Action.SIGN_IN, detail="refused: was removed")
                 return known
-            if known is not None and records.has_signed_out(db, identity):
+            if known is not None and has_signed_out(db, identity):
                 self.log.note(db, subject, Action.SIGN_IN, detail="refused: has signed out")
                 return known
             self._keep(db, identity, known)
             _own_collection(db, subject, moment(self._clock()))
             _claim_groups(db, subject, identity.groups)
             self.log.note(db, subject, Action.SIGN_IN)
-            return records.person_there(db, subject)
+            return person_there(db, subject)
 
     def _keep(self, db: Connection, identity: Identity, known: Person | None) -> None:
         now = moment(self._clock())
         administrator = self._is_named(identity) or (
-            known.administrator if known else not self._named and not records.is_anybody(db)
+            known.administrator if known else not self._named and not _is_any(db, "TRUE")
         )
         db.execute(
             "INSERT INTO people "
@@ -85,15 +94,15 @@ class People(InDatabase):
     def is_active(self, subject: str) -> bool:
         """Whether somebody has signed in once and was not removed since."""
         with self._read() as db:
-            found = records.find_person(db, subject)
+            found = find_person(db, subject)
         return found is not None and found.active
 
     def is_in(self, identity: Identity) -> bool:
         """Whether a sign-in still opens the page: its person was not removed, and has not signed
         out since."""
         with self._read() as db:
-            found = records.find_person(db, identity.subject)
-            out = records.has_signed_out(db, identity)
+            found = find_person(db, identity.subject)
+            out = has_signed_out(db, identity)
         return found is not None and found.active and not out
 
     def sign_out(self, identity: Identity) -> None:
@@ -109,28 +118,27 @@ class People(InDatabase):
         """Let every sign-in that somebody has open nothing any more; they may sign in again, and
         their keys stay. Raises NotAllowed, UnknownGrantee."""
         with self._write() as db:
-            records.check_administrator(db, by)
-            records.person_there(db, subject)
+            check_administrator(db, by)
+            person_there(db, subject)
             _end_sign_ins(db, subject, self._clock())
             self.log.note(db, written(by), Action.SIGN_OUT, subject, "everywhere")
 
     def is_administrator(self, subject: str) -> bool:
         """Whether somebody manages people, limits and collections; that lets them read nothing."""
         with self._read() as db:
-            found = records.find_person(db, subject)
+            found = find_person(db, subject)
         return found is not None and found.active and found.administrator
 
     def people(self) -> tuple[Person, ...]:
         """Everybody who ever signed in, in order of name."""
-        with self._read() as db:
-            return records.all_people(db)
+        return tuple(map(_person, self._rows(f"{_PERSON} ORDER BY lower(name), id")))
 
     def set_administrator(self, by: Actor, subject: str, administrator: bool) -> None:
         """Let somebody manage people, or no longer. Whom the settings name is one again when they
         sign in. Raises NotAllowed, UnknownGrantee, LastAdministrator."""
         with self._write() as db:
-            records.check_administrator(db, by)
-            records.person_there(db, subject)
+            check_administrator(db, by)
+            person_there(db, subject)
             db.execute("UPDATE people SET administrator = ? WHERE id = ?", (administrator, subject))
             _check_managed(db)
             said = "administrator" if administrator else "no administrator"
@@ -143,8 +151,8 @@ class People(InDatabase):
         nobody can see it, until an administrator deletes it or hands it over; their roles are kept
         in case that they are restored. Raises NotAllowed, UnknownGrantee, LastAdministrator."""
         with self._write() as db:
-            records.check_administrator(db, by)
-            records.person_there(db, subject)
+            check_administrator(db, by)
+            person_there(db, subject)
             db.execute("UPDATE people SET active = FALSE WHERE id = ?", (subject,))
             db.execute("DELETE FROM api_keys WHERE person = ?", (subject,))
             _check_managed(db)
@@ -155,8 +163,8 @@ class People(InDatabase):
 
         Raises NotAllowed, UnknownGrantee for somebody who never signed in."""
         with self._write() as db:
-            records.check_administrator(db, by)
-            if records.find_person(db, subject) is None:
+            check_administrator(db, by)
+            if find_person(db, subject) is None:
                 raise UnknownGrantee("Nobody of that name ever signed in here.")
             db.execute("UPDATE people SET active = TRUE WHERE id = ?", (subject,))
             _own_collection(db, subject, moment(self._clock()))
@@ -166,8 +174,26 @@ class People(InDatabase):
 
     def groups(self) -> tuple[PeopleGroup, ...]:
         """Every group, in order of name."""
+        members: dict[str, set[str]] = {}
+        by_claim: dict[str, set[str]] = {}
         with self._read() as db:
-            return records.all_groups(db)
+            for group, person, claimed in db.execute(
+                "SELECT group_id, person, by_claim FROM people_in_groups"
+            ):
+                members.setdefault(group, set()).add(person)
+                if claimed:
+                    by_claim.setdefault(group, set()).add(person)
+            found = db.execute("SELECT id, name, claim FROM people_groups ORDER BY lower(name)")
+            return tuple(
+                PeopleGroup(
+                    id_,
+                    name,
+                    claim,
+                    frozenset(members.get(id_, ())),
+                    frozenset(by_claim.get(id_, ())),
+                )
+                for id_, name, claim in found
+            )
 
     def make_group(self, by: Actor, name: str) -> PeopleGroup:
         """A new group without members. Raises NotAllowed, NameTaken.
@@ -175,7 +201,7 @@ class People(InDatabase):
         The sign-in puts nobody into it, whatever it calls its own groups."""
         called = named(name)
         with self._write() as db:
-            records.check_administrator(db, by)
+            check_administrator(db, by)
             _check_free(db, called)
             id_ = secrets.token_hex(8)
             db.execute("INSERT INTO people_groups VALUES (?, ?, NULL)", (id_, called))
@@ -188,8 +214,8 @@ class People(InDatabase):
         Raises NotAllowed, UnknownGrantee, NameTaken."""
         called = named(name)
         with self._write() as db:
-            records.check_administrator(db, by)
-            records.group_there(db, group_id)
+            check_administrator(db, by)
+            group_there(db, group_id)
             _check_free(db, called, but=group_id)
             db.execute("UPDATE people_groups SET name = ? WHERE id = ?", (called, group_id))
             self.log.note(db, written(by), Action.GROUP, group_id, f"renamed: {called}")
@@ -199,9 +225,9 @@ class People(InDatabase):
         roles, when a member signs in. Raises NotAllowed, UnknownGrantee, LastOwner."""
         whom = Grantee.group(group_id)
         with self._write() as db:
-            records.check_administrator(db, by)
-            records.group_there(db, group_id)
-            with records.owners_left(db, records.granted_to(db, whom)):
+            check_administrator(db, by)
+            group_there(db, group_id)
+            with owners_left(db, granted_to(db, whom)):
                 db.execute(
                     "DELETE FROM grants WHERE kind = ? AND who = ?", (whom.kind.value, group_id)
                 )
@@ -211,9 +237,9 @@ class People(InDatabase):
     def join(self, by: Actor, group_id: str, subject: str) -> None:
         """Put somebody into a group. Raises NotAllowed, UnknownGrantee."""
         with self._write() as db:
-            records.check_administrator(db, by)
-            records.group_there(db, group_id)
-            records.person_there(db, subject)
+            check_administrator(db, by)
+            group_there(db, group_id)
+            person_there(db, subject)
             db.execute(
                 "INSERT INTO people_in_groups VALUES (?, ?, FALSE) ON CONFLICT DO NOTHING",
                 (group_id, subject),
@@ -227,9 +253,9 @@ class People(InDatabase):
         there: it would do so again."""
         with self._write() as db:
             if by != subject:
-                records.check_administrator(db, by)
-            records.group_there(db, group_id)
-            with records.owners_left(db, records.granted_to(db, Grantee.group(group_id))):
+                check_administrator(db, by)
+            group_there(db, group_id)
+            with owners_left(db, granted_to(db, Grantee.group(group_id))):
                 db.execute(
                     "DELETE FROM people_in_groups "
                     "WHERE group_id = ? AND person = ? AND NOT by_claim",
@@ -241,6 +267,94 @@ class People(InDatabase):
                     "their next sign-in on."
                 )
             self.log.note(db, written(by), Action.GROUP, group_id, f"left: {subject}")
+
+
+# What is asked of the tables inside a transaction.
+
+
+def find_person(db: Connection, subject: str) -> Person | None:
+    """A person, removed or not; None: has never signed in."""
+    row = db.execute(f"{_PERSON} WHERE id = ?", (subject,)).fetchone()
+    return None if row is None else _person(row)
+
+
+def has_signed_out(db: Connection, identity: Identity) -> bool:
+    """Whether somebody has ended this sign-in, or one that was issued later."""
+    if identity.issued is None:  # by a proxy, whose matter that is
+        return False
+    row = db.execute("SELECT signed_out FROM people WHERE id = ?", (identity.subject,)).fetchone()
+    return row is not None and float(row[0]) >= identity.issued
+
+
+def person_there(db: Connection, subject: str) -> Person:
+    """A person who was not removed. Raises UnknownGrantee."""
+    found = find_person(db, subject)
+    if found is None or not found.active:
+        raise UnknownGrantee(
+            "There is nobody of that name here. Only who has signed in once, and was not removed, "
+            "can be chosen."
+        )
+    return found
+
+
+def group_there(db: Connection, group_id: str) -> str:
+    """The name of a group. Raises UnknownGrantee."""
+    row = db.execute("SELECT name FROM people_groups WHERE id = ?", (group_id,)).fetchone()
+    if row is None:
+        raise UnknownGrantee("There is no such group. Choose one of those that are listed.")
+    return str(row[0])
+
+
+def check_administrator(db: Connection, by: Actor) -> None:
+    """Raises NotAllowed unless it is an administrator, or the machine itself."""
+    if not manages(db, by):
+        raise NotAllowed("Only an administrator can do that. Ask one of them.")
+
+
+def manages(db: Connection, by: Actor) -> bool:
+    """Whether it is an administrator, or the machine itself."""
+    if isinstance(by, Machine):
+        return True
+    found = find_person(db, by)
+    return found is not None and found.active and found.administrator
+
+
+def _person(row: tuple[str, str, str, int, int, str, str]) -> Person:
+    subject, name, email, administrator, active, first, last = row
+    return Person(subject, name, email, bool(administrator), bool(active), first, last)
+
+
+def _is_any(db: Connection, condition: str) -> bool:
+    """Whether somebody of whom this is true ever signed in."""
+    row = db.execute(f"SELECT EXISTS (SELECT 1 FROM people WHERE {condition})")
+    return bool(row.fetchone()[0])
+
+
+@contextmanager
+def owners_left(db: Connection, collections: Iterable[str]) -> Iterator[None]:
+    """Let no collection lose its last owner by what is done inside. Raises LastOwner."""
+    owned = [one for one in collections if _has_owner(db, one)]
+    yield
+    if not all(_has_owner(db, one) for one in owned):
+        raise LastOwner(
+            "Nobody would be left who owns this collection. Make somebody else its owner first."
+        )
+
+
+def _has_owner(db: Connection, collection: str) -> bool:
+    found = db.execute(
+        "SELECT 1 FROM held_roles WHERE collection = ? AND role = ? LIMIT 1",
+        (collection, Role.OWNER.value),
+    )
+    return found.fetchone() is not None
+
+
+def granted_to(db: Connection, to: Grantee) -> list[str]:
+    """The collections in which somebody was given a role."""
+    found = db.execute(
+        "SELECT collection FROM grants WHERE kind = ? AND who = ?", (to.kind.value, to.id)
+    )
+    return [str(collection) for (collection,) in found]
 
 
 def _end_sign_ins(db: Connection, subject: str, until: float) -> None:
@@ -309,7 +423,7 @@ def _is_in(db: Connection, group_id: str, subject: str) -> bool:
 
 
 def _check_managed(db: Connection) -> None:
-    if not records.is_managed(db):
+    if not _is_any(db, "administrator AND active"):
         raise LastAdministrator(
             "Nobody would be left who manages people. Make somebody else an administrator first."
         )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from rag_app.access import records
 from rag_app.access.audit import Action, AuditLog
 from rag_app.access.nouns import Actor, written
+from rag_app.access.people import check_administrator, find_person, person_there
 from rag_app.errors import AccessError, QuotaReached
 from rag_app.storage.database import AnyDatabase, InDatabase
 from rag_app.storage.engines import levels_of
@@ -122,9 +122,9 @@ class Quotas(InDatabase):
         if most is not None and not 0 <= most < 1 << 62:
             raise AccessError("A limit is a whole number, 0 or more.")
         with self._write() as db:
-            records.check_administrator(db, by)
+            check_administrator(db, by)
             if subject is not None:
-                records.person_there(db, subject)
+                person_there(db, subject)
             db.execute(
                 "INSERT INTO quotas VALUES (?, ?, ?) ON CONFLICT (subject, what) "
                 "DO UPDATE SET most = excluded.most",
@@ -137,7 +137,7 @@ class Quotas(InDatabase):
     def unset_limit(self, by: Actor, what: Limited, subject: str | None = None) -> None:
         """Let a person have what everybody has; let everybody have no limit. Raises NotAllowed."""
         with self._write() as db:
-            records.check_administrator(db, by)
+            check_administrator(db, by)
             db.execute(
                 "DELETE FROM quotas WHERE subject = ? AND what = ?",
                 (subject or _EVERYBODY, what.value),
@@ -192,7 +192,7 @@ class Quotas(InDatabase):
         if quota.bytes is None and quota.pages is None:
             return
         with self._read() as db:
-            if records.find_person(db, subject) is None:
+            if find_person(db, subject) is None:
                 return
         used = self.used(subject)
         again = "Remove documents that you added, then try this one again."
