@@ -19,11 +19,7 @@ BY_MEANING = (
     "and ask again"
 )
 _CHOOSE = "Choose one under “Who answers” at the top left"
-_TASKS = {
-    "comparison": "A written comparison",
-    "draft": "A draft",
-    "translation": "A translation",
-}
+_TASKS = {"comparison": "A written comparison", "draft": "A draft", "translation": "A translation"}
 _SENTENCES = {
     NoteKind.UNSUPPORTED: "Nothing in your documents says this. Check it before you rely on it.",
     NoteKind.PARTLY_SUPPORTED: (

@@ -128,10 +128,7 @@ class FinishedGeneration:
 
     def __init__(self, answer: Answer | None, error: str | None) -> None:
         self._moment = Moment(
-            passages=answer.passages if answer else (),
-            answer=answer,
-            error=error,
-            done=True,
+            passages=answer.passages if answer else (), answer=answer, error=error, done=True
         )
 
     def now(self) -> Moment:

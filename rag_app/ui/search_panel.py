@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -59,8 +61,7 @@ def begin(query: str = "", within: str = "") -> None:
 
 def leave() -> None:
     """Back to where the search was begun."""
-    session = current()
-    session.search = Search(number=session.search.number + 1)
+    current().search = Search(number=current().search.number + 1)
 
 
 def _results(library: Library, search: Search) -> None:
@@ -85,7 +86,8 @@ def _results(library: Library, search: Search) -> None:
     for document, ids in shown:
         _group(library, search, found, document, ids)
     if len(groups) > len(shown):
-        button(words.MORE_DOCUMENTS, "search_more", _more)
+        more = partial(_change, pages=search.pages + 1)
+        button(words.MORE_DOCUMENTS, "search_more", more)
 
 
 def _where(search: Search, documents: dict[str, Document], chosen: list[str] | None) -> None:
@@ -126,8 +128,8 @@ def _group(
         if len(ids) > _PLACES:
             label = words.FEWER_PLACES if unfolded else words.places(len(ids))
             text_button(
-                escape_markdown(label), f"unfold-{document.id[:16]}", _unfold,
-                "" if unfolded else document.id,
+                escape_markdown(label), f"unfold-{document.id[:16]}",
+                partial(_change, unfolded="" if unfolded else document.id),
             )  # fmt: skip
 
 
@@ -140,24 +142,16 @@ def _open(document: Document, hit: Hit) -> None:
     open_place(Place(document.id, document.name, *at, hit.text, words=hit.marks))
 
 
+def _change(**changes: Any) -> None:
+    session = current()
+    session.search = replace(session.search, **changes)
+
+
 def _typed(key: str) -> None:
-    session = current()
-    typed = str(st.session_state[key] or "")
-    session.search = replace(session.search, query=typed, pages=1, unfolded="")
-
-
-def _more() -> None:
-    session = current()
-    session.search = replace(session.search, pages=session.search.pages + 1)
-
-
-def _unfold(document_id: str) -> None:
-    session = current()
-    session.search = replace(session.search, unfolded=document_id)
+    _change(query=str(st.session_state[key] or ""), pages=1, unfolded="")
 
 
 def _everywhere() -> None:
-    session = current()
-    if not session.search.within:
-        session.untick(())
-    session.search = replace(session.search, within="")
+    if not current().search.within:
+        current().untick(())
+    _change(within="")

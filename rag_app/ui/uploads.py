@@ -110,10 +110,7 @@ class UploadMemory:
     """The bytes that uploads hold, of all sessions together: `most` at once. Thread-safe."""
 
     def __init__(
-        self,
-        most: int,
-        kept: Callable[[], int] = _kept,
-        is_open: Callable[[str], bool] = _is_open,
+        self, most: int, kept: Callable[[], int] = _kept, is_open: Callable[[str], bool] = _is_open
     ) -> None:
         self.most = most
         self._kept, self._is_open = kept, is_open
@@ -179,23 +176,26 @@ def shared() -> UploadMemory:
     return UploadMemory(Settings.load().upload_mb << 20)
 
 
+def _served() -> str:
+    """The id of the session that is being served; empty: none is."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context else ""
+
+
 def not_told() -> bool:
     """Whether a file of the session that is being served was refused, and it does not know."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return context is not None and shared().refused(context.session_id)
+    return shared().refused(_served())
 
 
 def quiet() -> float:
     """Seconds since the last file of the session that is being served arrived; 0 while one is on
     its way."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return shared().quiet(context.session_id) if context else math.inf
+    return shared().quiet(_served())
 
 
 def told() -> list[str]:
     """Why files of the session that is being served were refused; said once."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return shared().told(context.session_id) if context else []
+    return shared().told(_served())
 
 
 # At the door.

@@ -207,11 +207,7 @@ class Authentication:
     encrypted connections only, which Streamlit does not say of its own."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        prove: Prove,
-        secure: bool = False,
-        names: frozenset[str] = frozenset(),
+        self, app: ASGIApp, prove: Prove, secure: bool = False, names: frozenset[str] = frozenset()
     ) -> None:
         self._app, self._prove, self._secure = app, prove, secure
         ours = {IDENTITY_HEADER.lower(), REFUSAL_HEADER.lower()}
@@ -224,10 +220,8 @@ class Authentication:
         if "headers" not in scope:
             await self._app(scope, receive, send)
             return
-        is_socket, is_content = (
-            scope["type"] == "websocket",
-            scope["path"].startswith(self._content),
-        )
+        is_socket = scope["type"] == "websocket"
+        is_content = scope["path"].startswith(self._content)
         identity: Identity | None = None
         refusal: Refusal | None = None
         if is_socket or is_content:
@@ -239,7 +233,7 @@ class Authentication:
         if is_socket:
             known = None if refusal else identity
             scope["headers"] = _introduced(headers, known, refusal)
-            await _Conversation(known, receive, send).hold(self._app, scope)
+            await self._app(scope, *_checked(known, receive, send))
         elif is_content and (refusal or not identity):
             await PlainTextResponse(texts.SIGN_IN_FIRST, 401)(scope, receive, send)
         else:
@@ -286,29 +280,25 @@ def _introduced(
     return told.raw
 
 
-class _Conversation:
+def _checked(identity: Identity | None, receive: Receive, send: Send) -> tuple[Receive, Send]:
     """The messages of one connection; it is ended at the first that may no longer be sent."""
+    ended = False
 
-    def __init__(self, identity: Identity | None, receive: Receive, send: Send) -> None:
-        self._identity, self._receive, self._send = identity, receive, send
-        self._ended = False
-
-    async def hold(self, app: ASGIApp, scope: Scope) -> None:
-        """Let it go on between the browser and the app."""
-        await app(scope, self._heard, self._say)
-
-    async def _heard(self) -> Message:
-        message = await self._receive()
-        if message["type"] != "websocket.receive" or not await _refusal(self._identity):
+    async def heard() -> Message:
+        nonlocal ended
+        message = await receive()
+        if message["type"] != "websocket.receive" or not await _refusal(identity):
             return message
         # The browser connects again, as nobody, and is shown the sign-in.
-        self._ended = True
-        await self._send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        ended = True
+        await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
         return {"type": "websocket.disconnect", "code": _POLICY_VIOLATION}
 
-    async def _say(self, message: Message) -> None:
-        if not self._ended:
-            await self._send(message)
+    async def say(message: Message) -> None:
+        if not ended:
+            await send(message)
+
+    return heard, say
 
 
 # What a provider says of somebody at its userinfo endpoint alone, kept with their sign-in.
