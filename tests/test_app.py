@@ -24,7 +24,7 @@ from rag_app.library import Library
 from rag_app.scope import WORKER
 from rag_app.settings import Settings
 from rag_app.types import Status
-from rag_app.ui import app_entry, folder_panel, source, texts
+from rag_app.ui import app_entry, source, texts, who
 from tests.fakes import WordEmbedder
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -136,7 +136,7 @@ def opened(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "argv", ["app.py"])
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components)
     # the browser is on this computer; a test in which it is not says so
-    monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
+    monkeypatch.setattr(who, "_ends", lambda: ("127.0.0.1", "localhost"))
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
     yield libraries
     st.cache_resource.clear()

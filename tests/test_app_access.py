@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,8 +21,8 @@ from rag_app.library import Library
 from rag_app.scope import HOME, Role
 from rag_app.ui import administration, who
 from rag_app.ui import texts_access as words
-from rag_app.ui.administration import _exported
-from rag_app.ui.who import QueuedWork, Visitor, widget_key
+from rag_app.ui.administration import QueuedWork, _exported
+from rag_app.ui.who import Visitor, widget_key
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
 
 ANNA = Identity("https://id|anna", "Anna <b>", "anna@example.org")
@@ -128,13 +129,13 @@ def test_a_person_is_signed_out_everywhere(enter, monkeypatch):
     page = show(enter(ANNA), "people")
     pick(page, "people_chosen", BEN.subject)
     assert "person_sign_out" not in page.buttons()  # nobody signs in here
-    real = administration.administration
+    real = administration.draw
 
-    def by_provider(access, identity, settings, work, meaning):
-        told = settings.model_copy(update={"sign_in": "oidc"})
-        real(access, identity, told, work, meaning)
+    def by_provider(library, visitor):
+        told = library.settings.model_copy(update={"sign_in": "oidc"})
+        real(SimpleNamespace(settings=told, meaning=library.meaning), visitor)
 
-    monkeypatch.setattr(administration, "administration", by_provider)
+    monkeypatch.setattr(administration, "draw", by_provider)
     page.run()
     page.click("person_sign_out")
     before = replace(BEN, issued=time.time() - 1)
@@ -396,7 +397,7 @@ def test_the_queue_says_whose_and_no_names_that_are_not_shared(enter, monkeypatc
         QueuedWork(BEN.subject, "secret", "payroll.xlsx", "Reading"),
         QueuedWork(ANNA.subject, own, "mine.pdf", "Waiting"),
     ]
-    monkeypatch.setattr(who, "work_of", lambda _: queued)
+    monkeypatch.setattr(administration, "work_of", lambda _: queued)
     said = show(page, "work").html()
     assert "payroll" not in said and words.SOMEBODY_S in said
     assert "mine.pdf" in said and "Ben" in said
@@ -407,7 +408,9 @@ def test_an_empty_queue_says_so_and_documents_that_wait_are_in_it(enter):
     assert words.NO_WORK in show(page, "work").html()
     page.library.pause()
     page.library.add("ferry.txt", FERRY)
-    assert [one.name for one in who.work_of(page.library)] == [f"TXT, {len(FERRY)} bytes"]
+    assert [one.name for one in administration.work_of(page.library)] == [
+        f"TXT, {len(FERRY)} bytes"
+    ]
     assert words.NOBODY in page.run().html()
 
 

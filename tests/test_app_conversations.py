@@ -51,7 +51,7 @@ def test_a_reload_finds_the_conversation_with_its_sources(page):
 
 def test_a_run_that_is_broken_off_while_it_asks_does_not_ask_twice(page, monkeypatch):
     page.drop(("ferry.txt", FERRY))
-    real, broken_off = composer.sign_in.subject, []
+    real, broken_off = composer.who.subject, []
 
     def subject() -> str:
         if not broken_off:
@@ -59,7 +59,7 @@ def test_a_run_that_is_broken_off_while_it_asks_does_not_ask_twice(page, monkeyp
             st.rerun()
         return real()
 
-    monkeypatch.setattr(composer.sign_in, "subject", subject)
+    monkeypatch.setattr(composer.who, "subject", subject)
     page.ask("What does the ferry to the island cost?")
     assert broken_off and listed(page) == ["What does the ferry to the island cost?"]
     [conversation] = page.library.conversations.listed()

@@ -11,7 +11,7 @@ import pytest
 from rag_app.answering.questioner import Questioner
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Heading, Progress, Status
-from rag_app.ui import browser, conversation_list, document_list, queue_panel, session_sync, texts
+from rag_app.ui import browser, conversation_list, document_list, state, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.document_page import map_parts
 from rag_app.ui.state import Search
@@ -270,13 +270,13 @@ def test_the_first_sources_of_an_answer_are_drawn_before_they_are_opened(page, m
     def picture(library, document_id: str, number: int, scale: float = 1.6) -> None:
         drawn.append((document_id, number))
 
-    session_sync.forget()
+    state.forget_pictures()
     monkeypatch.setattr(type(page.library), "picture", picture)
     page.drop(("ferry.txt", FERRY))
     assert "four euros" in page.ask("How much does the ferry to the island cost?")
     page.until(lambda: drawn)
     assert drawn[0] == (page.library.document("ferry.txt").id, 1)
-    session_sync.forget()
+    state.forget_pictures()
 
 
 def test_work_on_large_files_counts_for_more_than_on_small_ones(page):
@@ -285,6 +285,6 @@ def test_work_on_large_files_counts_for_more_than_on_small_ones(page):
     large = replace(large, size=480_000, status=Status.SEARCHABLE)
     many = [replace(small, id=f"{n}") for n in range(4)]
     half = Progress(large.id, "embedding", 50, 100)
-    worked, total = queue_panel.share_of_work([*many, large], {large.id: half})
+    worked, total = document_list.share_of_work([*many, large], {large.id: half})
     assert total == 4 * 20_000 + 480_000
     assert worked == 4 * 20_000 + 0.7 * 480_000, "it is read and found, and half embedded"

@@ -8,7 +8,7 @@ import pytest
 from rag_app.evaluation.self_check import Check
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY
 from rag_app.retrieval.sentence_models import FolderEmbedder
-from rag_app.ui import folder_panel, settings_panel, texts_library
+from rag_app.ui import settings_panel, texts_library, who
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Session
 from tests.hub import hub
@@ -24,7 +24,7 @@ FAEHRE = (
 
 @pytest.fixture(autouse=True)
 def at_home(monkeypatch):
-    monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
+    monkeypatch.setattr(who, "_ends", lambda: ("127.0.0.1", "localhost"))
 
 
 def pick(page: Page, which: str) -> None:
@@ -152,23 +152,20 @@ def test_who_sits_elsewhere_cannot_choose_for_everybody(page, toys, monkeypatch)
     pick(page, words.OWN)
     page.at.text_input(key="settings_model_folder").set_value(str(toys["first"]))
     page.run()
-    monkeypatch.setattr(folder_panel, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
+    monkeypatch.setattr(who, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
     page.click("languages_use")  # a button that was there before
     assert page.library.meaning.choice == ENGLISH
     assert words.ONLY_HERE in page.html() and "languages_use" not in page.buttons()
     assert page.at.radio(key="settings_languages").disabled
 
 
-@pytest.mark.parametrize("what", ["_fetch", "_fetch_again", "_stay", "_settle", "_stop"])
-def test_nor_fetch_stop_or_settle_it(page, monkeypatch, what):
-    monkeypatch.setattr(folder_panel, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
+def test_nor_do_anything_else_to_it(page, monkeypatch):
+    monkeypatch.setattr(who, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
     page.drop(("faehre.txt", FAEHRE))
     assert "languages_open" not in page.buttons() and "languages_no" not in page.buttons()
-    for name in ("fetch", "fetch_again", "choose", "settle"):
-        monkeypatch.setattr(page.library.meaning, name, lambda *_: pytest.fail("it was reached"))
     session = Session()
     monkeypatch.setattr(settings_panel, "current", lambda: session)
-    getattr(settings_panel, what)(page.library)
+    settings_panel._change(page.library, lambda meaning: pytest.fail("it was reached"))
     assert session.refused_model == words.ONLY_HERE
 
 

@@ -12,7 +12,7 @@ from rag_app.answering.questioner import Questioner
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Progress
-from rag_app.ui import check_panel, folder_panel
+from rag_app.ui import check_panel, folder_panel, who
 from rag_app.ui import texts_library as words
 from rag_app.ui.state import Session
 from tests.fakes import WordEmbedder, asking_what
@@ -41,7 +41,7 @@ def writer(monkeypatch):
 @pytest.fixture(autouse=True)
 def served_at(monkeypatch):
     """The app as it is started: only this computer can reach it."""
-    monkeypatch.setattr(folder_panel, "_ends", lambda: ("127.0.0.1", "localhost"))
+    monkeypatch.setattr(who, "_ends", lambda: ("127.0.0.1", "localhost"))
 
 
 def session(page: Page) -> Session:
@@ -170,7 +170,7 @@ def test_who_sits_at_another_computer_cannot_reach_the_disk(page, tmp_path, monk
     session(page).show(page="folders")
     page.run()
     page.at.text_input(key="watch_path").set_value(str(folder))
-    monkeypatch.setattr(folder_panel, "_ends", lambda: ends)
+    monkeypatch.setattr(who, "_ends", lambda: ends)
     page.click("watch_add")  # a field that was there before, or a browser that was tampered with
     assert not page.library.watched()
     assert words.NOT_FROM_HERE in page.html()
@@ -185,13 +185,13 @@ def test_who_sits_at_another_computer_cannot_reach_the_disk(page, tmp_path, monk
 def test_only_loopback_is_this_computer():
     assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "[::1]", "127.3.2.1")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "", None, "10.0.0.1", "example.org")))
-    assert not folder_panel.is_forwarded({"Host": "localhost:8501"})
-    assert not folder_panel.is_forwarded({})
-    assert folder_panel.is_forwarded({"Host": "papers.example.org"})
-    assert folder_panel.is_forwarded({"Host": "127.0.0.1", "X-Forwarded-For": "10.0.0.1"})
-    assert not folder_panel.is_forwarded({"Host": "localhost", "Origin": "http://localhost:8501"})
-    assert folder_panel.is_forwarded({"Host": "localhost", "Origin": "https://papers.example.org"})
-    assert folder_panel.is_forwarded({"Host": "localhost", "Origin": "null"})
+    assert not who.is_forwarded({"Host": "localhost:8501"})
+    assert not who.is_forwarded({})
+    assert who.is_forwarded({"Host": "papers.example.org"})
+    assert who.is_forwarded({"Host": "127.0.0.1", "X-Forwarded-For": "10.0.0.1"})
+    assert not who.is_forwarded({"Host": "localhost", "Origin": "http://localhost:8501"})
+    assert who.is_forwarded({"Host": "localhost", "Origin": "https://papers.example.org"})
+    assert who.is_forwarded({"Host": "localhost", "Origin": "null"})
 
 
 @pytest.fixture

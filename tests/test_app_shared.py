@@ -105,7 +105,7 @@ def test_what_waits_and_is_others_is_not_theirs_to_cancel_or_to_try_again(people
 
 
 def test_folders_of_the_computer_are_not_offered_to_who_signed_in(people, monkeypatch):
-    monkeypatch.setattr("rag_app.ui.folder_panel.same_computer", lambda: True)  # as if
+    monkeypatch.setattr("rag_app.ui.who.same_computer", lambda: True)  # as if
     assert texts_library.FOLDERS_MENU not in menu(people.page(BEN), "menu-documents")
 
 

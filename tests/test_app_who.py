@@ -13,7 +13,7 @@ from rag_app.answering import chat_models
 from rag_app.answering.model_spec import parse
 from rag_app.models.catalogue import SMALL
 from rag_app.storage.preferences import Preferences
-from rag_app.ui import folder_panel, model_picker, texts
+from rag_app.ui import model_picker, texts, who
 from tests.hub import hub
 from tests.servers import scripted_server
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
@@ -162,7 +162,7 @@ def elsewhere(monkeypatch):
     """From now on the browser is on another computer."""
 
     def leave() -> None:
-        monkeypatch.setattr(folder_panel, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
+        monkeypatch.setattr(who, "_ends", lambda: ("0.0.0.0", "10.0.0.7"))
 
     return leave
 

@@ -12,10 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from rag_app import cli
 from rag_app.access import proof
 from rag_app.access.nouns import Identity
-from rag_app.cli import entry, serve
-from rag_app.ui import app_entry, folder_panel, live_answer, sign_in, texts
+from rag_app.cli import serve
+from rag_app.ui import app_entry, live_answer, texts, who
 from rag_app.ui.web_authentication import DOORKEEPER, REFUSAL_HEADER
 from tests.servers import scripted_server
 from tests.test_app import FERRY, Page, opened, page  # noqa: F401 - fixtures
@@ -37,7 +38,7 @@ def said(monkeypatch) -> dict[str, str]:
         monkeypatch.setenv(f"RAG_APP_{name}", value)
     headers: dict[str, str] = {}
     monkeypatch.setattr(DOORKEEPER, "posted", True)
-    monkeypatch.setattr(sign_in, "_headers", lambda: headers)
+    monkeypatch.setattr(who, "_headers", lambda: headers)
     return headers
 
 
@@ -108,10 +109,10 @@ def test_who_signs_out_ends_the_sign_in_itself(said, opened):
 
 def test_what_no_server_checked_is_not_believed(monkeypatch):
     connection = SimpleNamespace(headers={proof.IDENTITY_HEADER: proof.written(ADA)})
-    monkeypatch.setattr(sign_in, "st", SimpleNamespace(context=connection))
-    assert sign_in._headers() == {}
+    monkeypatch.setattr(who, "st", SimpleNamespace(context=connection))
+    assert who._headers() == {}
     monkeypatch.setattr(DOORKEEPER, "posted", True)
-    assert sign_in._headers() == connection.headers
+    assert who._headers() == connection.headers
 
 
 def test_who_is_removed_is_out_at_the_next_run_and_their_answers_end(said, opened, monkeypatch):
@@ -139,16 +140,16 @@ def test_who_is_removed_is_out_at_the_next_run_and_their_answers_end(said, opene
 
 
 def test_who_is_known_wherever_the_page_asks(monkeypatch):
-    monkeypatch.setattr(sign_in, "st", SimpleNamespace(session_state={"identity": ADA}))
-    assert sign_in.current() == ADA and sign_in.subject() == ADA.subject
+    monkeypatch.setattr(who, "st", SimpleNamespace(session_state={"identity": ADA}))
+    assert who.signed_in() == ADA and who.subject() == ADA.subject
     ended = Identity("a", expires=time.time() - 1)
     for nobody in ({}, {"identity": None}, {"identity": ended}):
-        monkeypatch.setattr(sign_in, "st", SimpleNamespace(session_state=nobody))
-        assert sign_in.current() is None and sign_in.subject() == ""
+        monkeypatch.setattr(who, "st", SimpleNamespace(session_state=nobody))
+        assert who.signed_in() is None and who.subject() == ""
 
 
 def test_nobody_who_signs_in_sits_at_the_apps_computer():
-    assert folder_panel.is_forwarded({"Host": "localhost:8501", proof.IDENTITY_HEADER: "x"})
+    assert who.is_forwarded({"Host": "localhost:8501", proof.IDENTITY_HEADER: "x"})
 
 
 def test_behind_a_proxy_there_is_no_button_but_a_sentence(opened, monkeypatch):
@@ -157,7 +158,7 @@ def test_behind_a_proxy_there_is_no_button_but_a_sentence(opened, monkeypatch):
     assert nobody.buttons() == set() and texts.SIGN_IN_ELSEWHERE in nobody.html()
     monkeypatch.setattr(DOORKEEPER, "posted", True)
     said = {proof.IDENTITY_HEADER: proof.written(Identity("ada"))}
-    monkeypatch.setattr(sign_in, "_headers", lambda: said)
+    monkeypatch.setattr(who, "_headers", lambda: said)
     ada = Page(opened)
     assert ">ada<" in ada.html() and "sign_out" not in ada.buttons()
 
@@ -183,19 +184,19 @@ def started(monkeypatch) -> Iterator[list[tuple[list[str], dict[str, str]]]]:
 def test_an_address_that_others_reach_is_not_listened_on_without_a_sign_in(
     host, started, capsys, monkeypatch
 ):
-    assert entry.main(["--host", host]) == 2
+    assert cli.main(["--host", host]) == 2
     said = capsys.readouterr().err
     assert said.startswith("rag-app: Nobody signs in") and said.count("\n") == 1
     monkeypatch.setenv("RAG_APP_OPEN_TO_ALL", "yes")
-    assert entry.main(["--host", host]) == 2
+    assert cli.main(["--host", host]) == 2
     assert not started
     monkeypatch.setenv("RAG_APP_SIGN_IN", "none")
-    entry.main(["--host", host])
+    cli.main(["--host", host])
     assert len(started) == 1
 
 
 def test_ones_own_computer_is_served_as_ever(started):
-    entry.main([])
+    cli.main([])
     [(command, environment)] = started
     assert environment == dict(os.environ)
     assert not [word for word in command if "trustedUserHeaders" in word]
@@ -205,7 +206,7 @@ def test_the_page_answers_to_the_name_that_it_is_asked_to_listen_on(started, mon
     monkeypatch.setenv("RAG_APP_SIGN_IN", "none")
     monkeypatch.setenv("RAG_APP_OPEN_TO_ALL", "yes")
     monkeypatch.setattr(serve, "allowed_hosts", lambda host, further: [f"names-of-{host}", further])
-    entry.main(["--host", "192.168.1.5"])
+    cli.main(["--host", "192.168.1.5"])
     [(command, _)] = started
     assert "--server.allowedHosts=names-of-192.168.1.5" in command
     assert command[command.index("--server.address") + 1] == "192.168.1.5"
@@ -214,7 +215,7 @@ def test_the_page_answers_to_the_name_that_it_is_asked_to_listen_on(started, mon
 def test_behind_a_proxy_nobody_changes_the_address_of_a_connection(started, monkeypatch):
     monkeypatch.setenv("RAG_APP_SIGN_IN", "headers")
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
-    entry.main(["--host", "0.0.0.0"])
+    cli.main(["--host", "0.0.0.0"])
     [(command, environment)] = started
     assert environment["FORWARDED_ALLOW_IPS"] == ""
     mapped = command[command.index("--server.trustedUserHeaders") + 1]
@@ -223,14 +224,14 @@ def test_behind_a_proxy_nobody_changes_the_address_of_a_connection(started, monk
 
 def test_the_page_goes_by_the_name_that_browsers_reach_it_by(said, started, monkeypatch):
     monkeypatch.setattr(serve, "find_spec", lambda name: object())
-    entry.main([])
+    cli.main([])
     [(command, _)] = started
     assert "--server.allowedHosts=docs.example.org" in command
 
 
 def test_without_the_package_it_says_how_to_get_it(said, started, monkeypatch, capsys):
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
-    assert entry.main([]) == 1
+    assert cli.main([]) == 1
     assert "pip install 'rag-app[server]'" in capsys.readouterr().err
     assert not started
 
@@ -246,6 +247,6 @@ def test_without_the_package_it_says_how_to_get_it(said, started, monkeypatch, c
 def test_what_is_not_encrypted_is_said(said, started, monkeypatch, capsys, name, value, warned):
     monkeypatch.setattr(serve, "find_spec", lambda name: object())
     monkeypatch.setenv(f"RAG_APP_{name}", value)
-    entry.main([])
+    cli.main([])
     assert (f"RAG_APP_{name} is not https" in capsys.readouterr().err) is warned
     assert started

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_app.ui import browser, style, texts, texts_answers, texts_library
+from rag_app.ui import browser, texts, texts_answers, texts_library
 
-UI = Path(style.__file__).parent
+UI = Path(browser.__file__).parent
 ASSETS = sorted((UI / "assets").iterdir())
 FOREIGN = re.compile(
     r"data-testid|data-stale|data-collapsed|\.st[A-Z]|\[kind[~^$*|]?=|st-emotion|baseweb"
@@ -33,7 +33,7 @@ def test_every_sheet_is_used_and_braces_match():
     for file in ASSETS:
         text = COMMENT.sub("", file.read_text("utf-8"))
         assert text.count("{") == text.count("}"), file.name
-        assert file.name in code or file.stem in style._SHEETS, file.name
+        assert file.name in code or file.stem in browser._SHEETS, file.name
 
 
 def test_every_key_that_presses_something_is_listed():
@@ -42,10 +42,10 @@ def test_every_key_that_presses_something_is_listed():
 
 
 def test_the_words_in_the_looks_come_from_the_texts():
-    assert f'"{texts.DROP_HERE}"' in style.css()
-    assert f'"{texts_library.FOLDER_HERE}"' in style.css()
-    assert style.css().startswith("<style>") and style.css().endswith("</style>")
-    assert "</" not in style.css()[:-8]
+    assert f'"{texts.DROP_HERE}"' in browser.css()
+    assert f'"{texts_library.FOLDER_HERE}"' in browser.css()
+    assert browser.css().startswith("<style>") and browser.css().endswith("</style>")
+    assert "</" not in browser.css()[:-8]
 
 
 def test_sentences_of_the_screen_are_among_the_texts():

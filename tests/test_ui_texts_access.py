@@ -8,6 +8,7 @@ from rag_app.access.audit import Action, AuditEntry
 from rag_app.access.nouns import Person
 from rag_app.access.quotas import Limited
 from rag_app.scope import Role
+from rag_app.ui import administration
 from rag_app.ui import texts_access as words
 
 AT = "2026-11-22T12:00:00+00:00"
@@ -64,5 +65,8 @@ def test_every_role_and_every_limit_has_words():
     assert set(words.ROLES) == set(Role) and set(words.LIMITED) == set(Limited)
 
 
-def test_cells_are_anybody_s_words():
-    assert "<td>&lt;img&gt;</td>" in words.table(("a",), [("<img>",)])
+def test_cells_are_anybody_s_words(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(administration.st, "html", drawn.append)
+    administration._table(("a",), [("<img>",)])
+    assert "<td>&lt;img&gt;</td>" in drawn[0]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.errors import AddressError, FetchStopped, PageRefused, SettingsError
 from rag_app.export.conversation import export
 from rag_app.ingestion import web_address as web
@@ -25,7 +25,7 @@ from rag_app.storage.originals import INSIDE, display_name
 from rag_app.storage.provenance import Origin
 from rag_app.types import Finished, Status
 from rag_app.ui.jobs import Fetching
-from rag_app.ui.web_pages import origin_html
+from rag_app.ui.source import origin_html
 from tests.fakes import WordEmbedder
 from tests.web_sites import Site, web_site
 
@@ -250,7 +250,7 @@ def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch,
     address = site.page("/p", FERRY.format("Fares", "four"))
 
     def run(*arguments: str):
-        status = entry.main([*arguments, "--data-dir", str(tmp_path / "data"), "--json"])
+        status = cli.main([*arguments, "--data-dir", str(tmp_path / "data"), "--json"])
         return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     status, [added] = run("add", address)
@@ -266,7 +266,7 @@ def test_the_command_line_adds_addresses_as_it_adds_files(tmp_path, monkeypatch,
     assert refused["name"] == f"{site.address}/nowhere"
     [documents] = run("documents")[1]
     assert {d["address"] for d in documents} == {address}
-    assert entry.main(["add", "--watch", address, "--data-dir", str(tmp_path / "data")]) == 2
+    assert cli.main(["add", "--watch", address, "--data-dir", str(tmp_path / "data")]) == 2
 
 
 def test_a_page_that_cannot_be_read_fails_like_a_file(library, site):

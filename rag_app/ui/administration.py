@@ -5,23 +5,25 @@ Drawn for administrators only, and everything that it does `Access` allows or re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
+from html import escape
 from operator import attrgetter
 
 import streamlit as st
 
-from rag_app.access.access import Access
 from rag_app.access.audit import Action, AuditEntry, as_csv, as_json_lines, moment
-from rag_app.access.nouns import Collection, Grantee, Identity, PeopleGroup, Person
+from rag_app.access.nouns import Collection, Grantee, PeopleGroup, Person
 from rag_app.access.quotas import Limited
 from rag_app.errors import AccessError
+from rag_app.library import Library
 from rag_app.settings import Settings
-from rag_app.ui import sharing
+from rag_app.ui import sharing, texts
 from rag_app.ui import texts_access as words
 from rag_app.ui.state import current, open_page
-from rag_app.ui.who import Visitor, Work, doing, trouble, widget_key
-from rag_app.ui.widgets import button, choose, page_head, submit_button, text_button
+from rag_app.ui.who import Visitor, doing, trouble, widget_key
+from rag_app.ui.widgets import button, choose, page_head, submit_button, table, text_button
 
 PAGE = "administration"  # its name among the pages that stand in the place of the conversation
 _SHOWN = 100  # lines of a list
@@ -36,16 +38,12 @@ def open_button() -> None:
     )
 
 
-def administration(
-    access: Access, identity: Identity, settings: Settings, work: Work, meaning: str
-) -> None:
-    """The page, in the place of the conversation; for who is no administrator there is none.
-
-    `meaning`: the model that finds by meaning now, as it was chosen."""
-    visitor = Visitor(access, identity)
-    if not visitor.administrator:
+def draw(library: Library, visitor: Visitor | None) -> None:
+    """The page, in the place of the conversation; for who is no administrator there is none."""
+    if visitor is None or not visitor.administrator:
         open_page()
         return
+    settings = library.settings
     with st.container(key="administration_page"):
         page_head(words.ADMINISTRATION, "administration", open_page)
         picked = st.segmented_control(
@@ -58,8 +56,8 @@ def administration(
             "groups": partial(_groups, visitor),
             "collections": partial(_collections, visitor),
             "limits": partial(_limits, visitor),
-            "work": partial(_work, visitor, work),
-            "models": partial(_models, settings, meaning),
+            "work": partial(_work, visitor, library),
+            "models": partial(_models, settings, library.meaning.answering),
             "log": partial(_log, visitor),
         }
         tabs.get(picked, tabs["people"])()
@@ -302,12 +300,35 @@ def _limit(what: Limited, typed: str) -> int | None:
 # Work, models and the log
 
 
-def _work(visitor: Visitor, work: Work) -> None:
+@dataclass(frozen=True, slots=True)
+class QueuedWork:
+    """A document that is worked on or waits; `subject`: who added it, empty: this computer."""
+
+    subject: str
+    collection: str
+    name: str
+    stage: str
+
+
+def work_of(library: Library) -> Sequence[QueuedWork]:
+    """What is in the queue, whoever's it is; what a document is called is its readers' to know."""
+    return [
+        QueuedWork(
+            subject,
+            document.collection,
+            words.some_file(document.suffix, document.size),
+            texts.progress(how_far, document.suffix),
+        )
+        for document, subject, how_far in library.work_of_everybody()
+    ]
+
+
+def _work(visitor: Visitor, library: Library) -> None:
     """What waits, and whose; a document's name only where the administrator may read it."""
     seen = visitor.access.scope_of(visitor.subject).collections
     people = {one.subject: one for one in visitor.access.people()}
     rows = []
-    for one in work():
+    for one in work_of(library):
         whose = people[one.subject].shown if one.subject in people else one.subject or words.NOBODY
         rows.append((whose, one.name if one.collection in seen else words.SOMEBODY_S, one.stage))
     if rows:
@@ -345,7 +366,7 @@ def _log(visitor: Visitor) -> None:
         **{one.id: one.name for one in access.groups()},
         **{one.subject: one.shown for one in people},
     }
-    st.html(words.table(words.LOG_COLUMNS, [words.log_row(one, known) for one in entries]))
+    _table(words.LOG_COLUMNS, [words.log_row(one, known) for one in entries])
     every = partial(access.log.every, since, until, subject, action=action)
     with st.container(horizontal=True):
         for form, label in words.LOG_FORMATS.items():
@@ -369,6 +390,6 @@ def _beginning_of(day: date) -> str:
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    st.html(words.table(columns, list(rows[:_SHOWN])))
+    st.html(table(columns, (map(escape, row) for row in rows[:_SHOWN])))
     if len(rows) > _SHOWN:
         st.html(f"<p class='note'>{words.first_of(_SHOWN, len(rows))}</p>")

@@ -17,10 +17,11 @@ from rag_app.export.conversation import as_text, where_in
 from rag_app.library import Library
 from rag_app.text.languages import language
 from rag_app.types import Answer
-from rag_app.ui import browser, texts_answers
+from rag_app.ui import browser
+from rag_app.ui import texts_answers as words
+from rag_app.ui.browser import asset
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import ShownExchange, current, say
-from rag_app.ui.style import asset
 from rag_app.ui.widgets import submit_button
 
 KEY, THUMBS = "actions", "thumbs"
@@ -31,10 +32,7 @@ _ACT = re.compile(r"([a-z]+):([0-9a-f]{16})")
 _HTML = '<div id="said" role="status"></div><div id="lost" role="alert" popover="manual"></div>'
 
 _listener = st.components.v2.component(
-    "rag_app_actions",
-    html=_HTML,
-    css=asset("answer_actions.css"),
-    js=asset("answer_actions.js"),
+    "rag_app_actions", html=_HTML, css=asset("answer_actions.css"), js=asset("answer_actions.js")
 )
 
 
@@ -47,9 +45,9 @@ def pressed(key: str = KEY) -> tuple[str, ShownExchange] | None:
             key=key,
             data={
                 "kinds": _KINDS[key],
-                "copied": texts_answers.COPIED,
-                "failed": texts_answers.NOT_COPIED,
-                "offline": texts_answers.OFFLINE,
+                "copied": words.COPIED,
+                "failed": words.NOT_COPIED,
+                "offline": words.OFFLINE,
             },
             on_act_change=lambda: None,
         ).act
@@ -66,21 +64,21 @@ def row(library: Library, exchange: ShownExchange, why: bool) -> None:
     buttons = []
     if answer and exchange.kept:
         buttons += [
-            _button("up", exchange, texts_answers.GOOD, pressed=exchange.rating > 0),
-            _button("down", exchange, texts_answers.BAD, pressed=exchange.rating < 0),
+            _button("up", exchange, words.GOOD, pressed=exchange.rating > 0),
+            _button("down", exchange, words.BAD, pressed=exchange.rating < 0),
         ]
     if answer:
-        buttons.append(_button("copy", exchange, texts_answers.COPY))
+        buttons.append(_button("copy", exchange, words.COPY))
         buttons.append(_aloud(library, exchange, answer))
-    buttons.append(_button("again", exchange, texts_answers.ANSWER_AGAIN))
-    buttons.append(_button("edit", exchange, texts_answers.EDIT))
+    buttons.append(_button("again", exchange, words.ANSWER_AGAIN))
+    buttons.append(_button("edit", exchange, words.EDIT))
     if answer:
-        buttons.append(_button("why", exchange, texts_answers.WHY, expanded=why))
+        buttons.append(_button("why", exchange, words.WHY, expanded=why))
     copied = ""
     if answer:
         text = as_text(answer, where_in(library))
         copied = f"<span class='to-copy' hidden>{escape(text)}</span>"
-    label = escape(texts_answers.ABOUT_ANSWER, quote=True)
+    label = escape(words.ABOUT_ANSWER, quote=True)
     st.html(f"<div class='acts' role='group' aria-label='{label}'>{''.join(buttons)}{copied}</div>")
 
 
@@ -92,7 +90,7 @@ def _aloud(library: Library, exchange: ShownExchange, answer: Answer) -> str:
     said = _MARKUP.sub(" ", MARKER.sub("", answer.text))
     known = library.warm_state == "ready"  # or the page would wait for what tells languages
     spoken = f" data-lang='{language(said) if known else ''}' data-said='{escape(said)}'"
-    return _button("say", exchange, texts_answers.READ_ALOUD, pressed=False, more=spoken)
+    return _button("say", exchange, words.READ_ALOUD, pressed=False, more=spoken)
 
 
 def _button(
@@ -155,22 +153,22 @@ def draw(library: Library, exchange: ShownExchange) -> None:
         return
     with st.form("reason", border=False), st.container(key="reason_box"):
         st.pills(
-            texts_answers.WHAT_WAS_WRONG,
-            list(texts_answers.REASONS),
-            format_func=lambda reason: texts_answers.REASONS[reason],
+            words.WHAT_WAS_WRONG,
+            list(words.REASONS),
+            format_func=lambda reason: words.REASONS[reason],
             key="reason_kind",
         )
         st.text_input(
-            texts_answers.REASON_TEXT,
+            words.REASON_TEXT,
             key="reason_text",
-            placeholder=texts_answers.REASON_TEXT,
+            placeholder=words.REASON_TEXT,
             label_visibility="collapsed",
             max_chars=1_000,
         )
-        st.html(f"<p class='note'>{texts_answers.RATING_KEPT}</p>")
+        st.html(f"<p class='note'>{words.RATING_KEPT}</p>")
         with st.container(horizontal=True):
-            submit_button(texts_answers.SEND, "reason_send", _send, library, exchange.id)
-            submit_button(texts_answers.SKIP, "reason_skip", _skip, type="tertiary")
+            submit_button(words.SEND, "reason_send", _send, library, exchange.id)
+            submit_button(words.SKIP, "reason_skip", _skip, type="tertiary")
 
 
 @caught(say)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,11 +33,12 @@ from rag_app.types import (
     RetrieverKind,
     Task,
 )
-from rag_app.ui import composer, texts, texts_answers
+from rag_app.ui import composer, texts
+from rag_app.ui import texts_answers as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.live_answer import Moment
 from rag_app.ui.state import ShownExchange, current, say
-from rag_app.ui.widgets import button
+from rag_app.ui.widgets import button, table
 
 _NEAREST = 3
 _HEEDED = (NoteKind.UNSUPPORTED, NoteKind.OTHERWISE)  # seen before an answer is relied on
@@ -57,7 +58,7 @@ def draw(library: Library, exchange: ShownExchange, moment: Moment) -> None:
         _which(library, exchange, moment.answer)
     else:
         (_abstained if moment.answer.abstained else _answer)(library, exchange, moment.answer)
-        lead = texts_answers.other_sheets(moment.answer.abstained)
+        lead = words.other_sheets(moment.answer.abstained)
         _offered(library, exchange, moment.answer, NoteKind.OTHER_SHEETS, lead)
 
 
@@ -133,15 +134,12 @@ _NAME_WIDTH, _NAME_LINES = 24, 2  # of a name beside its bar; characters
 def _computed(library: Library, exchange_id: str, answer: Answer, computed: Computation) -> None:
     if len(computed.rows) > 1:
         _chart(computed)
-        st.html(
-            _table(
-                messages.headings(computed), [map(escape, r) for r in computed.rows[:_SHOWN_ROWS]]
-            )
-        )
+        shown = (map(escape, row) for row in computed.rows[:_SHOWN_ROWS])
+        st.html(table(messages.headings(computed), shown))
         if (more := len(computed.rows) - _SHOWN_ROWS) > 0:
-            st.html(f"<p class='note'>{texts_answers.more_rows(more)}</p>")
+            st.html(f"<p class='note'>{words.more_rows(more)}</p>")
         st.download_button(
-            texts_answers.RESULT_FILE,
+            words.RESULT_FILE,
             partial(_result_file, library, exchange_id, computed),
             file_name(answer.question, "csv"),
             current().file_type,
@@ -152,13 +150,10 @@ def _computed(library: Library, exchange_id: str, answer: Answer, computed: Comp
         )
     rows = sum(used.count for used in computed.used)
     if rows:
-        with (
-            st.expander(texts_answers.rows_behind(rows)),
-            st.container(key=f"rows-{exchange_id}"),
-        ):
+        with st.expander(words.rows_behind(rows)), st.container(key=f"rows-{exchange_id}"):
             st.html(_rows_behind(exchange_id, answer, computed))
     if computed.sql:
-        with st.expander(texts_answers.HOW_COMPUTED):
+        with st.expander(words.HOW_COMPUTED):
             st.code(computed.sql, language=None, wrap_lines=True)  # SQL's colours are pale
 
 
@@ -234,23 +229,15 @@ def _rows_behind(exchange_id: str, answer: Answer, computed: Computation) -> str
             for row in used.rows
         ]
         title = " · ".join(filter(None, (used.name, used.table)))
-        parts.append(f"<h4>{escape(title)}</h4>{_table(used.columns, rows)}")
+        parts.append(f"<h4>{escape(title)}</h4>{table(used.columns, rows)}")
         if more := used.count - len(used.rows):
-            parts.append(f"<p class='note'>{texts_answers.more_rows(more)}</p>")
+            parts.append(f"<p class='note'>{words.more_rows(more)}</p>")
     return "".join(parts)
 
 
 def _linked(cell: Cell, number: int | None, exchange_id: str) -> str:
     said = escape(cell.text)
     return f"<a href='{CITE}{exchange_id}-{number}'>{said}</a>" if number else said
-
-
-def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A small table; the cells are HTML already."""
-    head = "".join(f"<th>{escape(one)}</th>" for one in columns)
-    body = "".join("<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows)
-    inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f"<div class='cells' tabindex='0'><table>{inner}</table></div>"
 
 
 def _csv(computed: Computation) -> bytes:
@@ -274,7 +261,7 @@ def _abstained(library: Library, exchange: ShownExchange, answer: Answer) -> Non
         for n, p in enumerate(nearest, start=1)
     )
     if cards:
-        with st.expander(texts_answers.LOOKED_AT) if answer.closest else nullcontext():
+        with st.expander(words.LOOKED_AT) if answer.closest else nullcontext():
             st.html(f"<div class='near'>{cards}</div>")
         st.html(f"<p class='how'>{escape(texts.ABSTAINED_TRY)}</p>")
     _how(answer)
@@ -302,7 +289,7 @@ def perhaps(
     number = next((n for n, p in enumerate(passages, start=1) if p.chunk.holds(near)), 1)
     passage = _nearest_quote(near, passages)
     card = _card(exchange_id, f"p{number}", near.name, where_in(library)(near), passage)
-    st.html(f"<p class='note'>{texts_answers.PERHAPS}</p>{card}")
+    st.html(f"<p class='note'>{words.PERHAPS}</p>{card}")
 
 
 def read_from(library: Library, exchange_id: str, passages: Sequence[Passage]) -> None:
@@ -315,7 +302,7 @@ def read_from(library: Library, exchange_id: str, passages: Sequence[Passage]) -
         f"{escape(formats.beside(passage.name, _where(library, passage)))}</a>"
         for number, passage in list(pages.values())[:_NEAREST]
     )
-    st.html(f"<p class='reading'>{texts_answers.READ_FROM} {links}</p>")
+    st.html(f"<p class='reading'>{words.READ_FROM} {links}</p>")
 
 
 def _where(library: Library, passage: Passage) -> str:
@@ -336,7 +323,7 @@ def _how(answer: Answer) -> None:
 
 def _source(exchange_id: str, answer: Answer, citation: Citation, where: str) -> str:
     if not citation.quote:
-        removed = f"<p class='passage removed'>{texts_answers.SOURCE_REMOVED}</p>"
+        removed = f"<p class='passage removed'>{words.SOURCE_REMOVED}</p>"
         return _card("", str(citation.number), citation.name, where, removed)
     passage = _marked(*_context(answer.passages, citation, _ROWS_AROUND))
     return _card(exchange_id, str(citation.number), citation.name, where, passage)
@@ -374,11 +361,7 @@ _ROWS_AROUND = 2, 4  # rows before and behind it
 
 
 def around(
-    text: str,
-    start: int,
-    end: int,
-    names: str | None = None,
-    rows: tuple[int, int] = _ROWS_AROUND,
+    text: str, start: int, end: int, names: str | None = None, rows: tuple[int, int] = _ROWS_AROUND
 ) -> tuple[str, tuple[int, int]]:
     """A passage cut so that a quote is seen at once, and where it stands now: between words, or
     between rows of a table, under the names of their columns.
@@ -443,8 +426,8 @@ _LOOKED_THROUGH = 60  # places of a ranking in which a passage is looked for
 class Places:
     """By chunk id: in which place each search finds it, from 1."""
 
-    words: dict[str, int]
-    meaning: dict[str, int]
+    by_words: dict[str, int]
+    by_meaning: dict[str, int]
 
 
 def draw_why(library: Library, exchange: ShownExchange) -> None:
@@ -463,13 +446,13 @@ def draw_why(library: Library, exchange: ShownExchange) -> None:
             f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
             for name, value in _facts(library, exchange, answer)
         )
-        title = texts_answers.WHY_READ if task else texts_answers.WHY_PASSAGES
+        title = words.WHY_READ if task else words.WHY_PASSAGES
         items = [
             _passage(library, exchange, answer, number, places)
             for number, _ in enumerate(answer.passages, start=1)
         ]
-        found = _list(items) if items else f"<p>{texts_answers.WHY_NONE}</p>"
-        note = "" if task or not items else f"<p class='note'>{texts_answers.WHY_SCORE}</p>"
+        found = _list(items) if items else f"<p>{words.WHY_NONE}</p>"
+        note = "" if task or not items else f"<p class='note'>{words.WHY_SCORE}</p>"
         st.html(f"<dl class='why'>{facts}</dl><h4>{escape(title)}</h4>{found}{note}")
 
 
@@ -477,7 +460,7 @@ def _list(items: list[str]) -> str:
     shown, rest = "".join(items[:_AT_ONCE]), items[_AT_ONCE:]
     more = ""
     if rest:
-        label = escape(texts_answers.more_passages(len(rest)))
+        label = escape(words.more_passages(len(rest)))
         more = f"<details><summary>{label}</summary><ul>{''.join(rest)}</ul></details>"
     return f"<div class='found'><ul>{shown}</ul>{more}</div>"
 
@@ -486,24 +469,20 @@ def _facts(library: Library, exchange: ShownExchange, answer: Answer) -> list[tu
     names = None
     if exchange.documents is not None:
         known = {document.id: document.name for document in library.documents()}
-        names = [known.get(one, texts_answers.SOURCE_REMOVED) for one in exchange.documents]
+        names = [known.get(one, words.SOURCE_REMOVED) for one in exchange.documents]
     chosen = current().caution
     caution = library.settings.caution if chosen is None else chosen
     return [
-        (texts_answers.WHY_UNDERSTOOD, f"“{answer.query}”"),
-        (texts_answers.WHY_SEARCHED, texts_answers.searched(names)),
-        (texts_answers.WHY_MADE, texts_answers.made_by(answer)),
-        (texts_answers.WHY_SURE, texts_answers.how_sure(answer, caution)),
-        (texts_answers.WHY_TOOK, texts_answers.took(answer)),
+        (words.WHY_UNDERSTOOD, f"“{answer.query}”"),
+        (words.WHY_SEARCHED, words.searched(names)),
+        (words.WHY_MADE, words.made_by(answer)),
+        (words.WHY_SURE, words.how_sure(answer, caution)),
+        (words.WHY_TOOK, words.took(answer)),
     ]
 
 
 def _passage(
-    library: Library,
-    exchange: ShownExchange,
-    answer: Answer,
-    number: int,
-    places: Places | None,
+    library: Library, exchange: ShownExchange, answer: Answer, number: int, places: Places | None
 ) -> str:
     passage = answer.passages[number - 1]
     chunk = passage.chunk
@@ -512,13 +491,13 @@ def _passage(
         for c in answer.citations
         if chunk.holds(c)
     ]
-    said = [texts_answers.share(passage.score) if passage.score else ""]
+    said = [words.share(passage.score) if passage.score else ""]
     if places:
-        found = places.words.get(chunk.id), places.meaning.get(chunk.id)
+        found = places.by_words.get(chunk.id), places.by_meaning.get(chunk.id)
         best = max(p.score for p in answer.passages) or 1.0
-        fits = texts_answers.strength(passage.score / best, *found)
-        said = [fits, *said, texts_answers.found_by(*found)]
-    said.append(texts_answers.cited_as([n for n, _ in cited]))
+        fits = words.strength(passage.score / best, *found)
+        said = [fits, *said, words.found_by(*found)]
+    said.append(words.cited_as([n for n, _ in cited]))
     where = texts.page(_where(library, passage))
     facts = "".join(f"<span>{escape(one)}</span>" for one in said if one)
     return (

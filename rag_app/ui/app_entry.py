@@ -22,14 +22,11 @@ from rag_app.ui import (
     folder_panel,
     groups_panel,
     health,
-    keys_panel,
     model_picker,
     search_panel,
     settings_panel,
     sharing,
-    sign_in,
     source,
-    style,
     tasks_menu,
     texts,
     texts_answers,
@@ -37,7 +34,7 @@ from rag_app.ui import (
     who,
 )
 from rag_app.ui.jobs import caught
-from rag_app.ui.state import Session, current, library_of_session, open_page
+from rag_app.ui.state import Session, current, library_of_session
 from rag_app.ui.web_guard import settings
 
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
@@ -52,9 +49,9 @@ def run(is_active: IsActive | None = None) -> None:
     prepare()
     with caught(show_error):
         chosen = settings()
-        if sign_in.enter(chosen, is_active or (lambda who: _access(chosen).admits(who))):
+        if who.enter(chosen, is_active or (lambda one: _access(chosen).admits(one))):
             draw(library_of_session(open_library(chosen)))
-            sign_in.draw_person(chosen, lambda who: _access(chosen).sign_out(who))
+            who.draw_person(chosen, lambda one: _access(chosen).sign_out(one))
 
 
 def _access(chosen: Settings) -> Access:
@@ -106,8 +103,8 @@ def draw(library: Library) -> None:
     settings_panel.draw(library)
     model_picker.draw(library)
     if visitor:
-        sharing.draw(visitor)
-        keys_panel.draw(visitor)
+        sharing.draw_sharing(visitor)
+        sharing.draw_keys(visitor)
         who.choose_collection(visitor)
     document_list.draw(library)
     source.draw(library)
@@ -141,8 +138,8 @@ def _head_of_a_phone() -> None:
 def _visitor_buttons(visitor: who.Visitor) -> None:
     """What is there for somebody who has signed in, and for administrators."""
     with st.sidebar, st.container(key="visitor", horizontal=True, vertical_alignment="center"):
-        sharing.open_button()
-        keys_panel.open_button()
+        sharing.share_button()
+        sharing.keys_button()
         if visitor.administrator:
             administration.open_button()
 
@@ -157,24 +154,11 @@ def _instead(library: Library, session: Session, visitor: who.Visitor | None) ->
     if session.search.open:
         search_panel.draw(library)
     elif session.page == administration.PAGE:
-        _administration(library, visitor)
+        administration.draw(library, visitor)
     elif session.page in _PAGES:
         _PAGES[session.page](library)
     elif session.about:
         document_page.draw(library)
-
-
-def _administration(library: Library, visitor: who.Visitor | None) -> None:
-    if visitor is None:
-        open_page()
-        return
-    administration.administration(
-        visitor.access,
-        visitor.identity,
-        library.settings,
-        lambda: who.work_of(library),
-        library.meaning.answering,
-    )
 
 
 def _talk(library: Library, session: Session) -> None:
@@ -207,5 +191,5 @@ def _asked(session: Session) -> tuple[object, ...]:
 
 def prepare() -> None:
     """Title, icon and looks; before anything that takes time."""
-    st.set_page_config(page_title=texts.APP, page_icon=style.icon(), layout="wide")
-    st.html(style.css())
+    st.set_page_config(page_title=texts.APP, page_icon=browser.icon(), layout="wide")
+    st.html(browser.css())

@@ -18,13 +18,12 @@ from rag_app.ui import (
     browser,
     composer,
     live_answer,
-    session_sync,
-    sign_in,
+    state,
     texts,
-    texts_answers,
     uploads,
+    who,
 )
-from rag_app.ui.composer import submit as submit
+from rag_app.ui import texts_answers as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.live_answer import RUNNING
 from rag_app.ui.state import EARLIER, Session, ShownExchange, current, say
@@ -39,29 +38,23 @@ def draw_editing(library: Library, exchange: ShownExchange) -> None:
     later = _after(current(), exchange)
     with st.form("editing", border=False):
         st.text_area(
-            texts_answers.EDITED_QUESTION,
+            words.EDITED_QUESTION,
             value=exchange.question,
             key=f"edited-{exchange.id}",
             label_visibility="collapsed",
             height="content",
         )
         if later:
-            st.html(f"<p class='note'>{texts_answers.drops(len(later))}</p>")
+            st.html(f"<p class='note'>{words.drops(len(later))}</p>")
         with st.container(horizontal=True):  # Ctrl and Enter press the first one
             submit_button(
-                texts_answers.ASK_AGAIN,
-                "edit_ask",
-                _ask,
-                library,
-                exchange.id,
-                False,
-                type="primary",
+                words.ASK_AGAIN, "edit_ask", _ask, library, exchange.id, False, type="primary"
             )
             if later:
                 submit_button(
-                    texts_answers.ASK_ELSEWHERE, "edit_elsewhere", _ask, library, exchange.id, True
+                    words.ASK_ELSEWHERE, "edit_elsewhere", _ask, library, exchange.id, True
                 )
-            submit_button(texts_answers.CANCEL_EDIT, "edit_cancel", _cancel, type="tertiary")
+            submit_button(words.CANCEL_EDIT, "edit_cancel", _cancel, type="tertiary")
 
 
 def _after(session: Session, exchange: ShownExchange) -> list[ShownExchange]:
@@ -73,7 +66,7 @@ def _after(session: Session, exchange: ShownExchange) -> list[ShownExchange]:
 @caught(say)
 def _ask(library: Library, exchange_id: str, elsewhere: bool) -> None:
     session = current()
-    session_sync.look(library)
+    state.sync(library)
     exchange = session.exchange(exchange_id)
     question = str(st.session_state[f"edited-{exchange_id}"]).strip()
     if exchange is None or not question:
@@ -114,9 +107,7 @@ def _branch(library: Library, session: Session, exchange: ShownExchange, questio
     session.conversation, session.changes = new, 0
     session.exchanges = []
     if new:
-        session.exchanges = [
-            session_sync.shown(one) for one in library.conversations.exchanges(new)
-        ]
+        session.exchanges = [state.shown(one) for one in library.conversations.exchanges(new)]
         session.changes = library.conversations.changes(new)
 
 
@@ -138,7 +129,7 @@ def draw(library: Library) -> None:
         return
     hidden = len(session.exchanges) - session.shown
     if hidden > 0:
-        text_button(texts_answers.earlier(hidden), "earlier", _show_earlier)
+        text_button(words.earlier(hidden), "earlier", _show_earlier)
     for exchange in session.exchanges[-session.shown :]:
         _exchange(library, session, exchange)
 
@@ -153,7 +144,7 @@ def press(library: Library) -> None:
         return
     act, exchange = found
     if act == "again":
-        composer.begin(library, session, exchange, sign_in.subject())
+        composer.begin(library, session, exchange, who.subject())
     elif act == "edit":
         session.editing = exchange.id
     elif act == "why":
@@ -197,7 +188,7 @@ def take(library: Library) -> None:
     while session.typed:
         given = session.typed[0]  # a run that is broken off while files are added comes again
         with held() as attempt:
-            submit(library, given.text, given.files)
+            composer.submit(library, given.text, given.files)
         session.typed.pop(0)
         if attempt.error is not None:
             raise attempt.error

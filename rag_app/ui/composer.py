@@ -1,19 +1,34 @@
-"""A question on its way: kept in the conversation, then answered in the background."""
+"""What is on its way to the library: dropped files, pages of the web by their address, and
+questions, which are kept in the conversation and answered in the background."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from html import escape
+
+import streamlit as st
 
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.library import Library
+from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Added, askable
-from rag_app.ui import live_answer, session_sync, sign_in, texts, uploads
-from rag_app.ui.jobs import caught
-from rag_app.ui.state import Receipt, Replaceable, Session, ShownExchange, current, turns_of
+from rag_app.ui import browser, live_answer, state, texts, uploads, who
+from rag_app.ui.jobs import Fetching, caught
+from rag_app.ui.state import (
+    Receipt,
+    Replaceable,
+    Session,
+    ShownExchange,
+    WebPages,
+    current,
+    say,
+    turns_of,
+)
 from rag_app.ui.uploads import Upload
+from rag_app.ui.widgets import button, submit_button, text_button
 
 _DRAWN_AHEAD = 2  # pages of an answer's sources
 _FEW = 4  # answers in the making; more leave no time for what may not be looked at
@@ -71,9 +86,7 @@ def _add(library: Library, session: Session, receipt: Receipt, upload: Upload) -
     added = library.add(name, upload.getvalue(), added_by=session.id)
     if folder and not added.duplicate:
         library.shelves.put(added.document.id, folder)
-    receipt.known += added.duplicate
-    receipt.added += not added.duplicate
-    receipt.notes += added.warnings
+    receipt.note(added)
     receipt.replaceable += _replaceable(library, added, name)
     return added.document.id
 
@@ -96,17 +109,52 @@ def _replaceable(library: Library, added: Added, offered: str) -> list[Replaceab
     ][:1]
 
 
+def draw_receipt(library: Library, session: Session) -> None:
+    """What became of the files of a drop; good news alone goes by itself."""
+    receipt = session.receipt
+    if receipt is None:
+        return
+    line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
+    if not (receipt.refused or receipt.notes or receipt.replaceable):
+        if receipt.total > 1:
+            st.toast(line, icon=":material/check:")
+        session.receipt = None
+        return
+    with st.container(key="receipt"):
+        items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
+        st.html(f"<p><b>{escape(line)}</b></p><ul tabindex='0'>{items}</ul>")
+        for choice in receipt.replaceable:
+            button(
+                f"{texts.REPLACE}: {escape_markdown(choice.name)}",
+                f"replace-{choice.document_id}",
+                _replace,
+                library,
+                choice,
+            )
+        button(texts.DISMISS, "receipt_ok", _dismiss)
+
+
+@caught(say)
+def _replace(library: Library, choice: Replaceable) -> None:
+    library.replace(choice.older_id, choice.document_id)
+    current().receipt = None
+
+
+def _dismiss() -> None:
+    current().receipt = None
+
+
+# A question goes to the conversation, and its answer is made.
+
+
 def submit(
-    library: Library,
-    question: str,
-    files: Sequence[Upload] = (),
-    only: list[str] | None = None,
+    library: Library, question: str, files: Sequence[Upload] = (), only: list[str] | None = None
 ) -> None:
     """Take files and a question, or either; the answer is made in the background.
 
     Of `only` these documents if they are given, else of those that are ticked. The same question
     once more in the same moment, to be answered alike, is the same press, and asked once."""
-    session_sync.look(library)
+    state.sync(library)
     session = current()
     if _is_same_press(session, question, files, only or session.chosen(library.documents())):
         return
@@ -114,7 +162,7 @@ def submit(
     first = add(library, session, files) if files else []
     # Whoever looks at the session's state may be broken off there, and come again: this is the last
     # look at it, after which a question is asked once.
-    subject = sign_in.subject()
+    subject = who.subject()
     exchange = ShownExchange(question, _names(files), first=tuple(first), asked_at=time.monotonic())
     session.exchanges.append(exchange)
     if not question.strip() and files:
@@ -157,7 +205,7 @@ def _manner(session: Session) -> AskOptions:
 
 
 def begin(library: Library, session: Session, exchange: ShownExchange, subject: str) -> None:
-    """Have the answer made by who answers now, for who is looking (`sign_in.subject`)."""
+    """Have the answer made by who answers now, for who is looking (`who.subject`)."""
     by = session.generator
     exchange.quoting = parse(by or library.settings.answers_by).kind in QUOTING
     exchange.manner = _manner(session)
@@ -192,5 +240,103 @@ def _afterwards(library: Library, exchange: ShownExchange, conversation: str) ->
     if answer and live_answer.running() < _FEW:
         cited = answer.citations or answer.closest
         places = dict.fromkeys((one.document_id, one.page) for one in cited if one.quote)
-        session_sync.draw_ahead(library, list(places)[:_DRAWN_AHEAD])
+        state.draw_ahead(library, list(places)[:_DRAWN_AHEAD])
     library.entitle(conversation)
+
+
+# Pages of the web by their address: a field under the drop zone, and those on their way. Nothing is
+# fetched but what a person has just asked for.
+
+_AT_ONCE = 5  # pages on their way in one window
+_LOOK_AGAIN = 0.5  # seconds
+
+
+def draw_pages(library: Library) -> None:
+    """The field, if it is wanted, and the pages that are on their way."""
+    web = current().web
+    if web.open:
+        _field(library, web)
+    if web.fetching:
+        browser.fragment(_coming, "pages", _LOOK_AGAIN)(library)
+
+
+def open_web_button() -> None:
+    """What opens the field."""
+    if not current().web.open:
+        text_button(texts.ADD_PAGE, "web_open", _open)
+
+
+def _field(library: Library, web: WebPages) -> None:
+    if web.again:  # what was refused can be mended
+        st.session_state["web_address"], web.again = web.again, ""
+    with st.form("web", border=False, clear_on_submit=False):
+        st.text_input(
+            texts.WEB_ADDRESS, key="web_address", placeholder=texts.EXAMPLE, autocomplete="url",
+        )  # fmt: skip
+        if web.trouble:
+            st.html(f"<p class='failed' role='alert'>{escape(web.trouble)}</p>")
+        st.html(f"<p class='note'>{escape(texts.GOES_OUT)}</p>")
+        with st.container(key="web_buttons", horizontal=True, vertical_alignment="center"):
+            submit_button(texts.FETCH, "web_fetch", _fetch, library, icon="language")
+            submit_button(texts.WEB_CANCEL, "web_cancel", _close, type="tertiary")
+
+
+def _coming(library: Library) -> None:
+    """How far each page is; what has come is taken over, and the page drawn anew."""
+    session = current()
+    if any(not one.running for one in session.web.fetching):
+        with caught(say):
+            _take(library, session)
+        st.rerun()
+    for number, one in enumerate(session.web.fetching):
+        with st.container(key=f"web-{number}", horizontal=True, vertical_alignment="center"):
+            left = session.pace.left(f"web {id(one)}", one.done, one.total) if one.total else None
+            line = texts.left(texts.fetching(one.site, one.done, one.total), left)
+            st.html(f"<p class='working' role='status'>{escape(line)}</p>")
+            text_button(texts.WEB_STOP, f"web_stop-{number}", one.stop)
+
+
+def _take(library: Library, session: Session) -> None:
+    """What came of the pages that are done goes where that of dropped files goes."""
+    ended = [one for one in session.web.fetching if not one.running]
+    session.web.fetching = [one for one in session.web.fetching if one not in ended]
+    for one in ended:
+        if not one.stopping:
+            session.receipt = session.receipt or Receipt()
+            _note(library, session, session.receipt, one)
+
+
+def _note(library: Library, session: Session, receipt: Receipt, one: Fetching) -> None:
+    if one.added is None:
+        session.web.open, session.web.again = True, one.address
+        session.web.trouble = one.error
+        return
+    document = one.added.document
+    receipt.note(one.added)
+    earlier = None if one.added.duplicate else library.web.earlier(document.id)
+    if earlier:
+        receipt.replaceable.append(Replaceable(document.id, earlier.name, earlier.id))
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+def _open() -> None:
+    current().web.open = True
+
+
+def _close() -> None:
+    current().web.open, current().web.trouble = False, ""
+    st.session_state["web_address"] = ""
+
+
+@caught(say)
+def _fetch(library: Library) -> None:
+    web = current().web
+    address = str(st.session_state["web_address"] or "").strip()
+    if not address or len(web.fetching) >= _AT_ONCE:
+        web.trouble = texts.ENOUGH if address else texts.NOTHING_TYPED
+    else:
+        current().receipt = None
+        web.fetching.append(Fetching(library, address, current().id))
+        _close()

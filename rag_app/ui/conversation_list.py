@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from html import escape
 
@@ -13,10 +13,10 @@ from rag_app.library import Library
 from rag_app.storage import Conversation
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Answer
-from rag_app.ui import browser, session_sync, texts, texts_answers
+from rag_app.ui import browser, state, texts, texts_answers
 from rag_app.ui.jobs import Exporting, caught
 from rag_app.ui.state import SHOWN, current, say
-from rag_app.ui.widgets import button, progress_bar, submit_button, text_button
+from rag_app.ui.widgets import button, complain, progress_bar, submit_button, text_button
 
 # A conversation as a file: as a web page with the highlighted pages, as Markdown, as JSON.
 
@@ -39,7 +39,7 @@ def draw_export(library: Library) -> None:
     ):
         st.html(f"<p class='note'>{texts_answers.EXPORT_AS}</p>")
         for form, label in texts_answers.EXPORT_FORMATS.items():
-            if form == "html" and _pages(_answers()) > _AT_ONCE:
+            if form == "html" and _pages() > _AT_ONCE:
                 _with_pages(library, one, label)
             else:
                 _file(one, form, label, partial(_exported, library, one.id, form))
@@ -49,9 +49,9 @@ def _answers() -> tuple[Answer | None, ...]:
     return tuple(e.generation.now().answer for e in current().exchanges if e.generation)
 
 
-def _pages(answers: Sequence[Answer | None]) -> int:
-    """How many pages answers quote."""
-    quotes = [c for answer in answers if answer for c in answer.citations if c.quote]
+def _pages() -> int:
+    """How many pages the answers quote."""
+    quotes = [c for answer in _answers() if answer for c in answer.citations if c.quote]
     return len({(c.document_id, c.page) for c in quotes})
 
 
@@ -134,7 +134,7 @@ def restore(library: Library) -> None:
         wanted = st.query_params.get(_PARAMETER, "")
         if wanted and library.conversations.conversation(wanted):
             _open(library, wanted)
-    session_sync.look(library)
+    state.sync(library)
 
 
 def address() -> None:
@@ -158,7 +158,7 @@ def draw(library: Library) -> None:
 
 
 def _opened(library: Library) -> None:
-    with caught(lambda sentence: st.error(escape_markdown(sentence))):
+    with caught(complain):
         if current().redraw:
             st.rerun()
         if browser.in_sight(SEEN, LIST, current().conversation or ""):
@@ -253,7 +253,7 @@ def _open(library: Library, conversation: str) -> None:
     session = current()
     session.changes = library.conversations.changes(conversation)
     kept = library.conversations.exchanges(conversation)
-    session.exchanges = [session_sync.shown(one) for one in kept]
+    session.exchanges = [state.shown(one) for one in kept]
     session.conversation, session.redraw = conversation, True
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
 from rag_app.library import Library
 from rag_app.reading import NAMES
+from rag_app.scope import Role
 from rag_app.storage.originals import INSIDE
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Document, Progress, Status, askable
@@ -20,36 +21,22 @@ from rag_app.ui import (
     document_page,
     folder_panel,
     groups_panel,
-    queue_panel,
-    session_sync,
     settings_panel,
-    source,
+    state,
     texts,
-    texts_library,
     uploads,
-    web_pages,
     who,
 )
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Pace, caught
-from rag_app.ui.state import (
-    Emptied,
-    Opened,
-    Place,
-    Receipt,
-    Replaceable,
-    Session,
-    current,
-    open_page,
-    say,
-)
+from rag_app.ui.state import Emptied, Opened, Place, Receipt, Session, current, open_page, say
 from rag_app.ui.uploads import Upload
-from rag_app.ui.widgets import button, text_button
+from rag_app.ui.widgets import button, complain, progress_bar, text_button
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
 
 
-def draw_row(library: Library, document: Document, work: Progress | None, session: Session) -> None:
+def _row(library: Library, document: Document, work: Progress | None, session: Session) -> None:
     """Everything about one document. `work`: what is being done with it right now."""
     failed = document.status is Status.FAILED
     with st.container(key=f"row-{document.id[:16]}", horizontal=True, vertical_alignment="center"):
@@ -59,7 +46,7 @@ def draw_row(library: Library, document: Document, work: Progress | None, sessio
     _how_far(document, work)
     for warning in document.warnings:
         st.html(f"<p class='facts'>{escape(warning)}</p>")
-    if failed and queue_panel.locked(document) and queue_panel.may_change(library, document):
+    if failed and _locked(document) and _may_change(library, document):
         _password(library, document, session)
     if session.removing == document.id:
         _confirm(library, document)
@@ -120,13 +107,13 @@ def _how_far(document: Document, work: Progress | None) -> None:
 
 
 def _menu(library: Library, document: Document, work: Progress | None) -> None:
-    may_change = queue_panel.may_change(library, document)
-    remove = [texts.CANCEL if work else texts.REMOVE] if may_change else []
+    changing = _may_change(library, document)
+    remove = [texts.CANCEL if work else texts.REMOVE] if changing else []
     options = remove
     if document.status is Status.FAILED:
-        options = [*([texts.RETRY] if may_change else []), words.ABOUT, *remove]
-    elif queue_panel.can_cancel(document):
-        options = [*([words.CANCEL_READING] if may_change else []), *remove]
+        options = [*([texts.RETRY] if changing else []), words.ABOUT, *remove]
+    elif document.status is Status.RECEIVED:
+        options = [*([words.CANCEL_READING] if changing else []), *remove]
     elif document.pages:
         options = [words.ABOUT, texts.OPEN, texts.SUMMARISE, texts.ONLY_THIS]
         options += [words.FOLDER_AND_TAGS, *remove]
@@ -145,10 +132,7 @@ def _password(library: Library, document: Document, session: Session) -> None:
     box = st.container(key=f"unlocking-{document.id[:16]}")
     with box.form(f"unlock-{document.id}", border=False):
         st.text_input(
-            texts.PASSWORD,
-            type="password",
-            key=f"password-{document.id}",
-            autocomplete="off",
+            texts.PASSWORD, type="password", key=f"password-{document.id}", autocomplete="off"
         )
         st.html(f"<p class='note'>{texts.NOT_STORED}</p>")
         st.form_submit_button(texts.UNLOCK, on_click=_unlock, args=(library, document.id))
@@ -190,7 +174,7 @@ def _row_chosen(library: Library, document: Document) -> None:
     elif choice == texts.SUMMARISE:
         composer.submit(library, texts.summarise(document.name), only=[document.id])
     elif choice == words.CANCEL_READING:
-        queue_panel.cancel(library, document.id)
+        library.cancel(document.id)
     elif choice == texts.RETRY:
         library.retry(document.id)
     elif choice in (texts.REMOVE, texts.CANCEL):
@@ -206,8 +190,8 @@ def _remove(library: Library, document_id: str) -> None:
     if session.opened and session.opened.place.document_id == document_id:
         session.opened = None
     library.remove(document_id)
-    source.forget_pictures()
-    session_sync.look(library)  # the conversation as it is kept now
+    state.forget_pictures()
+    state.sync(library)  # the conversation as it is kept now
 
 
 @caught(say)
@@ -248,10 +232,9 @@ def draw(library: Library) -> None:
             _drop_zone(library, current())
         with st.container(key="before_list"):
             _set_aside(library, current())
-            web_pages.draw(library)
+            composer.draw_pages(library)
             composer.note_refused(current())
-            if current().receipt:
-                _receipt(library, current())
+            composer.draw_receipt(library, current())
             settings_panel.languages_hint(library)
         working, drawn = _working(library), _state(library, current())
         browser.fragment(_list, "documents", 0.7 if working else None)(library, drawn)
@@ -276,7 +259,7 @@ def _drop_zone(library: Library, session: Session) -> None:
             "drop_mode",
             _other_mode,
         )
-        web_pages.open_button()
+        composer.open_web_button()
     added = bool(files or session.adding)
     if added:
         bar = st.progress(0.0, texts.ADDING)
@@ -357,35 +340,10 @@ def _add_again(library: Library, session: Session) -> None:
         session.not_again = bool(refused)  # the others are not offered again and again
 
 
-def _receipt(library: Library, session: Session) -> None:
-    """What became of the files of a drop; good news alone goes by itself."""
-    receipt = session.receipt
-    if receipt is None:
-        return
-    line = texts.receipt(receipt.added, receipt.known, len(receipt.refused))
-    if not (receipt.refused or receipt.notes or receipt.replaceable):
-        if receipt.total > 1:
-            st.toast(line, icon=":material/check:")
-        session.receipt = None
-        return
-    with st.container(key="receipt"):
-        items = "".join(f"<li>{escape(text)}</li>" for text in (*receipt.refused, *receipt.notes))
-        st.html(f"<p><b>{escape(line)}</b></p><ul tabindex='0'>{items}</ul>")
-        for choice in receipt.replaceable:
-            button(
-                f"{texts.REPLACE}: {escape_markdown(choice.name)}",
-                f"replace-{choice.document_id}",
-                _replace,
-                library,
-                choice,
-            )
-        button(texts.DISMISS, "receipt_ok", _dismiss)
-
-
 def _list(library: Library, drawn: tuple[object, ...]) -> None:
     """`drawn`: what the rest of the page was drawn for. A wish to draw it anew may be lost among
     others, so it is made again at every look until that is done."""
-    with caught(lambda sentence: st.error(escape_markdown(sentence))):
+    with caught(complain):
         if current().redraw or _is_outdated(library, drawn):
             st.rerun()
         session, documents = current(), library.documents()
@@ -397,11 +355,11 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
         else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
         settings_panel.languages_under_way(library)
-        queue_panel.draw(library, documents, progress)
+        _queue(library, documents, progress)
         rows = _shown([d for d in documents if only is None or d.id in only], progress)
         for document in rows if session.show_all else rows[:_SHOWN]:
             with st.container(key=f"doc-{document.id[:16]}"):
-                draw_row(library, document, progress.get(document.id), session)
+                _row(library, document, progress.get(document.id), session)
         if len(rows) > _SHOWN and not session.show_all:
             label = f"{texts.SHOW_ALL} ({len(rows):,})"
             text_button(label, "show_all", _show_all)
@@ -445,8 +403,8 @@ def _heading(library: Library, documents: list[Document], session: Session) -> N
                 texts.NONE, "tick_none", lambda: session.untick(session.unticked.union(ids))
             )
         st.menu_button(
-            texts_library.MORE,
-            [texts_library.CHECK_MENU, *_watchable(library)],
+            words.MORE,
+            [words.CHECK_MENU, *_watchable(library)],
             key="menu-documents",
             icon=":material/more_vert:",
             type="tertiary",
@@ -455,8 +413,8 @@ def _heading(library: Library, documents: list[Document], session: Session) -> N
 
 
 def _watchable(library: Library) -> list[str]:
-    may = library.scope.runs_the_app and folder_panel.same_computer()
-    return [texts_library.FOLDERS_MENU] if may else []
+    may = library.scope.runs_the_app and who.same_computer()
+    return [words.FOLDERS_MENU] if may else []
 
 
 def _shown(documents: list[Document], progress: dict[str, Progress]) -> list[Document]:
@@ -486,17 +444,11 @@ def _urgency(document: Document, work: Progress | None) -> int:
 
 
 @caught(say)
-def _replace(library: Library, choice: Replaceable) -> None:
-    library.replace(choice.older_id, choice.document_id)
-    current().receipt = None
-
-
-@caught(say)
 def _chosen() -> None:
     choice = st.session_state["menu-documents"]
-    if choice == texts_library.CHECK_MENU:
+    if choice == words.CHECK_MENU:
         open_page(check_panel.PAGE)
-    elif choice == texts_library.FOLDERS_MENU:
+    elif choice == words.FOLDERS_MENU:
         open_page(folder_panel.PAGE)
     current().redraw = True
 
@@ -524,9 +476,101 @@ def _other_mode() -> None:
     session.whole_folder = not session.whole_folder
 
 
-def _dismiss() -> None:
-    current().receipt = None
-
-
 def _show_all() -> None:
     current().show_all = True
+
+
+# The queue: what waits, pausing, going on, not reading what waits, trying again.
+
+_SMALLEST = 20_000  # bytes: what a small file costs is not its bytes
+_READ, _FOUND = 0.3, 0.4  # of the work on a document: it is read, it is found by its words
+_MANY = 3  # documents being worked on from which all of them together get a bar
+
+
+def _queue(library: Library, documents: list[Document], progress: dict[str, Progress]) -> None:
+    """One line of buttons while there is work, and what holds it up."""
+    if library.trouble:
+        st.html(f"<p class='failed' role='alert'>{escape(library.trouble)}</p>")
+    mine = [d for d in documents if _may_change(library, d)]
+    waiting = [d for d in mine if d.id in progress and d.status is Status.RECEIVED]
+    failed = [d for d in mine if d.status is Status.FAILED and not _locked(d)]
+    if len(progress) > _MANY:
+        done = len(documents) - len(progress)
+        asked = sum(map(askable, documents))
+        said = texts.overall(done, len(documents), asked)
+        worked, total = share_of_work(documents, progress)
+        progress_bar(current().pace, "documents", worked, total, said)
+    if not progress and not library.paused and len(failed) < 2:
+        return
+    with st.container(key="queue", horizontal=True, vertical_alignment="center"):
+        if library.paused:
+            st.html(f"<p class='facts' role='status'>{words.PAUSED}</p>")
+        if library.scope.runs_the_app:
+            _pausing(library, bool(progress))
+        if len(waiting) > 1:
+            text_button(
+                words.CANCEL_WAITING, "queue_cancel", _cancel_waiting, library, icon="close"
+            )
+        if len(failed) > 1 and not progress:
+            text_button(
+                words.RETRY_ALL, "queue_retry", _retry, library, [d.id for d in failed],
+                icon="refresh",
+            )  # fmt: skip
+
+
+def share_of_work(
+    documents: Iterable[Document], progress: Mapping[str, Progress]
+) -> tuple[float, float]:
+    """How much of the work on all of them is done, and of how much."""
+    done, total = 0.0, 0.0
+    for document in documents:
+        weight = max(document.size, _SMALLEST)  # of the work on it beside others
+        done += weight * _worked(document, progress.get(document.id))
+        total += weight
+    return done, total
+
+
+def _worked(document: Document, work: Progress | None) -> float:
+    """How much of the work on a document is done, from 0 to 1."""
+    if work is None:
+        return 1.0
+    part = texts.share(work.done, work.total) if work.stage != "waiting" else 0.0
+    if document.status is Status.RECEIVED:
+        return _READ * part
+    return _READ if document.status is Status.READ else _FOUND + (1 - _FOUND) * part
+
+
+def _pausing(library: Library, working: bool) -> None:
+    """Concerns everybody's work, and so is for whoever runs the app."""
+    if library.paused:
+        going_on = caught(say)(lambda: library.resume())
+        text_button(words.RESUME, "queue_resume", going_on, icon="play_arrow")
+    elif working:
+        pausing = caught(say)(lambda: library.pause())
+        text_button(words.PAUSE, "queue_pause", pausing, icon="pause")
+
+
+def _may_change(library: Library, document: Document) -> bool:
+    """Whether who looks may also remove it, read it again and so on."""
+    return library.scope.may(Role.EDITOR, document.collection)
+
+
+def _locked(document: Document) -> bool:
+    """Whether it needs a password: trying again alone does not help."""
+    return document.error_code in ("password_needed", "wrong_password")
+
+
+# Callbacks: they run before the page is drawn, so what fails in them is said in the next run.
+
+
+@caught(say)
+def _cancel_waiting(library: Library) -> None:
+    library.cancel_waiting()
+    current().redraw = True
+
+
+@caught(say)
+def _retry(library: Library, document_ids: list[str]) -> None:
+    for document_id in document_ids:
+        library.retry(document_id)
+    current().redraw = True

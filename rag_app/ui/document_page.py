@@ -15,7 +15,7 @@ from rag_app.text.formats import TABLES, section_name
 from rag_app.text.highlighting import escape_markdown
 from rag_app.text.sentences import one_line
 from rag_app.types import Document, Heading, Status, askable
-from rag_app.ui import browser, composer, groups_panel, search_panel, texts, web_pages
+from rag_app.ui import browser, composer, groups_panel, search_panel, source, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Place, current, open_place, say
@@ -60,17 +60,16 @@ def leave() -> None:
 
 
 def _head(library: Library, document: Document) -> None:
-    written_in = str(getattr(document, "language", ""))
-    st.html(f"<p class='facts'>{escape(words.about(document, written_in))}</p>")
+    st.html(f"<p class='facts'>{escape(words.about(document))}</p>")
     for origin in library.web.origins([document.id]).values():
-        st.html(web_pages.origin_html(origin))
+        st.html(source.origin_html(origin))
     shelved = library.shelves.all().of(document.id)
     line = words.tagged(shelved.folder, shelved.tags)
     if line:
         st.html(f"<p class='facts'>{escape(line)}</p>")
     with st.container(key="about_tools", horizontal=True):
         button(
-            texts.OPEN, "about_open", _open, document, 1, icon="menu_book",
+            texts.OPEN, "about_open", _open, document, icon="menu_book",
             disabled=not document.pages,
         )  # fmt: skip
         button(
@@ -124,13 +123,9 @@ def _summary(library: Library, document: Document, summary: Sequence[Sentence]) 
     rows = [
         browser.Row(one_line(s.text), _where(library, document, s.page, s.start)) for s in summary
     ]
-
-    def opened(number: int) -> None:
-        s = summary[number]
-        place = Place(document.id, document.name, s.page, s.start, s.end, s.text)
-        open_place(place)
-
-    browser.show_list("about_summary", words.SUMMARY, rows, opened)
+    browser.show_list(
+        "about_summary", words.SUMMARY, rows, lambda number: _show(document, summary[number])
+    )
 
 
 def _topics(document: Document, topics: Sequence[str]) -> None:
@@ -175,19 +170,21 @@ def _outline(library: Library, document: Document, outline: Sequence[Heading]) -
         )
         for h in outline
     ]
+    browser.show_list(
+        "about_outline", words.OUTLINE, rows,
+        lambda number: _show_heading(library, document, outline[number]), small=True,
+    )  # fmt: skip
 
-    def opened(number: int) -> None:
-        _show_heading(library, document, outline[number])
 
-    browser.show_list("about_outline", words.OUTLINE, rows, opened, small=True)
+def _show(document: Document, s: Sentence) -> None:
+    open_place(Place(document.id, document.name, s.page, s.start, s.end, s.text))
 
 
 @caught(say)
 def _show_heading(library: Library, document: Document, h: Heading) -> None:
     line = library.page(document.id, h.page).text[h.start :].splitlines()[:1]
     text = line[0] if line else ""
-    place = Place(document.id, document.name, h.page, h.start, h.start + len(text), text)
-    open_place(place)
+    open_place(Place(document.id, document.name, h.page, h.start, h.start + len(text), text))
 
 
 # What there is to look at where a document has enough of it: a map of its outline with its topics,
@@ -222,8 +219,7 @@ def _mind_map(library: Library, document: Document, made: Overview) -> None:
             _show_heading(library, document, made.outline[number])
             return
         one = made.topic_places[number - len(made.outline)]
-        place = Place(document.id, document.name, one.page, one.start, one.end, one.topic)
-        open_place(place)
+        open_place(Place(document.id, document.name, one.page, one.start, one.end, one.topic))
 
     root = one_line(made.outline[top].text) if top is not None else document.name
     with st.expander(words.MIND_MAP, icon=":material/account_tree:"):
@@ -264,14 +260,11 @@ def _timeline(library: Library, document: Document, dates: Sequence[DatedSentenc
         )
         for one in dates
     ]
-
-    def opened(number: int) -> None:
-        s = dates[number].sentence
-        place = Place(document.id, document.name, s.page, s.start, s.end, s.text)
-        open_place(place)
-
     with st.expander(words.timeline(len(dates)), icon=":material/calendar_month:"):
-        browser.show_list("about_dates", words.TIMELINE, rows, opened, small=True)
+        browser.show_list(
+            "about_dates", words.TIMELINE, rows,
+            lambda number: _show(document, dates[number].sentence), small=True,
+        )  # fmt: skip
 
 
 def _around(sentence: str, said: str) -> str:
@@ -298,8 +291,8 @@ def ask(library: Library, question: str, document_id: str) -> None:
     composer.submit(library, question, only=[document_id])
 
 
-def _open(document: Document, page: int) -> None:
-    open_place(Place(document.id, document.name, page))
+def _open(document: Document) -> None:
+    open_place(Place(document.id, document.name, 1))
 
 
 @caught(say)

@@ -14,7 +14,7 @@ from rag_app.errors import RagAppError, SettingsError
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import browser, folder_panel, texts, texts_answers, who
+from rag_app.ui import browser, texts, texts_answers, who
 from rag_app.ui.state import Session, current
 from rag_app.ui.widgets import button, progress_bar, text_button
 
@@ -30,7 +30,7 @@ def restore(library: Library) -> None:
     kept = library.preferences.read()
     session.language = kept.language if kept.language in LANGUAGES else ""
     session.caution, session.top_k = kept.caution, kept.top_k
-    if not folder_panel.same_computer():
+    if not who.same_computer():
         return
     try:
         chosen = parse(kept.generator) if kept.generator else None
@@ -50,9 +50,18 @@ def change(library: Library, **chosen: Any) -> None:
     for name, value in chosen.items():
         setattr(session, name, value)
     kept = of(session)
-    if not folder_panel.same_computer():
+    if not who.same_computer():
         del kept["generator"]
     library.preferences.change(**kept)
+
+
+def language_box(key: str, hint: str | None = None) -> str:
+    """The field for the language of the answers; empty: the question's."""
+    options = ["", *LANGUAGES]
+    return st.selectbox(
+        texts.ANSWERS_IN, options, options.index(current().language), key=key, help=hint,
+        format_func=lambda one: one or texts.AS_ASKED,
+    )  # fmt: skip
 
 
 def of(session: Session) -> dict[str, Any]:
@@ -70,7 +79,7 @@ def may_choose(choice: ModelSpec, settings: Settings) -> bool:
     one load a folder or call a server that the settings do not name."""
     given = choice.kind in (*QUOTING, WRITER) or choice == parse(settings.answers_by)
     shared = choice.kind == "openai" and choice.url in settings.shared_servers
-    return given or shared or folder_panel.same_computer()
+    return given or shared or who.same_computer()
 
 
 OFFERED = ("reader", "quotes")  # what needs nothing
@@ -112,7 +121,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
         format_func=lambda one: escape_markdown(found.get(one) or texts.choice(one)),
         key="who_choice",
     )
-    if folder_panel.same_computer():
+    if who.same_computer():
         button(texts.LOOK_FOR_SERVERS, "who_look", _look, library, icon="search")
     if session.looked and not session.servers:
         st.html(f"<p class='note'>{texts.NO_SERVERS}</p>")
@@ -126,7 +135,7 @@ def _choose(library: Library, session: Session, now: str) -> None:
 
 def _fields(settings: Settings) -> list[str]:
     """The choices with fields of their own that the browser that is served is offered."""
-    if folder_panel.same_computer():
+    if who.same_computer():
         return [_SERVER, _FOLDER]
     return [_SERVER] if settings.shared_servers else []
 
@@ -146,7 +155,7 @@ def _written(picked: str | None, settings: Settings) -> str:
 
 def _address(settings: Settings) -> str:
     """The address of a server, typed or one of those that the settings name."""
-    if folder_panel.same_computer():
+    if who.same_computer():
         example = "http://127.0.0.1:8000/v1"
         return st.text_input(texts.ADDRESS, key="who_url", placeholder=example).strip()
     return st.selectbox(texts.ADDRESS, settings.shared_servers, key="who_shared")
@@ -254,7 +263,7 @@ def _settle_speed(library: Library) -> None:
 
 def _look(library: Library) -> None:
     session = current()
-    if folder_panel.same_computer():  # the button was there before
+    if who.same_computer():  # the button was there before
         session.servers, session.looked = library.models.servers(), True
 
 

@@ -1,4 +1,5 @@
-"""“Share”: who may see a collection, for those who own it; and one's collections."""
+"""What somebody who has signed in may give: “Share” says who may see a collection, for those who
+own it; “Keys” are for their programs."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from operator import attrgetter
 
 import streamlit as st
 
+from rag_app.access.keys import KeyInfo
 from rag_app.access.nouns import Collection, Grant, Grantee, PeopleGroup, Person
 from rag_app.scope import HOME, Role
 from rag_app.text.highlighting import escape_markdown
@@ -16,22 +18,22 @@ from rag_app.ui.state import current, open_dialog
 from rag_app.ui.who import Visitor, doing, trouble, widget_key
 from rag_app.ui.widgets import button, choose, submit_button, text_button
 
-OPEN = "sharing"  # the name of its dialog
+_SHARING = "sharing"  # the name of its dialog
 _SURE = "collection_sure"  # which collection was asked to be deleted
 _CHOSEN = "share_collection"
 
 
-def open_button() -> None:
+def share_button() -> None:
     """Opens it."""
-    text_button(words.SHARE, "share", open_dialog, OPEN, icon="group_add")
+    text_button(words.SHARE, "share", open_dialog, _SHARING, icon="group_add")
 
 
-def draw(visitor: Visitor) -> None:
+def draw_sharing(visitor: Visitor) -> None:
     """The dialog, if it is open."""
-    if current().dialog != OPEN:
+    if current().dialog != _SHARING:
         return
 
-    @st.dialog(words.SHARED, width="large", on_dismiss=close)
+    @st.dialog(words.SHARED, width="large", on_dismiss=_close_sharing)
     def show() -> None:
         trouble()
         _make(visitor)
@@ -213,7 +215,7 @@ def _shared_with(visitor: Visitor, held: Sequence[tuple[Collection, Role]]) -> N
                 st.html(f"<p class='note'>{words.BY_GROUP}</p>")
 
 
-def close() -> None:
+def _close_sharing() -> None:
     """The dialog was closed."""
     current().dialog = ""
     st.session_state.pop(_SURE, None)
@@ -221,3 +223,79 @@ def close() -> None:
 
 def _ask(collection: str) -> None:
     st.session_state[_SURE] = collection
+
+
+# “Keys”: a person's keys for programs, each shown once when it is made.
+
+_KEYS = "keys"  # the name of its dialog
+_SECRET = "key_secret"  # one that was just made, until the person has copied it or closes this
+_DAY = 86_400.0  # seconds
+
+
+def keys_button() -> None:
+    """Opens it."""
+    text_button(words.KEYS, "keys", open_dialog, _KEYS, icon="key")
+
+
+def draw_keys(visitor: Visitor) -> None:
+    """The dialog, if it is open."""
+    if current().dialog != _KEYS:
+        st.session_state.pop(_SECRET, None)
+        return
+
+    @st.dialog(words.KEYS, on_dismiss=_close_keys)
+    def show() -> None:
+        trouble()
+        st.html(f"<p class='note'>{words.KEYS_WHAT}</p>")
+        secret = st.session_state.get(_SECRET)
+        if secret:
+            st.html(f"<p class='note' role='status'>{words.KEY_ONCE}</p>")
+            st.code(secret, language=None, wrap_lines=True)
+            button(words.KEY_COPIED, "key_copied", _forget)
+        else:
+            _make_key(visitor)
+        keys = visitor.access.api_keys.keys(visitor.subject)
+        if not keys:
+            st.html(f"<p class='note'>{words.NO_KEYS}</p>")
+        for key in keys:
+            _listed(visitor, key)
+
+    show()
+
+
+def _make_key(visitor: Visitor) -> None:
+    with st.form("make_key", border=False, clear_on_submit=True):
+        st.text_input(words.KEY_NAME, key="key_name", max_chars=120)
+        st.selectbox(
+            words.KEY_LASTS, list(words.KEY_LIFETIMES), index=1, key="key_lasts",
+            format_func=words.KEY_LIFETIMES.__getitem__,
+        )  # fmt: skip
+        submit_button(words.MAKE_KEY, "key_make", doing, _made_key, visitor, icon="add")
+
+
+def _made_key(visitor: Visitor) -> None:
+    days = st.session_state["key_lasts"]
+    lasting = None if days is None else float(days) * _DAY
+    name = str(st.session_state["key_name"] or "")
+    _, secret = visitor.access.api_keys.create_key(visitor.subject, name, lasting)
+    st.session_state[_SECRET] = secret
+
+
+def _listed(visitor: Visitor, key: KeyInfo) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        said = escape(words.key_line(key))
+        st.html(f"<p>{escape(key.name)}</p><p class='facts'>{said}</p>")
+        text_button(
+            words.REVOKE_KEY, f"key_revoke-{key.id}", doing, visitor.access.api_keys.revoke_key,
+            visitor.subject, key.id, icon="block",
+        )  # fmt: skip
+
+
+def _close_keys() -> None:
+    """The dialog was closed: a key that was just made is shown no more."""
+    current().dialog = ""
+    _forget()
+
+
+def _forget() -> None:
+    st.session_state.pop(_SECRET, None)

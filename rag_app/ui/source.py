@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import re
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -19,14 +17,15 @@ from rag_app.export.conversation import safe_name
 from rag_app.export.readable import PageMarks, readable
 from rag_app.library import Library
 from rag_app.retrieval.retriever import Hit
+from rag_app.storage.provenance import Origin
 from rag_app.text.formats import TABLES
-from rag_app.text.highlighting import Area, areas, escape_markdown, mark
+from rag_app.text.highlighting import Area, areas, mark
 from rag_app.types import Box, Citation, Document, Page, PagePicture
-from rag_app.ui import browser, session_sync, tasks_menu, texts, texts_answers, web_pages
+from rag_app.ui import browser, state, tasks_menu, texts, texts_answers
+from rag_app.ui.browser import asset
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Opened, Place, Session, current, open_place
-from rag_app.ui.style import asset
-from rag_app.ui.widgets import button, text_button
+from rag_app.ui.widgets import button, complain, text_button
 
 # Places in documents that can be opened: what a link of the page points at.
 
@@ -78,7 +77,12 @@ _STAYS = 240  # characters of a quote that has room above its page
 _FOUND = 500  # places of words in a document
 _WHOLE = 12_000  # a text up to this long is shown whole
 
-forget_pictures = session_sync.forget
+_viewer = st.components.v2.component(
+    "rag_app_viewer",
+    html='<div id="view" tabindex="-1"></div>',
+    css=asset("viewer.css"),
+    js=asset("viewer.js"),
+)
 
 
 def draw(library: Library) -> None:
@@ -90,7 +94,7 @@ def draw(library: Library) -> None:
 
 def _draw(library: Library) -> None:
     session = current()
-    with caught(_complain):
+    with caught(complain):
         clicked = _clicked_citation()
         place = place_of(session, clicked) if clicked else None
         if place:
@@ -98,10 +102,6 @@ def _draw(library: Library) -> None:
         if session.opened:
             with st.container(key="source"):
                 _panel(library, session.opened)
-
-
-def _complain(sentence: str) -> None:
-    st.error(escape_markdown(sentence))
 
 
 def _panel(library: Library, opened: Opened) -> None:
@@ -119,7 +119,7 @@ def _panel(library: Library, opened: Opened) -> None:
             )
             return
         for origin in library.web.origins([document.id]).values():
-            st.html(web_pages.origin_html(origin))
+            st.html(origin_html(origin))
         _tools(library, document, opened)
         _finding(library, document, opened)
         _quotes(opened)
@@ -130,7 +130,7 @@ def _panel(library: Library, opened: Opened) -> None:
     _page(library, document, opened)
     if opened.moved and opened.page < document.pages:  # whoever turns pages turns on
         following = (document.id, opened.page + 1)
-        drawing = partial(session_sync.draw_ahead, library, [following])
+        drawing = partial(state.draw_ahead, library, [following])
         threading.Thread(target=drawing, name="rag-app-draw", daemon=True).start()
 
 
@@ -139,7 +139,7 @@ def _has_strip(library: Library, document: Document, opened: Opened) -> bool:
     place = opened.place
     if not place.quote or place.passage or opened.page != place.page:
         return False
-    return session_sync.picture(library, document.id, opened.page) is not None
+    return state.picture(library, document.id, opened.page) is not None
 
 
 def _strip(place: Place) -> None:
@@ -267,43 +267,81 @@ def _quotes(opened: Opened) -> None:
         )
 
 
+def origin_html(origin: Origin) -> str:
+    """Where a document came from and when, with a link that opens beside the app."""
+    site, fetched = texts.origin(origin.address, origin.at)
+    link = escape(origin.address, quote=True)
+    return (
+        f"<p class='facts'>{texts.FROM} <a href='{link}' target='_blank' rel='noopener noreferrer'>"
+        f"{escape(site)}</a>, {escape(fetched)}</p>"
+    )
+
+
 def _page(library: Library, document: Document, opened: Opened) -> None:
+    """A page to look at: its picture with boxes over the quoted lines, or its text made readable.
+
+    What goes to the browser is data and escaped text only."""
     place = opened.place
     page = library.page(document.id, opened.page)
     here = opened.page == place.page
-    view = View(
-        f"{document.id[:16]}/{page.number}/{place.start}-{place.end}/{place.exchange_id}"
-        f"{place.words or ''}",
-        texts.picture(document, page),
-        focus=not opened.moved,
-    )
-    picture = session_sync.picture(library, document.id, page.number)
-    if picture is None:
-        show_text(view, _text(library, document, page, opened), _close)
-        return
-    quote = _boxes(library, place) if here else ()
-    if here and place.quote and not quote:
+    shown = {
+        "id": f"{document.id[:16]}/{page.number}/{place.start}-{place.end}/{place.exchange_id}"
+        f"{place.words or ''}",  # the same again is left as it is
+        "label": texts.picture(document, page),
+        "focus": not opened.moved,
+    }
+    picture = state.picture(library, document.id, page.number)
+    quote = _boxes(library, place) if here and picture else ()
+    if picture and here and place.quote and not quote:
         st.html(f"<p class='note'>{texts.NOT_PLACED}</p>")
-        show_text(view, _text(library, document, page, opened), _close)
-        return
+        picture = None
+    if picture:
+        shown |= _marked_picture(library, opened, picture, quote)
+    else:
+        shown["marked"] = _text(library, document, page, opened)
+    _viewer(key="viewer", data=shown, on_close_change=_close)
+
+
+def _marked_picture(
+    library: Library, opened: Opened, picture: PagePicture, quote: Sequence[Box]
+) -> dict[str, Any]:
+    """The quote that is looked at, paler the answer's others, or a line beside a passage that was
+    read; and the text of the page, which can be selected."""
+    place = opened.place
+    marked = _numbers(areas(quote, picture), place.number)
     others = [
-        Quoted(areas([box for box in c.boxes if box not in quote], picture), c.number)
+        numbers
         for c in citations_of(current(), place.exchange_id)
-        if (c.document_id, c.page) == (document.id, page.number)
-        and not (here and c.number == place.number)
+        if (c.document_id, c.page) == (place.document_id, opened.page)
+        and not (opened.page == place.page and c.number == place.number)
+        for numbers in _numbers(areas([b for b in c.boxes if b not in quote], picture), c.number)
     ]
-    marked = Quoted(areas(quote, picture), place.number)
     lines = [
-        (text, one)
-        for text, box in session_sync.lines(library, document.id, page.number)
+        [*_rounded(one), text]
+        for text, box in state.lines(library, place.document_id, opened.page)
         for one in areas([box], picture, pad=0)
     ]
-    marks = (
-        Marks(others=others, passage=marked, lines=lines)
-        if place.passage
-        else Marks(marked, others, lines=lines)
-    )
-    show_picture(view, picture, marks, _close)
+    return {
+        "webp": base64.b64encode(picture.webp).decode("ascii"),
+        "width": picture.width,
+        "height": picture.height,
+        "larger": texts.LARGER,
+        "smaller": texts.SMALLER,
+        "quote": [] if place.passage else marked,
+        "others": others,
+        "passage": marked if place.passage else [],
+        "lines": lines,
+    }
+
+
+def _numbers(found: Sequence[Area], number: int) -> list[list[float]]:
+    """Left, top, width, height and, of the first area only, the number to be shown beside it; 0: it
+    has none."""
+    return [[*_rounded(one), 0 if at else number] for at, one in enumerate(found)]
+
+
+def _rounded(area: Area) -> list[float]:
+    return [round(n, 3) for n in (area.left, area.top, area.width, area.height)]
 
 
 def _text(library: Library, document: Document, page: Page, opened: Opened) -> str:
@@ -347,7 +385,7 @@ def _turn(by: int) -> None:
         opened.moved = True
 
 
-@caught(_complain)
+@caught(complain)
 def _find(library: Library, document: Document) -> None:
     """Show the first place from the page that is open; without words, what was open before."""
     opened, words = current().opened, str(st.session_state["source_find"] or "").strip()
@@ -363,7 +401,7 @@ def _find(library: Library, document: Document) -> None:
     _to_found(library, document, at)
 
 
-@caught(_complain)
+@caught(complain)
 def _to_found(library: Library, document: Document, at: int) -> None:
     opened = current().opened
     found = _places(library, document, opened.find) if opened else []
@@ -384,89 +422,6 @@ def _to_quote(number: int) -> None:
         session.opened = Opened(place, place.page, moved=True)
 
 
-# A page to look at: its picture with boxes over the quoted lines, or its text made readable.
-#
-# The first box or mark is scrolled into view. What comes in is data and escaped text only.
-
-_VIEWER_KEY = "viewer"
-
-_VIEWER_HTML = '<div id="view" tabindex="-1"></div>'
-
-_viewer = st.components.v2.component(
-    "rag_app_viewer", html=_VIEWER_HTML, css=asset("viewer.css"), js=asset("viewer.js")
-)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What is shown: `id` names it (the same again is left as it is), `label` is read aloud."""
-
-    id: str
-    label: str
-    focus: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """Where a quote stands on a picture, and its number; 0: it has none."""
-
-    areas: tuple[Area, ...] = ()
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """What lies on a picture: the quote that is looked at, paler other quotes, a line beside what
-    was read, and the text, which can be selected."""
-
-    quote: Quoted = Quoted()
-    others: Sequence[Quoted] = ()
-    passage: Quoted = Quoted()
-    lines: Sequence[tuple[str, Area]] = ()
-
-
-def show_picture(
-    view: View,
-    picture: PagePicture,
-    marks: Marks,
-    on_close: Callable[[], None],
-) -> None:
-    """Draw a page's picture with what is marked on it, and its text where it stands."""
-    data = {
-        "webp": base64.b64encode(picture.webp).decode("ascii"),
-        "width": picture.width,
-        "height": picture.height,
-        "larger": texts.LARGER,
-        "smaller": texts.SMALLER,
-        "quote": _numbers(marks.quote),
-        "others": [numbers for other in marks.others for numbers in _numbers(other)],
-        "passage": _numbers(marks.passage),
-        "lines": [[*_rounded(area), text] for text, area in marks.lines],
-    }
-    _mount(view, data, on_close)
-
-
-def show_text(view: View, marked: str, on_close: Callable[[], None]) -> None:
-    """Draw text that `readable` made safe."""
-    _mount(view, {"marked": marked}, on_close)
-
-
-def _numbers(quoted: Quoted) -> list[list[float]]:
-    """Left, top, width, height and, of the first area only, the number to be shown beside it."""
-    return [
-        [*_rounded(one), number]
-        for one, number in zip(quoted.areas, [quoted.number, *[0] * 999], strict=False)
-    ]
-
-
-def _rounded(area: Area) -> list[float]:
-    return [round(n, 3) for n in (area.left, area.top, area.width, area.height)]
-
-
-def _mount(view: View, data: dict[str, Any], on_close: Callable[[], None]) -> None:
-    _viewer(key=_VIEWER_KEY, data=dataclasses.asdict(view) | data, on_close_change=on_close)
-
-
 # Footnotes: one listener for every citation link on the page, however old its answer is.
 #
 # Hovering or focusing a link shows its quote on a card; a click or Enter reports which one it was.
@@ -474,10 +429,11 @@ def _mount(view: View, data: dict[str, Any], on_close: Callable[[], None]) -> No
 
 CITES_KEY = "cites"
 
-_CITES_HTML = '<div id="card" popover="manual" role="tooltip"><b></b><q></q></div>'
-
 _listener = st.components.v2.component(
-    "rag_app_cites", html=_CITES_HTML, css=asset("citations.css"), js=asset("citations.js")
+    "rag_app_cites",
+    html='<div id="card" popover="manual" role="tooltip"><b></b><q></q></div>',
+    css=asset("citations.css"),
+    js=asset("citations.js"),
 )
 
 

@@ -1,4 +1,5 @@
-"""What one browser session remembers: its questions, what is ticked, what is open.
+"""What one browser session remembers: its questions, what is ticked, what is open; and how it is
+kept in step with the store.
 
 One object, mutated in place: what is written while a run is being stopped is not lost."""
 
@@ -9,23 +10,26 @@ import logging
 import math
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import streamlit as st
 
-from rag_app.access.access import Access
 from rag_app.access.quotas import Quotas
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.chat_models import Server
 from rag_app.answering.query_rewriting import Turn
+from rag_app.errors import RagAppError
 from rag_app.library import Library
-from rag_app.scope import OWN, Role, Scope
+from rag_app.scope import OWN, Scope
+from rag_app.storage import Exchange as Kept
+from rag_app.storage import conversations
 from rag_app.supervision import surviving
-from rag_app.types import Box, Document, Status
-from rag_app.ui import sign_in
+from rag_app.types import Added, Basis, Box, Document, PagePicture, Status
+from rag_app.ui import texts_answers, who
 from rag_app.ui.jobs import Exporting, Fetching, Pace
-from rag_app.ui.live_answer import FinishedGeneration, Generation
+from rag_app.ui.live_answer import RUNNING, FinishedGeneration, Generation
 
 log = logging.getLogger(__name__)
 
@@ -159,6 +163,12 @@ class Receipt:
     notes: list[str] = field(default_factory=list)
     replaceable: list[Replaceable] = field(default_factory=list)
     open: bool = False  # more files of the same drop are to come
+
+    def note(self, one: Added) -> None:
+        """What became of one of them."""
+        self.known += one.duplicate
+        self.added += not one.duplicate
+        self.notes += one.warnings
 
     @property
     def total(self) -> int:
@@ -313,31 +323,25 @@ def library_of_session(opened: Library) -> Library:
     from one to the other. Nobody signs in on one's own computer."""
     if opened.settings.sign_in == "none":
         return opened.scoped(OWN)
-    who, access = sign_in.current(), opened.access
-    if who is None or not access.admits(who, current().id):
+    visitor, access = who.signed_in(), opened.access
+    if visitor is None or not access.admits(visitor, current().id):
         return opened.scoped(Scope(""))
-    access.quotas.check_session(who.subject, current().id)
-    _window(access.quotas, who.subject, current().id)
+    access.quotas.check_session(visitor.subject, current().id)
+    _window(access.quotas, visitor.subject, current().id)
     opened.empty_deleted()
-    return cast(Library, _LiveView(opened, who.subject, adds_to(access, who.subject)))
+    return cast(Library, _LiveView(opened, visitor.subject, who.adds_to(access, visitor.subject)))
 
 
-@dataclass(frozen=True, slots=True)
-class _CountedWindow:
-    """A window that counts for its person until the browser leaves it."""
-
-    quotas: Quotas
-    subject: str
-    session: str
-
-    def leave(self) -> None:
-        with surviving(log, "a window that was closed counts on for a while"):
-            self.quotas.end_session(self.subject, self.session)
+def _leave(window: tuple[Quotas, str, str]) -> None:
+    quotas, subject, session = window
+    with surviving(log, "a window that was closed counts on for a while"):
+        quotas.end_session(subject, session)
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=lambda window: window.leave())
-def _window(_quotas: Quotas, subject: str, session: str) -> _CountedWindow:
-    return _CountedWindow(_quotas, subject, session)
+@st.cache_resource(scope="session", show_spinner=False, on_release=_leave)
+def _window(_quotas: Quotas, subject: str, session: str) -> tuple[Quotas, str, str]:
+    """A window, which counts for its person until the browser leaves it."""
+    return _quotas, subject, session
 
 
 class _LiveView:
@@ -355,16 +359,6 @@ class _LiveView:
         return getattr(self._view, name)
 
 
-ADDS_TO = "adds_to"  # key of the field that says to which collection documents are added
-
-
-def adds_to(access: Access, subject: str) -> str:
-    """The collection that somebody adds documents to: the one that they chose, else their own."""
-    able = [one.id for one, role in access.collections_of(subject) if role >= Role.EDITOR]
-    chosen = st.session_state.get(ADDS_TO)
-    return chosen if chosen in able else access.own_collection(subject)
-
-
 def current() -> Session:
     """The session of the browser that is being served."""
     if "session" not in st.session_state:
@@ -376,3 +370,137 @@ def current() -> Session:
 def say(sentence: str) -> None:
     """Show a sentence at the top of the page in the next run; for what fails in a callback."""
     current().say(sentence)
+
+
+# A session in step with the store: other windows ask, rate and delete, too, and the words of a
+# document that was removed anywhere leave every session's memory.
+
+# Pictures of pages, kept for a while for all sessions.
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _picture(_library: Library, document_id: str, number: int) -> PagePicture | None:
+    return _library.picture(document_id, number)
+
+
+def picture(library: Library, document_id: str, number: int) -> PagePicture | None:
+    """The page as it looks; None if the format has no looks. Raises UnknownDocument."""
+    library.document(document_id)  # what is kept was drawn for whoever saw it first
+    return _picture(library, document_id, number)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _lines(_library: Library, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
+    return _library.lines(document_id, number)
+
+
+def lines(library: Library, document_id: str, number: int) -> tuple[tuple[str, Box], ...]:
+    """The lines of a page and where they stand. Raises UnknownDocument."""
+    library.document(document_id)
+    return _lines(library, document_id, number)
+
+
+def draw_ahead(library: Library, pages: Iterable[tuple[str, int]]) -> None:
+    """Have pages ready, by document id and number, that somebody is about to look at."""
+    for document_id, number in pages:
+        with suppress(RagAppError):  # it is gone, or there is no such page: nobody waits for it
+            picture(library, document_id, number)
+            lines(library, document_id, number)
+
+
+def forget_pictures() -> None:
+    """Deleted means gone: call it when a document is removed."""
+    _picture.clear()
+    _lines.clear()
+
+
+def sync(library: Library) -> None:
+    """Show what the store holds by now. Call it before anything is drawn or asked."""
+    session = current()
+    if session.conversation:
+        changes = library.conversations.changes(session.conversation)
+        if changes != session.changes:
+            _catch_up(library, session, session.conversation)
+            session.changes = changes
+    _drop_removed(library, session)
+
+
+def shown(kept: Kept) -> ShownExchange:
+    """An exchange of the store as a session shows it; one that is being answered goes on."""
+    running = RUNNING.get(kept.id)
+    if running is None or running.now().done:  # what is kept may have lost a removed document
+        running = None
+    return ShownExchange(
+        kept.question,
+        generation=running or FinishedGeneration(kept.answer, kept.error),
+        documents=None if kept.documents is None else list(kept.documents),
+        id=kept.id,
+        kept=True,
+        seen=True,
+        quoting=kept.answer is None or kept.answer.basis is not Basis.WRITTEN,
+        rating=kept.rating,
+    )
+
+
+def _catch_up(library: Library, session: Session, conversation: str) -> None:
+    order = library.conversations.order(conversation)
+    if not order and library.conversations.conversation(conversation) is None:
+        session.exchanges, session.conversation, session.opened = [], None, None
+        session.say(texts_answers.DELETED_ELSEWHERE)
+        return
+    known = {exchange.id: exchange for exchange in session.exchanges}
+    after: dict[str, list[ShownExchange]] = {}  # what is not in the store stays where it was
+    last = ""
+    for exchange in session.exchanges:
+        if exchange.kept:
+            last = exchange.id
+        else:
+            after.setdefault(last, []).append(exchange)
+    session.exchanges[:] = after.get("", [])
+    for exchange_id in order:
+        one = known.get(exchange_id)
+        if one is None or library.conversations.changes(exchange_id) > session.changes:
+            kept = library.conversations.exchange(exchange_id)
+            one = _renewed(one, kept) if kept else None
+        session.exchanges += [*([one] if one else []), *after.get(exchange_id, [])]
+
+
+def _renewed(known: ShownExchange | None, kept: Kept) -> ShownExchange:
+    if known is None:
+        return shown(kept)
+    known.rating = kept.rating
+    running = RUNNING.get(kept.id)  # perhaps begun anew in another window
+    if running and not running.now().done:
+        known.generation = running
+    elif not known.running and (kept.answer or kept.error):
+        known.generation = FinishedGeneration(kept.answer, kept.error)
+        known.quoting = kept.answer is None or kept.answer.basis is not Basis.WRITTEN
+    return known
+
+
+def _drop_removed(library: Library, session: Session) -> None:
+    present = frozenset(document.id for document in library.documents())
+    if session.present - present:
+        forget_pictures()
+    session.present = present
+    for exchange in session.exchanges:
+        if exchange.generation and not exchange.running:
+            exchange.generation = _without_removed(exchange.generation, present)
+    opened = session.opened
+    if opened and opened.place.document_id not in present:
+        opened.forget()
+
+
+def _without_removed(
+    made: Generation | FinishedGeneration, present: frozenset[str]
+) -> Generation | FinishedGeneration:
+    """The same unless it holds words of a document that is gone."""
+    moment = made.now()
+    held = {passage.chunk.document_id for passage in moment.passages}
+    held |= {c.document_id for c in moment.answer.citations if c.quote} if moment.answer else set()
+    if held <= present:
+        return made
+    answer = moment.answer
+    for document_id in held - present:
+        answer = conversations.without(answer, document_id) if answer else None
+    return FinishedGeneration(answer, moment.error)

@@ -97,14 +97,7 @@ def _dialog(library: Library, session: Session, task: str) -> None:
 
 
 def _language(library: Library, session: Session) -> None:
-    options = ["", *LANGUAGES]
-    picked = st.selectbox(
-        texts.ANSWERS_IN,
-        options,
-        index=options.index(session.language),
-        format_func=lambda one: one or texts.AS_ASKED,
-        key="task_language",
-    )
+    picked = model_picker.language_box("task_language")
     if button(texts.DONE, "task_go", type="primary"):
         session.dialog = ""
         model_picker.change(library, language=picked)

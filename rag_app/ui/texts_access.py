@@ -260,18 +260,6 @@ def _facts(said: Mapping[str, str]) -> str:
     return f"<dl class='facts-list'>{rows}</dl>"
 
 
-def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table of texts that may be anybody's."""
-    head = "".join(f"<th>{escape(one)}</th>" for one in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(one)}</td>" for one in row) + "</tr>" for row in rows
-    )
-    return (
-        "<div class='cells' tabindex='0'><table><thead><tr>"
-        f"{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
 def first_of(shown: int, total: int) -> str:
     """That a list goes on."""
     return f"The first {shown:,} of {total:,}. Filter to see others."

@@ -278,21 +278,21 @@ def delete_set_aside(number: int) -> str:
     return f"Delete {texts.count(number, 'file')} for good? This cannot be undone."
 
 
-def language(code: str) -> str:
-    """The English name of a language; empty if the code is not known."""
-    return NAMES.get(code, "")
-
-
 def added(at: str) -> str:
     """When a document was added, in the time of this computer."""
     moment = datetime.fromisoformat(at).astimezone()
     return f"added {moment.day} {moment:%B %Y, %H:%M}"
 
 
-def about(document: Document, written_in: str = "") -> str:
+def about(document: Document) -> str:
     """Kind, pages, size, language and date of a document, in one line."""
     kind = document.suffix.lstrip(".").upper()
-    known = [kind, texts.facts(document), language(written_in), added(document.added_at)]
+    known = [
+        kind,
+        texts.facts(document),
+        NAMES.get(document.language, ""),
+        added(document.added_at),
+    ]
     return " · ".join(part for part in known if part)
 
 
@@ -354,11 +354,7 @@ def shelf(name: str, number: int) -> str:
 ENGLISH, SEVERAL, OWN = "english", "many", "folder"
 LANGUAGES = "Which languages are your documents in?"
 ABOUT_LANGUAGES = f"about {round(MANY.size / 1e6, -1):,.0f} MB"
-OPTIONS = {
-    ENGLISH: "English",
-    SEVERAL: "Others, or several",
-    OWN: "A model of your own",
-}
+OPTIONS = {ENGLISH: "English", SEVERAL: "Others, or several", OWN: "A model of your own"}
 CAPTIONS = {
     ENGLISH: "Comes with the app; nothing to download.",
     SEVERAL: (

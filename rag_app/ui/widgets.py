@@ -1,12 +1,14 @@
-"""Widgets in one call: buttons, the head of a page, one of many."""
+"""Widgets in one call: buttons, the head of a page, one of many, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import texts, texts_library
 from rag_app.ui.jobs import Pace
 
@@ -52,6 +54,19 @@ def page_head(title: str, key: str, leave: Act) -> None:
     """The way back to the conversation, and what the page is called."""
     text_button(texts_library.BACK, f"{key}_back", leave, icon="arrow_back")
     st.html(f"<h2 class='about'>{title}</h2>")
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A small table; the cells are HTML already."""
+    head = "".join(f"<th>{escape(one)}</th>" for one in columns)
+    body = "".join("<tr>" + "".join(f"<td>{one}</td>" for one in row) + "</tr>" for row in rows)
+    inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f"<div class='cells' tabindex='0'><table>{inner}</table></div>"
+
+
+def complain(sentence: str) -> None:
+    """What went wrong in a part of the page, said there."""
+    st.error(escape_markdown(sentence))
 
 
 def choose(
