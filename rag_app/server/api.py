@@ -545,17 +545,12 @@ class _Events:
 
     def failed(self, error: RagAppError | None) -> bytes:
         """A problem as an event."""
-        said = problems.of_error(error) if error else failure()
-        return frame(said, "error")
+        ours = problems.problem_json(HTTPStatus.INTERNAL_SERVER_ERROR, "failed", problems.FAILED)
+        return frame(problems.of_error(error) if error else ours, "error")
 
     def refused(self, error: RagAppError) -> Response:
         """A problem as a response."""
         return problems.response_to(error)
-
-
-def failure() -> dict[str, Any]:
-    """The problem that is ours."""
-    return problems.problem_json(HTTPStatus.INTERNAL_SERVER_ERROR, "failed", problems.FAILED)
 
 
 # What is around it

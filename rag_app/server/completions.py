@@ -269,11 +269,6 @@ def told(answer: Answer) -> str:
     return "\n\n".join([answer.text, *against])
 
 
-def unmarked(text: str) -> str:
-    """An answer's text without its markers."""
-    return MARKER.sub("", text)
-
-
 class _Chunks:
     """The events as chunks. Markers are known at the end only: what is streamed has none."""
 
@@ -295,7 +290,7 @@ class _Chunks:
     def _end(self, answer: Answer) -> Iterator[bytes]:
         """What is still to be said: an answer that became another is said in full, of one to which
         something was added that."""
-        final, said = unmarked(told(answer)), unmarked(self._said).rstrip()
+        final, said = MARKER.sub("", told(answer)), MARKER.sub("", self._said).rstrip()
         if final.split() != said.split():
             new = f"\n\n{final}" if said.strip() else final
             rest = final[len(said) :] if said and final.startswith(said) else new
