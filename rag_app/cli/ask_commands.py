@@ -185,23 +185,27 @@ def _conversation_line(one: Conversation) -> str:
 def _export(arguments: argparse.Namespace) -> int:
     if (arguments.conversation is None) == (arguments.rated is None):
         raise BadUse("Give either a conversation or --rated.")
+    from rag_app.export.conversation import export
+
     with opened(arguments) as library:
-        data = _rated(library, arguments.rated) if arguments.rated else _whole(library, arguments)
-    if arguments.out is None:
+        if arguments.rated:
+            data = _rated(library, arguments.rated)
+        else:
+            data = export(library, arguments.conversation, arguments.format)
+    if arguments.out is not None:
+        _write(arguments.out, data)
+    else:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
-        return 0
-    try:
-        arguments.out.write_bytes(data)
-    except OSError as error:
-        raise BadUse(f"{arguments.out} cannot be written: {error.strerror}.") from error
     return 0
 
 
-def _whole(library: Library, arguments: argparse.Namespace) -> bytes:
-    from rag_app.export.conversation import export
-
-    return export(library, arguments.conversation, arguments.format)
+def _write(path: Path, data: bytes) -> None:
+    """Raises BadUse."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise BadUse(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def _rated(library: Library, how: str) -> bytes:
@@ -249,10 +253,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         found = evaluate(library, asked, retrievers, not arguments.no_answers, _progress)
     if arguments.html:
         page = html(found, f"Evaluation: {arguments.questions.name}")
-        try:
-            arguments.html.write_text(page, encoding="utf-8")
-        except OSError as error:
-            raise BadUse(f"{arguments.html} cannot be written: {error.strerror}.") from error
+        _write(arguments.html, page.encode())
     if arguments.json:
         print_json(found.as_json())
     else:

@@ -61,7 +61,7 @@ def add_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def _add(arguments: argparse.Namespace) -> int:
     if arguments.watch:
-        return _watch(arguments)
+        return watch(arguments)
     files = list(_files(arguments.paths))
     failed = False
     with opened(arguments) as whole:
@@ -82,12 +82,6 @@ def _add(arguments: argparse.Namespace) -> int:
             failed |= said["status"] == "failed"
             print_added(arguments, said)
     return 1 if failed else 0
-
-
-def _watch(arguments: argparse.Namespace) -> int:
-    if arguments.collection is not None:
-        raise BadUse("Watched folders go to Home. Leave out one of --watch and --collection.")
-    return watch(arguments)
 
 
 def seen_in(library: Library, collection: str | None) -> Library:
@@ -292,6 +286,8 @@ def _unwatch(arguments: argparse.Namespace) -> int:
 
 def watch(arguments: argparse.Namespace) -> int:
     """`rag-app add --watch FOLDER…`: take folders in and keep them in step until interrupted."""
+    if arguments.collection is not None:
+        raise BadUse("Watched folders go to Home. Leave out one of --watch and --collection.")
     for path in arguments.paths:
         if isinstance(path, str) or not path.is_dir():
             raise BadUse(f"--watch takes folders; {path} is none.")
