@@ -24,7 +24,8 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
-from rag_app.cli import entry, serve
+from rag_app import cli
+from rag_app.cli import serve
 from rag_app.scope import OWN
 from rag_app.server.gate import PREFIX, KeyFile
 from rag_app.server.problems import STATUSES
@@ -123,7 +124,7 @@ def test_the_log_holds_no_key(served):
 def test_a_new_key_counts_at_once_and_the_old_one_opens_nothing(served, capsys):
     running, client = served
     before = dict(client.headers)
-    assert entry.main(["api-key", "--new", "--data-dir", str(running.data)]) == 0
+    assert cli.main(["api-key", "--new", "--data-dir", str(running.data)]) == 0
     new = capsys.readouterr().out.strip()
     assert client.get("/v1/models").status_code == 401
     client.headers["Authorization"] = f"Bearer {new}"
@@ -168,7 +169,7 @@ def started(monkeypatch) -> list[list[str]]:
 
 @pytest.mark.parametrize("words", [["serve", "--api"], ["--api"], ["--api", "serve"]])
 def test_it_is_begun_by_an_option(started, own_house, capsys, words):
-    entry.main([*words, "--port", "9000"] if words[-1] != "--api" else ["--port", "9000", *words])
+    cli.main([*words, "--port", "9000"] if words[-1] != "--api" else ["--port", "9000", *words])
     command = started[0]
     assert command[-3:] == ["--data-dir", str(own_house.resolve()), "--api"]
     assert command[command.index("--server.port") + 1] == "9000"
@@ -179,26 +180,26 @@ def test_it_is_begun_by_an_option(started, own_house, capsys, words):
 
 def test_it_is_begun_by_a_setting(started, own_house, monkeypatch):
     monkeypatch.setenv("RAG_APP_API", "yes")
-    entry.main([])
+    cli.main([])
     assert started[0][-1] == "--api"
 
 
 def test_without_either_it_is_not_begun(started, own_house, capsys):
     for words in ([], ["serve"]):
-        entry.main(words)
+        cli.main(words)
     assert started[0] == started[-1] and "--api" not in started[0]
     assert capsys.readouterr().out == "" and not KeyFile(own_house).path.exists()
 
 
 def test_on_a_terminal_the_key_is_shown(started, own_house, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    entry.main(["serve", "--api"])
+    cli.main(["serve", "--api"])
     assert KeyFile(own_house).key() in capsys.readouterr().out
 
 
 def test_without_its_packages_a_sentence_says_how_to_get_them(started, capsys, monkeypatch):
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
-    assert entry.main(["serve", "--api"]) == 1
+    assert cli.main(["serve", "--api"]) == 1
     assert "pip install 'rag-app[server]'" in capsys.readouterr().err and not started
 
 
@@ -231,7 +232,7 @@ def test_an_empty_or_odd_file_opens_nothing(tmp_path):
     assert keys.scope_of_key("") is None
     keys.path.write_bytes(b"\xff\xfe")
     assert keys.scope_of_key("\ufffd") is None
-    assert entry.main(["api-key", "--data-dir", str(tmp_path)]) == 1
+    assert cli.main(["api-key", "--data-dir", str(tmp_path)]) == 1
     assert keys.scope_of_key(keys.renew()) == OWN
 
 

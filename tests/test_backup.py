@@ -25,9 +25,9 @@ from typing import Any
 import pytest
 
 import rag_app.open_library
+from rag_app import cli
 from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
-from rag_app.cli import entry
 from rag_app.errors import BackupError, LibraryInUse
 from rag_app.library import Library
 from rag_app.scope import Role
@@ -911,7 +911,7 @@ def run(monkeypatch, capsys):
     monkeypatch.setattr(rag_app.open_library, "MiniLmEmbedder", lambda threads: WordEmbedder())
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        status = entry.main(list(arguments))
+        status = cli.main(list(arguments))
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import rag_app.open_library
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.reading.confinement import available
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def run(*arguments: str):
-        status = entry.main([*arguments, "--data-dir", str(tmp_path / "data")])
+        status = cli.main([*arguments, "--data-dir", str(tmp_path / "data")])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 
@@ -214,7 +214,7 @@ def test_without_a_command_the_web_app_is_served_until_it_is_told_to_stop(tmp_pa
         serving = subprocess.Popen(
             command,
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(Path(entry.__file__).parents[2])},
+            env=os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2])},
             stdout=subprocess.DEVNULL,
             stderr=said,
         )
@@ -248,7 +248,7 @@ def test_who_stops_reading_what_is_printed_hears_no_complaint(tmp_path):
             [*command, "--data-dir", str(tmp_path / "data")],
             stdout=said,
             stderr=subprocess.PIPE,
-            cwd=Path(entry.__file__).parents[2],
+            cwd=Path(cli.__file__).parents[2],
             timeout=300,
             check=False,
         )

@@ -9,11 +9,10 @@ import time
 
 import pytest
 
-from rag_app import open_library
+from rag_app import cli, open_library
 from rag_app.access.access import Access
 from rag_app.access.audit import Action
 from rag_app.access.nouns import Grantee, Identity
-from rag_app.cli import entry
 from rag_app.library import Library
 from rag_app.scope import Role
 from rag_app.settings import Settings
@@ -35,7 +34,7 @@ def access(either_database):
 @pytest.fixture
 def run(capsys):
     def command(*arguments: str) -> tuple[int, str, str]:
-        status = entry.main(list(arguments))
+        status = cli.main(list(arguments))
         said = capsys.readouterr()
         return status, said.out, said.err
 

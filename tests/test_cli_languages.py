@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.retrieval.embedding_choice import MANY
 from tests import sentence_models
 from tests.fakes import WordEmbedder
@@ -22,7 +22,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setattr("rag_app.open_library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*words: str) -> tuple[int, str, str]:
-        status = entry.main(list(words))
+        status = cli.main(list(words))
         return status, *capsys.readouterr()
 
     return command

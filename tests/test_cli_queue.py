@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rag_app import cli
 from rag_app.cli import document_commands as cli_queue
-from rag_app.cli import entry
 from rag_app.cli.document_commands import _GAVE_WAY, _as_they_are_done, became
 from rag_app.ingestion import watching
 from rag_app.library import Library
@@ -26,7 +26,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setattr("rag_app.open_library.MiniLmEmbedder", lambda *_: WordEmbedder())
 
     def command(*arguments: str) -> tuple[int, str]:
-        status = entry.main(list(arguments))
+        status = cli.main(list(arguments))
         return status, capsys.readouterr().out
 
     return command

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rag_app.library
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.library import Library
 from tests.fakes import WordEmbedder
 
@@ -20,11 +20,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path: Path):
     )
     for name, text in (("ferry.txt", "The ferry is blue."), ("van.txt", "The van is blue.")):
         (tmp_path / name).write_text(text, "utf-8")
-    assert entry.main(["add", str(tmp_path / "ferry.txt"), str(tmp_path / "van.txt")]) == 0
+    assert cli.main(["add", str(tmp_path / "ferry.txt"), str(tmp_path / "van.txt")]) == 0
     capsys.readouterr()
 
     def run(*words: str) -> tuple[int, str, str]:
-        status = entry.main(list(words))
+        status = cli.main(list(words))
         said = capsys.readouterr()
         return status, said.out, said.err
 

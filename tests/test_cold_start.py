@@ -43,7 +43,7 @@ WARMED = textwrap.dedent("""
 
 COMMAND = textwrap.dedent("""
     import sys
-    import rag_app.cli.entry
+    import rag_app.cli
 
     print(*(n for n in ("numpy", "langchain_core", "tokenizers", "openvino") if n in sys.modules))
 """)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_app.cli.entry import parser
+from rag_app.cli import parser
 from rag_app.settings import QUEUES, Settings
 from rag_app.ui import health
 from tests.test_docker import arguments

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from rag_app import cli
 from rag_app.answering.chat_models import ChatSettings, try_out
 from rag_app.answering.model_spec import ModelSpec
-from rag_app.cli import entry
 from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.models import download as downloading
 from rag_app.models.download import (
@@ -59,7 +59,7 @@ def test_a_model_is_fetched_with_progress_and_then_answers(served, files, tmp_pa
 
 
 def test_the_command_fetches_it_beside_the_library(served, tmp_path, capsys):
-    assert entry.main(["download", MODEL, "--data-dir", str(tmp_path)]) == 0
+    assert cli.main(["download", MODEL, "--data-dir", str(tmp_path)]) == 0
     assert f"--generator local:{MODEL}" in capsys.readouterr().out
     assert (tmp_path / "models" / "people--tiny-chat" / "model.safetensors").is_file()
 

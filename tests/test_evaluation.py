@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.generation import pieces
-from rag_app.cli.entry import main
+from rag_app.cli import main
 from rag_app.evaluation import metrics
 from rag_app.evaluation.metrics import EvaluationQuestion, read_asked
 from rag_app.evaluation.runner import RETRIEVERS, TfIdf, evaluate, html, judge

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.errors import UnknownConversation
 from rag_app.export.conversation import (
     FORMATS,
@@ -317,7 +317,7 @@ def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tm
     library.close()
 
     def said(*arguments: str) -> bytes:
-        assert entry.main(["--data-dir", str(own_house), *arguments]) == 0
+        assert cli.main(["--data-dir", str(own_house), *arguments]) == 0
         return capsysbinary.readouterr().out
 
     [listed] = json.loads(said("conversations", "--json"))
@@ -342,7 +342,7 @@ def test_the_command_line_lists_and_exports(library, own_house, capsysbinary, tm
     [(["export"], 2), (["export", "x", "--rated"], 2), (["export", "nowhere"], 1)],
 )
 def test_bad_use_of_export_is_one_sentence(own_house, capsys, arguments, status):
-    assert entry.main(["--data-dir", str(own_house), *arguments]) == status
+    assert cli.main(["--data-dir", str(own_house), *arguments]) == status
     assert capsys.readouterr().err.startswith("rag-app: ")
 
 

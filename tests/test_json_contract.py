@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from rag_app import cli
 from rag_app.access.access import Access
 from rag_app.access.nouns import Identity
 from rag_app.answering.span_model import PassageSpans
 from rag_app.cli import document_commands as cli_queue
-from rag_app.cli import entry
 from rag_app.export.json_contract import answer_json, span_json
 from rag_app.ingestion import watching
 from rag_app.settings import Settings
@@ -119,7 +119,7 @@ def run(monkeypatch, capsys, own_house):
     monkeypatch.setenv("RAG_APP_CAUTION", "0.2")
 
     def command(*words: str) -> list[Any]:
-        entry.main(list(words))
+        cli.main(list(words))
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return command
@@ -308,7 +308,7 @@ def test_people_and_what_they_may(run, own_house):
 
 
 def test_every_command_that_takes_json_or_questions_is_documented():
-    commands = entry.parser()._subparsers._group_actions[0].choices
+    commands = cli.parser()._subparsers._group_actions[0].choices
     for name, parser in commands.items():
         options = {o for action in parser._actions for o in action.option_strings}
         for option in options & {"--json", "--questions"}:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.evaluation.metrics import read_asked
 from rag_app.export.json_contract import read_contexts, read_questions
 from rag_app.research.end_to_end import read_pairs
@@ -73,7 +73,7 @@ def test_every_command_calls_such_a_file_bad_use(path, command, text, capsys, ow
     if text is not None:
         path.write_text(text)
     words = [*command, str(path)] if command[-1] == "--questions" else [command[0], str(path)]
-    assert entry.main([*words, *(command[1:] if command[0] == "train" else ())]) == 2
+    assert cli.main([*words, *(command[1:] if command[0] == "train" else ())]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and "q.jsonl" in said.err
 

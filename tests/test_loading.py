@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import rag_app.open_library
-from rag_app.cli import entry, server_commands
+from rag_app import cli
+from rag_app.cli import server_commands
 from rag_app.ingestion import loading
 from rag_app.library import Library
 from rag_app.settings import Settings
@@ -30,7 +31,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rag_app.open_library, "MiniLmEmbedder", lambda threads: WordEmbedder())
 
     def run(*arguments: str):
-        status = entry.main([*arguments, "--data-dir", str(tmp_path / "data")])
+        status = cli.main([*arguments, "--data-dir", str(tmp_path / "data")])
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

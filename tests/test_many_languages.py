@@ -210,7 +210,7 @@ def test_the_command_line_tells_the_language(tmp_path: Path, monkeypatch, capsys
     import json
 
     import rag_app.open_library
-    from rag_app.cli.entry import main
+    from rag_app.cli import main
     from tests.fakes import WordEmbedder
 
     monkeypatch.setattr(rag_app.open_library, "MiniLmEmbedder", lambda threads: WordEmbedder())

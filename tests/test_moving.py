@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from rag_app import cli
 from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
-from rag_app.cli import entry
 from rag_app.errors import MoveError
 from rag_app.library import Library
 from rag_app.scope import WORKER, Role
@@ -337,7 +337,7 @@ def test_every_table_and_column_has_its_place_there(url, tmp_path):
 
 
 def run(capsys: Any, *words: str) -> tuple[int, str, str]:
-    status = entry.main(list(words))
+    status = cli.main(list(words))
     said = capsys.readouterr()
     return status, said.out, said.err
 

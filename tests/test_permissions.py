@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.storage.originals import made_for_me, own
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these permissions are POSIX")
@@ -33,7 +33,7 @@ def open_to_others(folder: Path) -> list[str]:
 def test_a_new_library_is_the_users_alone(own_house, tmp_path):
     letter = tmp_path / "letter.txt"
     letter.write_text("The tenancy begins on 1 May and the rent is 900 euros a month.")
-    assert entry.main(["add", str(letter)]) == 0
+    assert cli.main(["add", str(letter)]) == 0
     kept = {path.name for path in own_house.rglob("*")}
     assert {"library.sqlite3", "files", "vectors", "chroma.sqlite3", "lock", "reserve"} <= kept
     assert open_to_others(own_house) == []

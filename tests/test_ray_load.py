@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Status
@@ -100,7 +100,7 @@ def test_everything_is_loaded_although_a_worker_dies(tmp_path, told):
 
 def test_without_a_library_that_machines_share_it_says_so(tmp_path, capsys):
     folder = str(tmp_path)
-    assert entry.main(["load", folder, "--on", "ray", "--data-dir", f"{folder}/data"]) != 0
+    assert cli.main(["load", folder, "--on", "ray", "--data-dir", f"{folder}/data"]) != 0
     assert "RAG_APP_DATABASE_URL and RAG_APP_FILES_URL" in capsys.readouterr().err
     assert not (tmp_path / "data" / "library.sqlite3").exists()
 

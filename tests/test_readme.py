@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.reading import NAMES
 from rag_app.settings import Settings
 from rag_app.text.formats import FORMATS
@@ -54,9 +54,7 @@ def today(page: Path) -> str:
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     [group] = [
-        action
-        for action in entry.parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
+        action for action in cli.parser()._actions if isinstance(action, argparse._SubParsersAction)
     ]
     return dict(group.choices)
 
@@ -149,7 +147,7 @@ def test_every_command_for_a_server_can_be_given():
     assert len(of_server()) > 10
     for words in of_server():
         try:
-            entry.parser().parse_args(words)
+            cli.parser().parse_args(words)
         except SystemExit:
             pytest.fail(f"rag-app {' '.join(words)}")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_app.cli import entry
+from rag_app import cli
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Finished
@@ -40,7 +40,7 @@ def generator(tmp_path):
 @pytest.fixture
 def run(tmp_path, capsys):
     def run(*arguments: str):
-        status = entry.main([*arguments, "--data-dir", str(tmp_path / "data")])
+        status = cli.main([*arguments, "--data-dir", str(tmp_path / "data")])
         said = capsys.readouterr()
         return status, said.out, said.err
 

@@ -1,5 +1,87 @@
-"""The command line: a module for each group of commands."""
+"""rag-app …: the library from the command line.
 
-from rag_app.cli.entry import main
+`--json` is a contract that other programs rely on (docs/json.md). Errors are one sentence on
+standard error; exit status 2 for bad use, 1 for a failure."""
 
-__all__ = ["main"]
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rag_app.cli import (
+    access_commands,
+    ask_commands,
+    document_commands,
+    model_commands,
+    serve,
+    server_commands,
+)
+from rag_app.errors import RagAppError
+from rag_app.export.json_contract import BadUse
+from rag_app.text.jsonl import UnfitFile
+
+_FAMILIES = (
+    serve.add_parsers,
+    document_commands.add_parsers,
+    server_commands.add_load_parser,
+    server_commands.add_worker_parser,
+    ask_commands.add_parsers,
+    ask_commands.add_conversation_parsers,
+    model_commands.add_parsers,
+    model_commands.add_language_parsers,
+    document_commands.add_queue_parsers,
+    document_commands.add_group_parsers,
+    ask_commands.add_evaluate_parser,
+    access_commands.add_backup_parsers,
+    server_commands.add_move_parser,
+    access_commands.add_parsers,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    arguments = parser().parse_args(argv)
+    try:
+        run: Callable[[argparse.Namespace], int] = arguments.run
+        return run(arguments)
+    except (BadUse, UnfitFile) as error:
+        return _fail(str(error), 2)
+    except RagAppError as error:
+        return _fail(str(error), 1)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return _fail("Stopped. What was accepted is kept and goes on at the next start.", 130)
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"rag-app: {message}", file=sys.stderr)
+    return status
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command, and what it takes."""
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--data-dir",
+        type=Path,
+        default=argparse.SUPPRESS,
+        help="where the library is kept (or RAG_APP_DATA_DIR)",
+    )
+    parser = argparse.ArgumentParser(
+        prog="rag-app",
+        parents=[shared],
+        description="Chat with your documents and see the exact lines every answer comes from. "
+        "Without a command: start the web app.",
+    )
+    serve.add_options(parser, "127.0.0.1", 8501)
+    parser.set_defaults(run=serve.serve)
+    commands = parser.add_subparsers(title="commands", metavar="")
+    for add in _FAMILIES:
+        add(commands, shared)
+    return parser

@@ -2,6 +2,6 @@
 
 import sys
 
-from rag_app.cli.entry import main
+from rag_app.cli import main
 
 sys.exit(main())

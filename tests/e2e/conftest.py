@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-START = ("-c", "import sys; from rag_app.cli.entry import main; sys.exit(main())", "--port")
+START = ("-c", "import sys; from rag_app.cli import main; sys.exit(main())", "--port")
 
 
 def free_port() -> int:

@@ -144,7 +144,7 @@ def test_a_sign_in_that_has_run_out_is_asked_for_again(chromium, tmp_path):
 
 def people(folder: Path, *given: str) -> None:
     """What is told about people at the machine itself, while the app of the folder runs."""
-    main = "import sys; from rag_app.cli.entry import main; sys.exit(main())"
+    main = "import sys; from rag_app.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", main, "people", *given, "--data-dir", str(folder / "data")]
     subprocess.run(command, cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
 
