@@ -60,7 +60,7 @@ def pressed(key: str = KEY) -> tuple[str, ShownExchange] | None:
 
 def row(library: Library, exchange: ShownExchange, why: bool) -> None:
     """The buttons that make sense under an answer; `why`: that it says why is on."""
-    answer = exchange.generation.now().answer if exchange.generation else None
+    answer = exchange.answer
     buttons = []
     if answer and exchange.kept:
         buttons += [

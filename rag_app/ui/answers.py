@@ -432,7 +432,7 @@ class Places:
 
 def draw_why(library: Library, exchange: ShownExchange) -> None:
     """The explanation under an answer."""
-    answer = exchange.generation.now().answer if exchange.generation else None
+    answer = exchange.answer
     if answer is None:
         return
     task = answer.task not in (Task.QUESTION, Task.COMPUTATION)

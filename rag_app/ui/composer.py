@@ -236,7 +236,7 @@ def begin(library: Library, session: Session, exchange: ShownExchange, subject: 
 
 def _afterwards(library: Library, exchange: ShownExchange, conversation: str) -> None:
     """What can wait until an answer is shown: its first sources as pictures, a title."""
-    answer = exchange.generation.now().answer if exchange.generation else None
+    answer = exchange.answer
     if answer and live_answer.running() < _FEW:
         cited = answer.citations or answer.closest
         places = dict.fromkeys((one.document_id, one.page) for one in cited if one.quote)

@@ -46,7 +46,7 @@ def draw_export(library: Library) -> None:
 
 
 def _answers() -> tuple[Answer | None, ...]:
-    return tuple(e.generation.now().answer for e in current().exchanges if e.generation)
+    return tuple(one.answer for one in current().exchanges if one.generation)
 
 
 def _pages() -> int:

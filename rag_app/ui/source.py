@@ -66,7 +66,7 @@ def _passage_place(session: Session, exchange_id: str, number: int) -> Place | N
 def citations_of(session: Session, exchange_id: str) -> tuple[Citation, ...]:
     """The citations of one of the session's answers, of an abstention what comes nearest."""
     exchange = session.exchange(exchange_id)
-    answer = exchange.generation.now().answer if exchange and exchange.generation else None
+    answer = exchange.answer if exchange else None
     if answer is None:
         return ()
     return answer.citations or answer.closest

@@ -26,7 +26,7 @@ from rag_app.scope import OWN, Scope
 from rag_app.storage import Exchange as Kept
 from rag_app.storage import conversations
 from rag_app.supervision import surviving
-from rag_app.types import Added, Basis, Box, Document, PagePicture, Status
+from rag_app.types import Added, Answer, Basis, Box, Document, PagePicture, Status
 from rag_app.ui import texts_answers, who
 from rag_app.ui.jobs import Exporting, Fetching, Pace
 from rag_app.ui.live_answer import RUNNING, FinishedGeneration, Generation
@@ -62,29 +62,23 @@ class ShownExchange:
         return self.generation is not None and not self.generation.now().done
 
     @property
-    def answered(self) -> str:
-        """What it was answered with, shortly; empty if it was not."""
-        answer = self.generation.now().answer if self.generation else None
-        if answer is None or answer.abstained:
-            return ""
-        return answer.short_answer or answer.text
-
-    @property
-    def computed_from(self) -> tuple[str, ...]:
-        """The documents whose tables gave the answer."""
-        answer = self.generation.now().answer if self.generation else None
-        if answer is None or answer.computation is None:
-            return ()
-        return tuple(dict.fromkeys(rows.document_id for rows in answer.computation.used))
+    def answer(self) -> Answer | None:
+        """What it was answered with, if it was."""
+        return self.generation.now().answer if self.generation else None
 
 
 def turns_of(exchanges: Sequence[ShownExchange]) -> list[Turn]:
-    """What was asked and answered, as follow-ups lean on it."""
-    return [
-        Turn(e.question, e.answered, e.computed_from)
-        for e in exchanges
-        if e.question and e.generation
-    ]
+    """What was asked and answered, shortly, as follow-ups lean on it, and the documents whose
+    tables gave the answer."""
+    turns = []
+    for one in exchanges:
+        if one.question and one.generation:
+            answer = one.answer
+            said = "" if answer is None or answer.abstained else answer.short_answer or answer.text
+            used = answer.computation.used if answer and answer.computation else ()
+            tables = tuple(dict.fromkeys(rows.document_id for rows in used))
+            turns.append(Turn(one.question, said, tables))
+    return turns
 
 
 @dataclass(frozen=True, slots=True)
