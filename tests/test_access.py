@@ -148,17 +148,17 @@ def test_collections_that_were_given_to_a_person_themselves_are_told_apart(acces
 
 def test_who_never_came_may_nothing(access):
     assert access.scope_of("stranger") == Scope("stranger")
-    assert not access.is_active("stranger") and not access.is_administrator("stranger")
+    assert not access.is_in(Identity("stranger")) and not access.is_administrator("stranger")
 
 
 def test_who_was_removed_sees_nothing_and_cannot_come_back_by_signing_in(access):
     access.grant(MACHINE, HOME, Grantee.person("ben"), Role.EDITOR)
     before = access.scope_of("ben")
     access.remove_person("anna", "ben")
-    assert access.scope_of("ben") == Scope("ben") and not access.is_active("ben")
+    assert access.scope_of("ben") == Scope("ben") and not access.is_in(Identity("ben"))
     assert not access.arrive(BEN).active and access.scope_of("ben") == Scope("ben")
     access.restore_person("anna", "ben")
-    assert access.scope_of("ben") == before and access.is_active("ben")
+    assert access.scope_of("ben") == before and access.is_in(Identity("ben"))
 
 
 def test_who_signs_out_ends_that_sign_in_and_those_before_it(access):

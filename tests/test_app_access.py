@@ -105,7 +105,7 @@ def test_who_is_lowered_while_the_page_is_open_does_nothing_any_more(enter):
     access.set_administrator(ANNA.subject, BEN.subject, True)
     access.set_administrator(BEN.subject, ANNA.subject, False)
     page.click("person_remove")
-    assert access.is_active(BEN.subject) and "administration_back" not in page.buttons()
+    assert access.is_in(BEN) and "administration_back" not in page.buttons()
 
 
 # People
@@ -115,14 +115,14 @@ def test_a_person_is_removed_in_two_clicks_and_let_back_in(enter):
     page = show(enter(ANNA), "people")
     pick(page, "people_chosen", BEN.subject)
     page.click("person_remove")
-    assert words.REMOVE_SURE in page.html() and access_of(page).is_active(BEN.subject)
+    assert words.REMOVE_SURE in page.html() and access_of(page).is_in(BEN)
     page.click("person_keep")
     page.click("person_remove")
     page.click("remove-person")
-    assert not access_of(page).is_active(BEN.subject)
+    assert not access_of(page).is_in(BEN)
     assert words.OWN_LEFT in page.html()
     page.click("person_restore")
-    assert access_of(page).is_active(BEN.subject)
+    assert access_of(page).is_in(BEN)
 
 
 def test_a_person_is_signed_out_everywhere(enter, monkeypatch):
@@ -139,7 +139,7 @@ def test_a_person_is_signed_out_everywhere(enter, monkeypatch):
     page.run()
     page.click("person_sign_out")
     before = replace(BEN, issued=time.time() - 1)
-    assert not access_of(page).is_in(before) and access_of(page).is_active(BEN.subject)
+    assert not access_of(page).is_in(before) and access_of(page).is_in(BEN)
 
 
 def test_what_a_removed_person_left_is_handed_over(enter):

@@ -46,7 +46,7 @@ def test_people_are_listed_removed_and_restored(run, access):
         "anna  Anna  anna@example.org  (administrator)\nben  Ben  ben@example.org\n"
     )
     assert run("people", "--remove", "BEN@example.org")[1].endswith("(removed)\n")
-    assert not access.is_active("ben")
+    assert not access.is_in(Identity("ben"))
     run("people", "--restore", "ben")
     run("people", "--sign-out", "ben")
     assert not access.is_in(Identity("ben", issued=time.time() - 1))

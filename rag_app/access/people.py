@@ -91,12 +91,6 @@ class People(InDatabase):
     def _is_named(self, identity: Identity) -> bool:
         return bool(self._named & {identity.subject.casefold(), identity.email.casefold()} - {""})
 
-    def is_active(self, subject: str) -> bool:
-        """Whether somebody has signed in once and was not removed since."""
-        with self._read() as db:
-            found = find_person(db, subject)
-        return found is not None and found.active
-
     def is_in(self, identity: Identity) -> bool:
         """Whether a sign-in still opens the page: its person was not removed, and has not signed
         out since."""
