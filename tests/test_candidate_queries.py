@@ -239,7 +239,9 @@ def test_from_a_month_to_another_is_a_time_of_two_years_and_neither_month_alone(
         spans = chosen(database, asked, ConditionKind.BETWEEN)
         assert spans == {"CAST(day AS DATE) BETWEEN DATE '2025-10-01' AND DATE '2026-03-31'"}
         assert not chosen(database, asked, ConditionKind.MONTH)
+        assert chosen(database, "what went out oct-march", ConditionKind.BETWEEN) == spans
         assert len(chosen(database, "in oct and march", ConditionKind.MONTH)) == 2
+        assert not chosen(database, "in oct and march", ConditionKind.BETWEEN)
 
 
 def test_words_are_found_wherever_they_stand_in_a_text(tmp_path, file):

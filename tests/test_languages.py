@@ -25,6 +25,7 @@ ENGLISH = "The ferry to the island costs four euros. Dogs travel free of charge 
     ("word", "number"),
     [
         ("march", 3), ("sept", 9), ("Okt", 10), ("März", 3), ("agosto", 8), ("septmber", 9),
+        ("января", 1), ("maj", 5), ("juil", 7),
         ("out", 0), ("set", 0), ("market", 0), ("general", 0), ("outstanding", 0), ("", 0),
     ],
 )  # fmt: skip

@@ -245,10 +245,11 @@ class TableAnswers:
             if tried and self._taught:
                 meant = meant or self._meant(question, searched, opened)
                 found = [_agreed(tried, question, opened, meant)]
-                other = likeliest_table(meant, opened.database)
-                if other and other not in tables_read(opened.database.tree(tried.sql)):
-                    again = asking(opened.described.of(other))
-                    found += [_agreed(again, question, opened, meant)] if again else []
+                with suppress(QueryError, ModelUnavailable):  # the first stands without it
+                    other = likeliest_table(meant, opened.database)
+                    if other and other not in tables_read(opened.database.tree(tried.sql)):
+                        again = asking(opened.described.of(other))
+                        found += [_agreed(again, question, opened, meant)] if again else []
                 return max(found, key=lambda one: one.chance)
             if tried or self._taught:
                 return tried

@@ -34,7 +34,7 @@ _OF_COLUMN = 4  # texts of a column that are tried, of those that are named
 _NOT = 2  # of them that all others are tried of, too
 _WORDS = 3  # of a column of texts that are tried
 _PHRASES, _TOGETHER = 3, 60  # of words that come together; texts that are compared for that
-ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
+_UP_TO = frozenset(["to", "until", "till", "through", "bis"])
 _YEARS = 3  # of a column, of which months without a year may be
 _LEAST_BEGUN = 4  # letters that all forms of a word begin with
 _LOOKED_AT, _HELD = 2_000, 400  # texts of a column that are compared, and that words are taken of
@@ -383,7 +383,8 @@ class ParsedQuestion:
         (a, first), (b, last) = named
         said = [int(n) for n, _ in self.numbers if 1_000 < n < 2_200 and n == int(n)][:2]
         used = frozenset([a, b]).union(*(self.said_at(str(year)) for year in said))
-        years = [(year, year + (last < first)) for year in _usual_years(field)]
+        over = last < first and self._says_span([a, b])
+        years = [(year, year + over) for year in _usual_years(field)]
         for one, other in [(said[0], said[-1])] if said else years:
             start, after = _date(one, first, 1), _date(other + last // 12, last % 12 + 1, 1)
             if start and after and start < after:
@@ -392,7 +393,7 @@ class ParsedQuestion:
     def _between_months(self, found: list[Condition]) -> list[Condition]:
         """Where a question says "from one month to another", it means neither of the two alone."""
         named = [place for place, _ in self.months()]
-        if len(named) != 2 or self.words[named[1] - 1] not in ENDS_OF_TIMES:
+        if not self._says_span(named):
             return found
         spanned = {one.field for one in found if one.is_span and {*named} <= one.used}
         return [
@@ -400,6 +401,12 @@ class ParsedQuestion:
             for one in found
             if one.is_span or one.field not in spanned or not {*named} & one.used
         ]
+
+    def _says_span(self, months: Sequence[int]) -> bool:
+        """Whether a question says that a time goes from one month to another, and which."""
+        return len(months) == 2 and (
+            self.words[months[1] - 1] in _UP_TO or months[1] - months[0] == 1
+        )
 
     def _columns_compared(self) -> Iterator[Condition]:
         measures = [field for field in self.fields if field.is_measure][:8]

@@ -17,7 +17,6 @@ from itertools import pairwise
 from rag_app.errors import QueryError
 from rag_app.retrieval.ranking import STOPWORDS
 from rag_app.tables.building import ROW_ID
-from rag_app.tables.conditions import ENDS_OF_TIMES
 from rag_app.tables.describing import alike
 from rag_app.tables.explaining import (
     Node,
@@ -49,6 +48,7 @@ _NO_TABLE = "dual"  # as Oracle calls it
 _LIKES = frozenset(["~~", "~~*", "!~~", "!~~*"])  # as DuckDB calls LIKE and ILIKE
 _INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
 _WORD, _FEW = 4, 3  # letters of what may be a word inside of a word, and of any word
+_ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
 _YEAR = 4  # figures
 _OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
@@ -98,7 +98,7 @@ def of_month(sql: str, name: str, question: str, database: TableDatabase) -> str
     node = database.tree(sql)
     opened, spoken = _only_read(node, database), with_months(compared(question))
     days = [c for c in opened.table.columns if c.kind in _OF_TIME] if opened else []
-    ends = {word for before, word in pairwise(spoken) if before in ENDS_OF_TIMES}
+    ends = {word for before, word in pairwise(spoken) if before in _ENDS_OF_TIMES}
     if name.lower() not in _NAMES or len(days) != 1 or len(_years(sql, database)) != 1:
         return sql
     if opened is None or days[0].sql_name in columns(node) or name.lower() in ends:
@@ -179,7 +179,7 @@ def _is_said(name: str, own: Set[str], spoken: Sequence[str]) -> bool:
     before it."""
     at = next(place for place, word in enumerate(spoken) if word in own)
     of_time = spoken[at].isdigit() or month(spoken[at])
-    if at and of_time and spoken[at - 1] in ENDS_OF_TIMES:
+    if at and of_time and spoken[at - 1] in _ENDS_OF_TIMES:
         return False
     words = with_months(compared(name))
     numbers = [word for word in own if word.isdigit() and len(word) != _YEAR]

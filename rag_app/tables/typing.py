@@ -25,6 +25,7 @@ from rag_app.tables.values import (
     is_dash,
     is_empty,
     is_month,
+    is_season,
     rank,
     written_number,
     year,
@@ -69,6 +70,7 @@ class ColumnRule:
     convention: Convention = field(default_factory=Convention)
     units: tuple[str, ...] = ()  # the most frequent first
     places: int = 0  # behind the decimal mark; above `_PLACES`: not exact
+    has_signs: bool = False  # a dash is a minus beside a plus
 
     @property
     def is_exact(self) -> bool:
@@ -78,7 +80,7 @@ class ColumnRule:
     def typed(self, text: str) -> Typed:
         """A cell as a value of this kind."""
         if self.kind is ColumnKind.TEXT:
-            return Typed(None if is_dash(text) else text)
+            return Typed(None if is_dash(text) and not self.has_signs else text or None)
         if is_empty(text):
             return _NOTHING
         return _TYPED[self.kind](self, text) or _TEXT_ONLY
@@ -152,7 +154,8 @@ def rules(columns: Iterable[Texts], year_said: int | None = None) -> list[Column
     Where a column's own cells leave a doubt about its decimal mark or the order of its dates, the
     other columns settle it: a table is written in one country. So with the year of days without
     one, which may be that of what the table is called."""
-    texts = [each if _may_be_values(each) else {} for each in columns]
+    known = list(columns)
+    texts = [each if _may_be_values(each) else {} for each in known]
     years: set[int] = set()
     marks: Counter[str] = Counter()
     orders: Counter[DateOrder] = Counter()
@@ -172,7 +175,8 @@ def rules(columns: Iterable[Texts], year_said: int | None = None) -> list[Column
         else DateOrder.DAY_FIRST,
         year=_only(years) or year_said,
     )
-    return [rule_of(each, usual) for each in texts]
+    found = [rule_of(each, usual) for each in texts]
+    return [replace(r, has_signs="+" in own) for r, own in zip(found, known, strict=True)]
 
 
 def _may_be_values(texts: Texts) -> bool:
@@ -341,7 +345,7 @@ def _date_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     year = None if _may_be_months(texts) else _only(years) if years else usual.year
     convention = replace(usual, order=order, year=year)
     dates = [text for text in texts if date(text, convention)]
-    if not dates:
+    if all(map(is_season, dates)):
         return None
     kind = ColumnKind.TIME if any(map(has_time, dates)) else ColumnKind.DATE
     months = all(is_month(text) or _is_first(date(text, convention)) for text in dates)

@@ -239,7 +239,7 @@ _TIME = re.compile(
 _THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
 _DAY_OF_MONTH = re.compile(r"\d{1,2}/\d{1,2}", re.ASCII)
 _MONTH_OF_YEAR = re.compile(r"(\d{1,2})\s*[./-]\s*(\d{4})", re.ASCII)
-_YEAR_AND_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
+_YEAR_AND_MONTH = re.compile(r"((?:19|20|21)\d\d)-(0[1-9]|1[0-2])", re.ASCII)
 _PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
 _MONTHS = {
     name: number
@@ -298,16 +298,17 @@ def _day(line: str, convention: Convention) -> dt.datetime | None:
         return _made(third, second, first)
     if found := _MONTH_OF_YEAR.fullmatch(line):
         return _made(found[2], found[1], "1")
-    if (found := _YEAR_AND_MONTH.fullmatch(line)) and not _is_season(found):
+    if found := _YEAR_AND_MONTH.fullmatch(line):
         return _made(found[1], found[2], "1")
     if convention.year and (found := _DAY_OF_MONTH.fullmatch(line)):
         return _day(f"{found[0]}/{convention.year}", convention)
     return _named(line, convention)
 
 
-def _is_season(found: re.Match[str]) -> bool:
-    """Whether a year and what may be a month are rather two years: 2011-12."""
-    return int(found[2]) == int(found[1]) % 100 + 1
+def is_season(text: str) -> bool:
+    """Whether a year and what may be a month may as well be two years: 2011-12."""
+    found = _YEAR_AND_MONTH.fullmatch(without_remark(text).strip())
+    return found is not None and int(found[2]) == int(found[1]) % 100 + 1
 
 
 def is_month(text: str) -> bool:

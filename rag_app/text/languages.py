@@ -173,7 +173,8 @@ NAMES = {
 }  # fmt: skip
 """English names of languages, by ISO 639-1 code."""
 
-_MONTHS_IN, _SHORTENED_IN = ("en", "de", "es", "fr", "it", "nl", "pt"), ("en", "de")
+_MONTHS_IN = ("en", "de", "es", "fr", "it", "nl", "pt", "da", "sv", "pl", "ru")
+_SHORTENED_IN = ("en", "de", "fr")  # as no English word is
 _MISSPELT, _NEARLY = 6, 0.85  # letters of a month that may be misspelt; how near it is then
 _CALLED_IN = ("en", "de", "es", "fr")  # languages in which people say what a language is called
 _INFLECTED = ("", "e", "en", "er")  # "ins Deutsche", "auf Englisch"
@@ -261,7 +262,7 @@ def german_months() -> frozenset[str]:
 
 def month_called(word: str) -> int:
     """The number of the month that a word of a sentence is; 0 if it is none. What is short for one
-    counts in English and German alone: "out" is October in Portuguese."""
+    counts in few languages: "out" is October in Portuguese."""
     known, said = _months_called(), _unmarked(word)
     near = [said] if len(said) < _MISSPELT else get_close_matches(said, known, 1, _NEARLY)
     return next((known[one] for one in near if one in known), 0)
@@ -275,7 +276,8 @@ def _months_called() -> dict[str, int]:
         _unmarked(name).strip("."): number
         for spoken in _MONTHS_IN
         for width in ("wide", "abbreviated")[: 2 if spoken in _SHORTENED_IN else 1]
-        for number, name in Locale.parse(spoken).months["format"][width].items()
+        for form in ("format", "stand-alone")
+        for number, name in Locale.parse(spoken).months[form][width].items()
     } | {"sept": 9}
 
 
