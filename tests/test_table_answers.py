@@ -229,6 +229,19 @@ def test_values_that_a_question_names_are_found_though_misspelt(store, question,
         assert describe(database, {}).named(question) == conditions
 
 
+def test_a_sign_is_named_by_what_a_line_beside_its_table_says(database, file):
+    store = Store(database)
+    rows = "".join(f"Guest {n};{'SF' if n % 2 else 'D'};{n}00\n" for n in range(1, 7))
+    keys = "Summer;;\nSF = Stayfinder (they keep 15 %), D = direct;;\n"
+    reading = read_delimited(file(f"{keys}Name;How;Total\n{rows}".encode()), limits=Limits())
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    with closing(store), TableDatabase(store.tables.of(WORKER), store.tables) as opened:
+        told = describe(opened, {})
+    assert told.named("how many came through stayfinder") == ["lower(t1.how) = 'sf'"]
+    assert told.named("how many booked direct") == ["lower(t1.how) = 'd'"]
+
+
 def test_a_figure_is_the_querys_and_carries_the_cells_that_it_rests_on(store):
     draft = answered(store, ANN)
     assert draft.basis is Basis.COMPUTED and draft.sentences == ("Ann Lee spent 1229.25 EUR.",)

@@ -23,7 +23,7 @@ from rag_app.tables.naming import name_key
 from rag_app.tables.querying import TableDatabase
 from rag_app.text.languages import compared
 from rag_app.text.sentences import one_line
-from rag_app.types import Column, ColumnKind, RowRole
+from rag_app.types import Column, ColumnKind, RowRole, Table
 
 MOST_COLUMNS = 24  # of a table that are described
 _SHOWN = 5  # values of a column
@@ -36,6 +36,7 @@ _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
 _FIGURE = re.compile(r"[^\w\s]?\d")
 _HOLE = re.compile(r"\{[^}]*\}")  # where the result goes into a sentence
+_KEY = re.compile(r"(?<!\w)(\w{1,4})\s*=\s*(\w[^\n,;=|–(]{0,40})")  # a sign, what it means
 _LEAST = 3  # letters of a name
 _RARE = 3  # values, of all columns, that share a word which alone names them
 
@@ -47,6 +48,7 @@ class Described:
     texts: Mapping[OpenTable, str]
     values: Mapping[tuple[OpenTable, Column], tuple[str, ...]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)  # by what queries call them
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of tables: see `_keys`
     totals: tuple[str, ...] = ()  # what rows of totals are called, which are none of the data
 
     @property
@@ -63,7 +65,10 @@ class Described:
     def named(self, question: str) -> list[str]:
         """The values that a question names, as conditions of a query, the nearest first."""
         words = [word for word in dict.fromkeys(compared(question)) if len(word) > 1]
-        of_values = {of: {v: compared(v) for v in values} for of, values in self.values.items()}
+        of_values = {
+            (table, column): {v: compared(self._meaning(table, v)) for v in values}
+            for (table, column), values in self.values.items()
+        }
         shared = Counter(
             word for known in of_values.values() for parts in known.values() for word in {*parts}
         )
@@ -76,6 +81,10 @@ class Described:
         ]
         found.sort(key=lambda one: -one[0])
         return list(dict.fromkeys(condition for _, condition in found))[:_NAMED]
+
+    def _meaning(self, table: OpenTable, value: str) -> str:
+        """What a value stands for, if a line above or below its table says so; else the value."""
+        return self.keys.get(table.sql_name, {}).get(value.lower(), value)
 
     def nearest(self, condition: TextCondition) -> str | None:
         """The text of a condition, or the value it is nearly; None: its column has no such value.
@@ -189,7 +198,14 @@ def describe(database: TableDatabase, titles: Mapping[str, str]) -> Described:
         for row in opened.table.side_rows
         if row.role is RowRole.TOTAL
     )
-    return Described(texts, values, named, totals)
+    keys = {opened.sql_name: _keys(opened.table) for opened in database.tables}
+    return Described(texts, values, named, keys, totals)
+
+
+def _keys(table: Table) -> dict[str, str]:
+    """What signs stand for, by those in small letters: "SF = Stayfinder" above or below a table."""
+    lines = [table.title, *(row.text for row in table.side_rows if row.role is RowRole.NOTE)]
+    return {sign.lower(): meaning.strip() for line in lines for sign, meaning in _KEY.findall(line)}
 
 
 def _called(row: str) -> str:
