@@ -249,6 +249,25 @@ def test_messages_are_sections_among_headings_of_a_reader_too_and_end_with_the_n
     assert list(dict.fromkeys(found)) == ["Letters", "Letters > Bo Reed, 3 May", "Bills"]
 
 
+@pytest.mark.parametrize(
+    ("quoted", "said"),
+    [
+        ("On 2 May 2025 Bo Reed wrote:\n> Orders by 5.\n> Bills in 30 days.\n", True),
+        ("> On 2 May 2025 Bo Reed wrote:\n>\n> Orders by 5.\n", True),
+        ("On 2 May 2025,\nBo Reed wrote:\n> Orders by 5.\n> Bills in 30 days.\n\n", True),
+        ("On 2 May 2025 Bo Reed wrote:\n> Orders by 5.\n> And?\nBy 2, please.\n", False),
+        ("Remember:\n> Orders by 5.\n> Bills in 30 days.\n", False),
+        ("On 2 May 2025 Bo Reed wrote a letter.\n> Orders by 5.\n> Bills.\n", False),
+    ],
+)
+def test_a_message_quoted_below_its_answer_is_a_section_of_its_own(quoted, said):
+    page = Page(1, f"Terms\n\n{prose(4)}\n\n{quoted}")
+    (chunk,) = chunk_pages(ID, [page], [Heading(1, 0, 1, "Terms")])
+    found = [one.heading for one in sections_of(chunk, page, [Heading(1, 0, 1, "Terms")])]
+    own = "Terms > On 2 May 2025{} Bo Reed wrote".format("," if "2025," in quoted else "")
+    assert found == ["Terms", own] if said else found == ["Terms"]
+
+
 @pytest.mark.parametrize("line", ["From: " + "<a@" * 60_000, "From: x" + " " * 200_000 + "y"])
 def test_a_hostile_head_takes_no_longer_than_its_length(line):
     began = time.perf_counter()

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from rag_app.types import Heading, Page
 
@@ -39,6 +40,7 @@ _ADDRESS = re.compile(r"<[^<>\s@]*@[^<>\s]*>")
 _SENDERS, _WHEN = ("from", "von"), ("date", "sent", "datum", "gesendet")
 _SUBJECTS = ("subject", "betreff")
 _VALUE = 120  # characters of a field that are heeded
+_LINE, _FIGURE, _QUOTE = re.compile(r".+"), re.compile(r"\d"), ">"  # what quoted lines begin with
 _GAP = 4  # characters of line ends between a heading and what stands right under it
 _OUTER, _INNER = 2, 6  # levels of a message: where a text begins with one, and under other headings
 
@@ -74,12 +76,12 @@ def _path(titles: list[str]) -> str:
 def outline(
     pages: Sequence[Page], spans: Sequence[Spans], headings: Sequence[Heading]
 ) -> list[Heading]:
-    """The headings that a reader found, with those of messages that were pasted into the text;
-    without any, those that are guessed."""
+    """The headings that a reader found, with those of messages that were pasted into the text or
+    are quoted at its end; without any, those that are guessed."""
     if not headings:
         return guess_headings(pages, spans)
     messages = [heading for page in pages for heading, _ in _message_heads(page)]
-    return _with_messages(headings, messages)
+    return _with_messages(headings, [*messages, *_quoted(pages)])
 
 
 def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Heading]:
@@ -93,7 +95,25 @@ def guess_headings(pages: Sequence[Page], spans: Sequence[Spans]) -> list[Headin
         found += _on_page(page, around)
     seen = Counter(_shape(text) for text in {(each.page, each.text) for each in found})
     usual = [each for each in found if seen[_shape((each.page, each.text))] <= _OFTEN]
-    return _with_messages(usual, messages)
+    return _with_messages(usual, [*messages, *_quoted(pages)])
+
+
+def _quoted(pages: Sequence[Page]) -> Iterator[Heading]:
+    """Where pages end with a message that is quoted, line by line, below the one that answers it:
+    the line that says when it was written, and by whom, heads what was said before."""
+    for page in pages:
+        lines = [(found.start(), found[0].strip()) for found in _LINE.finditer(page.text)]
+        body = [line for line in lines if line[1]]
+        tail = list(takewhile(lambda line: line[1].startswith(_QUOTE), reversed(body)))[::-1]
+        before = body[: len(body) - len(tail)]
+        inside = tail[0][1].strip("> ") if len(tail) > 1 else ""
+        head = tail[:1] if inside.endswith(":") else before[-1:]
+        if len(tail) > 1 and head and head[0][1].endswith(":"):
+            if not _FIGURE.search(head[0][1]):  # it goes over two lines
+                head = before[-2:]
+            said = " ".join(text.strip("> ") for _, text in head)
+            if len(said) <= _LONGEST_PATH and _FIGURE.search(said):
+                yield Heading(page.number, head[0][0], _INNER, _ADDRESS.sub("", said).rstrip(": "))
 
 
 def _with_messages(headings: Sequence[Heading], messages: Sequence[Heading]) -> list[Heading]:
