@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.answering.evidence import closest, gather, in_sections, likeliest, nearest
+from rag_app.answering.evidence import (
+    Excerpt,
+    closest,
+    gather,
+    in_sections,
+    likeliest,
+    nearest,
+    places,
+    quotes,
+)
 from rag_app.answering.prompts import ReplyStatus, said_as, taught_messages, understood
 from rag_app.types import Chunk, Passage, Span
 
@@ -216,3 +225,15 @@ def test_a_heading_or_figures_that_nobody_names_come_near_to_no_answer(text, tel
     one = Passage(Chunk("a" * 64, 1, 0, 0, len(text), text), "a.txt", 1.0)
     found = nearest(("q",), [one], lambda _, given: [[5.0] * len(g.sentences) for g in given])
     assert len(found) == tells
+
+
+def test_what_a_message_quotes_comes_behind_what_it_says_itself():
+    def place(text: str, odds: float, document: str = "d") -> tuple[Excerpt, ...]:
+        span = Span(document, 1, 0, len(text))
+        return (Excerpt(document, "m.eml", 1, text, (span,), (text,), (text,), (False,), (odds,)),)
+
+    old, new = place("> Orders by 5.", 4.0), place("Orders by 2 now.", 3.0)
+    unlikely, other = place("Warm wishes", -3.0), place("Orders by 3.", 1.0, "e")
+    assert quotes(old, new) and not quotes(new, old) and not quotes(old, other)
+    together = [one for place in (unlikely, other, new, old) for one in place]
+    assert [one[0] for one in places(together)] == [new[0], old[0], other[0], unlikely[0]]

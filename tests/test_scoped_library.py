@@ -195,7 +195,7 @@ def test_what_acts_for_a_person_takes_a_document_that_was_looked_up_and_no_id():
         JobQueue.cancel: [editable],
         keeping.to_replace: [seen],
         Queue.parts: [seen],
-        Queue.facts: [seen],
+        Queue.report: [seen],
     }
     for method, types in forced.items():
         hints = get_type_hints(method)

@@ -139,7 +139,29 @@ def places(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, ...]]:
         rows = any(CELLS in line for line in one.lines)
         section = [part for part in one.heading.split(" > ") if CELLS not in part]
         found.setdefault((one.document_id, *section) if rows else (str(number),), []).append(one)
-    return _with_references([tuple(reversed(group)) for group in found.values()])
+    return _answers_first(_with_references([tuple(reversed(group)) for group in found.values()]))
+
+
+def _answers_first(found: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerpt, ...]]:
+    """The places, what a message quotes behind what its writer says to it, where that is likely: it
+    was so before."""
+    ordered: list[tuple[Excerpt, ...]] = []
+    for at, place in enumerate(found):
+        said = [o for o in found[at + 1 :] if quotes(place, o) and odds_of(o) >= EVEN]
+        ordered += [one for one in (*said, place) if one not in ordered]
+    return ordered
+
+
+def quotes(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
+    """Whether a place is what a message quotes, and the other what it says itself."""
+    of_one = {one.document_id for one in place} & {one.document_id for one in other}
+    return bool(of_one) and _is_quoted(place) and not _is_quoted(other)
+
+
+def _is_quoted(place: Sequence[Excerpt]) -> bool:
+    """Whether most of a place is marked line by line as what another message said."""
+    texts = [text for one in place for text in one.texts]
+    return 2 * sum(text.startswith(">") for text in texts) > len(texts)
 
 
 def _with_references(found: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerpt, ...]]:
@@ -277,6 +299,7 @@ def _likeliest_first(
     return sorted(placed, key=lambda one: -one[1])
 
 
+_QUOTING = "> "  # what lines of a quoted message begin with
 _MARKED = re.compile(r"#{1,6}\s+")  # a heading in Markdown
 _Unit = tuple[int, int, str, bool]  # place in a chunk, as it is shown, whether it is a row
 
@@ -293,7 +316,8 @@ def _units(chunk: Chunk, rows: RowsOf | None) -> list[_Unit]:
             if b > start:
                 left = _stripped(chunk.text, start, min(a, end))
                 if left:
-                    around.append((*left, one_line(chunk.text[slice(*left)]), False))
+                    said = one_line(chunk.text[slice(*left)]).lstrip(_QUOTING)
+                    around.append((*left, said, False))
                 start = max(start, b)
     return sorted([*held, *around])
 

@@ -26,7 +26,7 @@ from rag_app.answering.chat_generator import (
     sayable,
     without_invented,
 )
-from rag_app.answering.evidence import FAR, Excerpt, is_referred_to, odds_of
+from rag_app.answering.evidence import FAR, Excerpt, is_referred_to, odds_of, quotes
 from rag_app.answering.extraction import AnswerType, agreement, form
 from rag_app.answering.generation import (
     Cancelled,
@@ -227,7 +227,7 @@ class TaughtGenerator(ChatGenerator):
         for place in others[:_RIVALS]:
             if cancelled() or odds_of(place) < _RIVAL:
                 break
-            if _of_one_sheet(first[0], place[0]):
+            if _of_one_sheet(first[0], place[0]) or quotes(place, first):
                 continue
             other = self._surely(asked, place, cancelled)
             if other is not None and _is_otherwise(asked.question, draft, other):
