@@ -299,7 +299,6 @@ def _likeliest_first(
     return sorted(placed, key=lambda one: -one[1])
 
 
-_QUOTING = "> "  # what lines of a quoted message begin with
 _MARKED = re.compile(r"#{1,6}\s+")  # a heading in Markdown
 _Unit = tuple[int, int, str, bool]  # place in a chunk, as it is shown, whether it is a row
 
@@ -316,8 +315,7 @@ def _units(chunk: Chunk, rows: RowsOf | None) -> list[_Unit]:
             if b > start:
                 left = _stripped(chunk.text, start, min(a, end))
                 if left:
-                    said = one_line(chunk.text[slice(*left)]).lstrip(_QUOTING)
-                    around.append((*left, said, False))
+                    around.append((*left, one_line(chunk.text[slice(*left)]), False))
                 start = max(start, b)
     return sorted([*held, *around])
 

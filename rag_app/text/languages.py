@@ -18,7 +18,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from rag_app.types import Page
@@ -260,6 +260,7 @@ def german_months() -> frozenset[str]:
     return frozenset(name.lower().strip(".") for name in names)
 
 
+@lru_cache(maxsize=4096)
 def month_called(word: str) -> int:
     """The number of the month that a word of a sentence is; 0 if it is none. What is short for one
     counts in few languages: "out" is October in Portuguese."""
