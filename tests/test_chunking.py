@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_app.retrieval.chunking import chunk_pages, estimate_tokens, search_text, sections_of
+from rag_app.text.structure import dated, is_older
 from rag_app.types import Heading, Page
 
 ID = "d" * 64
@@ -354,3 +355,27 @@ def test_a_chunk_of_one_section_stays_whole():
     page = Page(1, f"PUMPS AND PIPES\n\n{prose(2)}")
     chunk = chunk_pages(ID, [page])[0]
     assert sections_of(chunk, page, ()) == [chunk]
+
+
+@pytest.mark.parametrize(
+    ("title", "date"),
+    [
+        ("Re: Net Loft, Gwil, Tue, 3 Nov 2026 18:42", (2026, 11, 3)),
+        ("minutes 3rd März 2026", (2026, 3, 3)),
+        ("choir_minutes_2026-03-11.pdf", (2026, 3, 11)),
+        ("terms v4 Feb 2026.docx", (2026, 2)),
+        ("rules 2019, changed May 2021", (2021, 5)),
+        ("schedule 2026-27.pdf", (2026,)),
+        ("bookings summer 2026", (2026,)),
+        ("ACME_2022_10K.pdf", (2022,)),
+        ("part 12026 and B2026", ()),
+        ("", ()),
+    ],
+)
+def test_a_title_is_as_old_as_the_last_date_in_it(title, date):
+    assert dated(title) == date
+
+
+def test_one_date_is_before_another_as_far_as_both_are_told():
+    assert is_older((2024,), (2026, 3)) and is_older((2026, 2), (2026, 3, 1))
+    assert not is_older((2026,), (2026, 3)) and not is_older((), (2026,))

@@ -227,6 +227,37 @@ def test_a_heading_or_figures_that_nobody_names_come_near_to_no_answer(text, tel
     assert len(found) == tells
 
 
+@pytest.mark.parametrize(
+    ("names", "odds", "question", "first"),
+    [
+        (("Prices 2024.docx", "Notes 2026.md"), (5.0, 4.0), "q", 1),  # hardly likelier, and older
+        (("Prices 2024.docx", "Notes 2026.md"), (5.0, 4.0), "how much was it in 2024", 0),
+        (("Prices 2024.docx", "Notes 2026.md"), (5.0, 3.0), "q", 0),  # much likelier
+        (("Prices 2024.docx", "Notes.md"), (5.0, 4.9), "q", 0),
+        (("Prices 2026.docx", "Notes 3 May 2026.md"), (5.0, 4.9), "q", 0),  # may be of that day
+        (("Minutes 2 May 2026.docx", "Notes 3 May 2026.md"), (5.0, 4.9), "q", 1),
+        (("Bookings 2024.xlsx", "Notes 2026.md"), (5.0, 4.9), "q", 0),  # what was so is so still
+        (("Prices 2024.docx", "Notes 2026.md"), (-0.5, -0.6), "q", 0),  # not likely
+    ],
+)
+def test_what_is_newer_comes_before_what_is_older_and_hardly_likelier(names, odds, question, first):
+    found = [
+        Excerpt(name, name, 1, "", (Span(name, 1, 0, 1),), ("x",), ("x",), (False,), (one,))
+        for name, one in zip(names, odds, strict=True)
+    ]
+    assert places(found[::-1], question)[0][0].name == names[first]
+
+
+def test_of_the_messages_of_a_document_the_last_comes_first():
+    def message(head: str, odds: float) -> Excerpt:
+        span = Span("d", 1, int(odds), 9)
+        return Excerpt("d", "Mails.txt", 1, head, (span,), ("x",), ("x",), (False,), (odds,))
+
+    late = message("Re: The wall, Ann, Tue, 3 Nov 2026", 4.0)
+    early = message("The wall, Bob, Mon, 26 Oct 2026", 5.0)
+    assert places([late, early]) == [(late,), (early,)]
+
+
 def test_what_a_message_quotes_comes_behind_what_it_says_itself():
     def place(text: str, odds: float, document: str = "d") -> tuple[Excerpt, ...]:
         span = Span(document, 1, 0, len(text))

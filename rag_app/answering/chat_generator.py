@@ -106,7 +106,7 @@ class Writing:
     @property
     def places(self) -> list[tuple[Excerpt, ...]]:
         """What may be shown, as it is read one by one."""
-        return places(self.excerpts)
+        return places(self.excerpts, self.question)
 
     def show(self, excerpts: tuple[Excerpt, ...]) -> None:
         """These are what the model sees, all of them, if it is not told otherwise."""

@@ -13,14 +13,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 
 from rag_app.answering.sentence_ranker import Titled
 from rag_app.answering.span_model import CELLS, log_sum
 from rag_app.retrieval.ranking import rarity, stems, telling
 from rag_app.retrieval.sentence_index import title
 from rag_app.tables.rows import LabelledRow
+from rag_app.text.formats import TABLES
 from rag_app.text.sentences import one_line, sentences
-from rag_app.text.structure import clauses, referred_to
+from rag_app.text.structure import clauses, dated, is_older, referred_to
 from rag_app.types import Chunk, Passage, Span
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
@@ -42,6 +44,7 @@ _LEAST = 450  # tokens are shown, or
 _SURE, _LEAST_IF_SURE = 4.0, 200  # fewer where the likeliest sentence has such log-odds
 _AROUND, _MARKS = 1, 5  # tokens around a sentence and a title
 FAR = -2.0  # log-odds of its likeliest sentence, under which a place is not read beside others
+_HARDLY = 1.5  # log-odds by which what is older is hardly likelier
 _REFERRING = 2  # places that are read with the clause to which they refer, at most
 LEFT_OUT = "…"
 
@@ -130,26 +133,58 @@ def in_sections(passages: Sequence[Passage], sections: SectionsOf | None) -> Seq
     return [replace(one, chunk=piece) for one in passages for piece in sections(one.chunk)]
 
 
-def places(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, ...]]:
+def places(excerpts: Sequence[Excerpt], question: str = "") -> list[tuple[Excerpt, ...]]:
     """What is read together, the likeliest first: each excerpt by itself, but those with rows of
     one section of a document, since the rest of a table says what its rows come to; and a clause
-    with what refers to it by its number, since that may change what it says."""
+    with what refers to it by its number, since that may change what it says. What is likely and
+    newer comes before what is older, but where the question names a year."""
     found: dict[tuple[str, ...], list[Excerpt]] = {}
     for number, one in enumerate(reversed(excerpts)):
         rows = any(CELLS in line for line in one.lines)
         section = [part for part in one.heading.split(" > ") if CELLS not in part]
         found.setdefault((one.document_id, *section) if rows else (str(number),), []).append(one)
-    return _answers_first(_with_references([tuple(reversed(group)) for group in found.values()]))
+    together = _with_references([tuple(reversed(group)) for group in found.values()])
+    return _latest_first(together, bool(dated(question)))
 
 
-def _answers_first(found: Sequence[tuple[Excerpt, ...]]) -> list[tuple[Excerpt, ...]]:
-    """The places, what a message quotes behind what its writer says to it, where that is likely: it
-    was so before."""
+def _latest_first(
+    found: Sequence[tuple[Excerpt, ...]], of_a_year: bool
+) -> list[tuple[Excerpt, ...]]:
+    """The places, each that is likely before what it quotes, and before one that is older and
+    hardly likelier: it was so before."""
     ordered: list[tuple[Excerpt, ...]] = []
-    for at, place in enumerate(found):
-        said = [o for o in found[at + 1 :] if quotes(place, o) and odds_of(o) >= EVEN]
-        ordered += [one for one in (*said, place) if one not in ordered]
+    for place in found:
+        later = [
+            odds_of(place) >= EVEN
+            and (quotes(one, place) or (not of_a_year and _gives_way(one, place)))
+            for one in ordered
+        ]
+        ordered.insert(later.index(True) if True in later else len(ordered), place)
     return ordered
+
+
+def _gives_way(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
+    """Whether a place is older than another, and hardly likelier. What stands in a sheet was so
+    when it was written, and is so still."""
+    sheets = any(Path(one.name).suffix.lower() in TABLES for one in (*place, *other))
+    near = odds_of(place) - odds_of(other) <= _HARDLY
+    return near and not sheets and is_before(place, other)
+
+
+def is_before(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
+    """Whether a place is older than another, as far as their titles say when they were written."""
+    return is_older(_written(place), _written(other))
+
+
+def _written(place: Sequence[Excerpt]) -> tuple[int, ...]:
+    """When the latest of it was written: as the innermost heading has it that is dated, or else
+    the name of the document; empty where none is."""
+
+    def date(one: Excerpt) -> tuple[int, ...]:
+        titles = (*reversed(one.heading.split(" > ")), one.name)
+        return next(filter(None, map(dated, titles)), ())
+
+    return max(map(date, place), default=())
 
 
 def quotes(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:

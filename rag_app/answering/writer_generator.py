@@ -26,7 +26,14 @@ from rag_app.answering.chat_generator import (
     sayable,
     without_invented,
 )
-from rag_app.answering.evidence import FAR, Excerpt, is_referred_to, odds_of, quotes
+from rag_app.answering.evidence import (
+    FAR,
+    Excerpt,
+    is_before,
+    is_referred_to,
+    odds_of,
+    quotes,
+)
 from rag_app.answering.extraction import AnswerType, agreement, form
 from rag_app.answering.generation import (
     Cancelled,
@@ -231,7 +238,8 @@ class TaughtGenerator(ChatGenerator):
                 continue
             other = self._surely(asked, place, cancelled)
             if other is not None and _is_otherwise(asked.question, draft, other):
-                both = self._surely(asked, (*first, *place), cancelled)
+                settles = not is_before(place, first)
+                both = self._surely(asked, (*first, *place), cancelled) if settles else None
                 settled = _settled(asked.question, (draft, first), (other, place), both)
                 return self._stressed(asked, settled)
         return draft

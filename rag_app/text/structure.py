@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from rag_app.text.languages import month_called
 from rag_app.types import Heading, Page
 
 Spans = Sequence[tuple[int, int]]
@@ -308,6 +309,36 @@ def referred_to(text: str) -> frozenset[str]:
     row of a table of changes, "A1 | 3.4 | For 31 May read 30 June"."""
     named = (n for found in _REFERS.findall(text) for n in _NUMBERS.findall(found))
     return frozenset([*named, *_CHANGES.findall(text)])
+
+
+# When something was written, as its name or its headings say. Knows no documents.
+
+_MONTHS = 12
+_DATE = re.compile(
+    r"(?<![^\W_])(?:(\d{1,2})[^\W\d_]{0,2}[\W_]{1,2})?(?:([^\W\d_]{3,})[\W_]{1,2})?((?:19|20)\d\d)"
+    r"(?:-(\d\d)(?:-(\d\d))?)?(?!\d)"
+)  # "14 Sept 2026", "summer 2026", "2026", "2026-03-11"
+
+
+def dated(title: str) -> tuple[int, ...]:
+    """The last of the dates in a title: its year, with month and day where they are told; empty if
+    there is none. Of "2026-27" the first year counts."""
+    return max(map(_date, _DATE.finditer(title)), default=())
+
+
+def _date(found: re.Match[str]) -> tuple[int, ...]:
+    day, word, year, month, of_month = found.groups()
+    named = month_called(word or "")
+    number, told = (named, day) if named else (int(month or 0), of_month)
+    if not 1 <= number <= _MONTHS:
+        return (int(year),)
+    return (int(year), number, int(told)) if told else (int(year), number)
+
+
+def is_older(date: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether one date is before another, as far as both are told."""
+    told = min(len(date), len(other))
+    return date[:told] < other[:told]
 
 
 # What runs through a document: the heads and feet of its pages, with their numbers.
