@@ -429,8 +429,7 @@ def read_ppt(compound: Compound, limits: Limits, on_page: Told) -> Reading:
         raise DamagedFile(TORN) from error
     sections = PageBuilder(limits, LONGEST_SLIDE)
     for number, slide in enumerate(slides, 1):
-        same = sections.pages + (not sections.is_empty) == number - 1
-        sections.new_page("" if same else f"slide {number}")
+        sections.new_slide(number)
         for is_title, text in slide.texts:
             if is_title:
                 sections.heading(text, 1)

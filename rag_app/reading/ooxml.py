@@ -448,8 +448,7 @@ def read_pptx(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         sections = PageBuilder(limits, LONGEST_SLIDE)
         warnings: list[str] = []
         for number, part in enumerate(slides, 1):
-            same = sections.pages + (not sections.is_empty) == number - 1
-            sections.new_page("" if same else f"slide {number}")
+            sections.new_slide(number)
             try:
                 _add_slide(archive, part, sections)
             except DamagedFile:

@@ -47,9 +47,8 @@ def read_odp(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         _refuse_locked(archive)
         sections = PageBuilder(limits, LONGEST_SLIDE)
         with archive.open(_CONTENT) as member:
-            for number, slide in enumerate(outermost(member, frozenset(["page"]), _SKIP), 1):
-                same = sections.pages + (not sections.is_empty) == number - 1
-                sections.new_page("" if same else f"slide {number}")
+            for number, slide in enumerate(outermost(member, {"page"}, _SKIP), 1):
+                sections.new_slide(number)
                 _add_slide(slide, sections)
                 on_page(number, number)
         return sections.reading(title_in(archive, *_TITLE))

@@ -180,6 +180,11 @@ class PageBuilder:
         self._flush()
         self._label = label
 
+    def new_slide(self, number: int) -> None:
+        """The same for a slide, which has its number said where its page has another one."""
+        same = self.pages + (not self.is_empty) == number - 1
+        self.new_page("" if same else f"slide {number}")
+
     def reading(self, title: str = "", warnings: Iterable[str] = ()) -> Reading:
         """All that was collected. Raises NoText or LimitReached."""
         self._flush()
