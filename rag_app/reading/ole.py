@@ -83,14 +83,8 @@ def unlock(path: Path, password: str, target: Path) -> None:
 
     Raises WrongPassword or UnsupportedFormat; then nothing is written."""
     opened = _opened(path, password)
-    if opened is None:
-        return
-    unfinished = target.with_name(target.name + ".part")
-    try:
-        unfinished.write_bytes(opened)
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    if opened is not None:
+        target.write_bytes(opened)
 
 
 @contextmanager

@@ -50,14 +50,10 @@ def open_pdf(path: Path, password: str | None = None) -> Iterator[pdfium.PdfDocu
 
 
 def unlock(path: Path, password: str, target: Path) -> None:
-    """Write a copy that opens without a password. Raises WrongPassword; then nothing is written."""
-    unfinished = target.with_name(target.name + ".part")
-    try:
-        with open_pdf(path, password) as document:
-            document.save(unfinished, flags=raw.FPDF_REMOVE_SECURITY)
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """Write a copy that opens without a password. Raises WrongPassword; then nothing is written.
+    Half a copy is left where it is: who asked takes it only after all went well."""
+    with open_pdf(path, password) as document:
+        document.save(target, flags=raw.FPDF_REMOVE_SECURITY)
 
 
 def _refusal(code: int | None, password: str | None) -> RagAppError:
