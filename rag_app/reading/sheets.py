@@ -284,9 +284,7 @@ def read_delimited(path: Path, *, limits: Limits, on_page: Told = untold) -> Rea
         said = f"The table in this file is broken ({error}); it was read as plain text."
         return replace(_as_text(text, encoding, limits), warnings=(said,))
     reading = sections.reading()
-    warnings = tuple(not_searched(reading.pages, limits))
-    reading = replace(reading, warnings=warnings, encoding=encoding)
-    return reading
+    return replace(reading, warnings=not_searched(reading.pages, limits), encoding=encoding)
 
 
 def _as_text(text: str, encoding: str, limits: Limits) -> Reading:
