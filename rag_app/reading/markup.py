@@ -12,7 +12,7 @@ import io
 import posixpath
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -52,11 +52,12 @@ class Stream(Protocol):
 
 def outermost(
     stream: Stream,
-    names: frozenset[str],
-    skip: frozenset[str] = frozenset(),
+    names: Set[str] | None,
+    skip: Set[str] = frozenset(),
     encoding: str | None = None,
 ) -> Iterator[Element]:
-    """Every element with one of `names` that is not inside another one, when it is complete.
+    """Every element with one of `names` that is not inside another one, when it is complete; None:
+    the root.
 
     Elements in `skip` are left out with all that is in them; `encoding` goes before the one that
     the XML names. Raises DamagedFile."""
@@ -74,29 +75,17 @@ def outermost(
     yield from collector.take()
 
 
-def tree(
-    stream: Stream, skip: frozenset[str] = frozenset(), encoding: str | None = None
-) -> Element:
+def tree(stream: Stream, skip: Set[str] = frozenset(), encoding: str | None = None) -> Element:
     """The root element with all that is in it. Raises DamagedFile."""
-    for root in outermost(stream, _ALL, skip, encoding):
+    for root in outermost(stream, None, skip, encoding):
         return root
     raise DamagedFile("There is no XML in this file where it should be. Save it again.")
-
-
-class _Everything(frozenset[str]):
-    """The set of all names."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-
-_ALL = _Everything()
 
 
 class _Collector:
     """Builds the elements that are asked for, and forgets the rest."""
 
-    def __init__(self, names: frozenset[str], skip: frozenset[str], encoding: str | None) -> None:
+    def __init__(self, names: Set[str] | None, skip: Set[str], encoding: str | None) -> None:
         self._names, self._skip = names, skip
         self._depth = self._inside = self._skipped = 0
         self._builder = TreeBuilder()
@@ -106,7 +95,7 @@ class _Collector:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
-        self.parser.EntityDeclHandler = _refuse
+        self.parser.EntityDeclHandler = refuse_entity
 
     def take(self) -> Iterator[Element]:
         """What has become complete since the last time."""
@@ -123,7 +112,7 @@ class _Collector:
         tag = name.rpartition("}")[2]
         if self._skipped or tag in self._skip:
             self._skipped += 1
-        elif self._inside or tag in self._names:
+        elif self._inside or self._names is None or tag in self._names:
             self._inside += 1
             self._builder.start(tag, {_local(key): value for key, value in attributes.items()})
 
@@ -148,7 +137,8 @@ def _local(name: str) -> str:
     return f"r:{local}" if space.endswith("/relationships") else local
 
 
-def _refuse(*_: object) -> NoReturn:
+def refuse_entity(*_: object) -> NoReturn:
+    """What is called for an entity that is declared. Raises DamagedFile."""
     raise DamagedFile(
         "This file declares XML entities, which are refused because they can be bombs. "
         "Save it again from the program that made it, or print it to a PDF."
@@ -180,7 +170,7 @@ def relations(archive: Archive, part: str) -> list[Relation]:
                 each.get("Type", "").rpartition("/")[2],
                 posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/"),
             )
-            for each in outermost(member, frozenset(["Relationship"]))
+            for each in outermost(member, {"Relationship"})
             if each.get("TargetMode") != "External"
         ]
 

@@ -71,7 +71,7 @@ class _NumberingLevel:
 def read_styles(archive: Archive, part: str) -> dict[str, Style]:
     """The paragraph styles by id, each with what it takes over from the one it is based on."""
     with archive.open(part) as member:
-        found = {each.get("styleId", ""): each for each in outermost(member, frozenset(["style"]))}
+        found = {each.get("styleId", ""): each for each in outermost(member, {"style"})}
     styles: dict[str, Style] = {}
     for name in found:
         chain: list[str] = []
@@ -338,7 +338,7 @@ class _Body:
     def _texts(self, part: str, tag: str) -> Iterator[str]:
         try:
             with self._archive.open(part) as member:
-                for element in outermost(member, frozenset([tag]), _SKIP):
+                for element in outermost(member, {tag}, _SKIP):
                     text = paragraph_text(element).strip()
                     if text and element.get("type", "normal") == "normal":
                         yield text
@@ -467,7 +467,7 @@ def _slides(archive: Archive, main: str) -> Iterator[str]:
     """The parts of the slides, as the presentation lists them."""
     targets = {each.id: each.target for each in relations(archive, main)}
     with archive.open(main) as member:
-        for each in outermost(member, frozenset(["sldId"])):
+        for each in outermost(member, {"sldId"}):
             part = targets.get(each.get("r:id", ""), "")
             if part in archive:
                 yield part

@@ -57,7 +57,7 @@ def read_odp(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
 def _refuse_locked(archive: Archive) -> None:
     if _MANIFEST in archive:
         with archive.open(_MANIFEST) as member:
-            for _ in outermost(member, frozenset(["encryption-data"])):
+            for _ in outermost(member, {"encryption-data"}):
                 raise UnsupportedFormat(PROTECTED)
 
 

@@ -555,7 +555,7 @@ def read_epub(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
 def _book(archive: Archive) -> tuple[str, list[str]]:
     """The title of a book, and the paths of its chapters."""
     with archive.open(_CONTAINER) as member:
-        roots = [each.get("full-path", "") for each in outermost(member, frozenset(["rootfile"]))]
+        roots = [each.get("full-path", "") for each in outermost(member, {"rootfile"})]
     if not roots:
         raise DamagedFile(TORN)
     with archive.open(roots[0]) as member:
@@ -584,7 +584,7 @@ def _refuse_locked(archive: Archive) -> None:
     if _LOCKS not in archive:
         return
     with archive.open(_LOCKS) as member:
-        for each in outermost(member, frozenset(["EncryptionMethod"])):
+        for each in outermost(member, {"EncryptionMethod"}):
             if each.get("Algorithm") not in _OF_FONTS:
                 raise UnsupportedFormat(
                     "This e-book is locked by its seller (DRM), so it cannot be read here. "

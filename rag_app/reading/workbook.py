@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import NoReturn
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -24,7 +23,16 @@ from xml.sax.saxutils import escape, quoteattr
 from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
 from rag_app.reading.limits import Limits
-from rag_app.reading.markup import Stream, main_part, outermost, related, relations, tree
+from rag_app.reading.markup import (
+    BROKEN,
+    Stream,
+    main_part,
+    outermost,
+    refuse_entity,
+    related,
+    relations,
+    tree,
+)
 
 _BLOCK = 65_536
 _ROOMY = 2_000_000  # cells that a sheet may be wide, times tall, whatever is in it
@@ -112,7 +120,7 @@ def _looked_over(blocks: Iterator[bytes]) -> SheetFacts:
 def _sheets(archive: Archive, main: str) -> Iterator[tuple[str, str]]:
     targets = {each.id: each.target for each in relations(archive, main)}
     with archive.open(main) as member:
-        for each in outermost(member, frozenset(["sheet"])):
+        for each in outermost(member, {"sheet"}):
             part = targets.get(each.get("r:id", ""), "")
             if part in archive:
                 yield each.get("name", ""), part
@@ -163,12 +171,12 @@ class _Scan:
     def read(self, blocks: Iterator[bytes]) -> None:
         parser = self._parser
         parser.StartElementHandler = self._start
-        parser.EntityDeclHandler = _refuse
+        parser.EntityDeclHandler = refuse_entity
         try:
             for block in blocks:
                 parser.Parse(block, False)
             parser.Parse(b"", True)
-        except (expat.ExpatError, ValueError, LookupError) as error:
+        except BROKEN as error:
             raise DamagedFile("A sheet of this workbook is damaged.") from error
 
     def finish(self) -> SheetFacts:
@@ -221,10 +229,6 @@ class _Scan:
             self._counts[column][unit] += 1
             if unit:
                 self._marked[row, column] = unit
-
-
-def _refuse(*_: object) -> NoReturn:
-    raise DamagedFile("This workbook declares XML entities.")
 
 
 def _place(said: str, row: int, column: int) -> tuple[int, int]:
@@ -294,7 +298,7 @@ def _rewritten(archive: Archive, part: str) -> tuple[bytes, list[int]]:
 def _rows(stream: Stream) -> Iterator[tuple[int, list[tuple[int, Element]]]]:
     """The number of each row, and its cells with their columns."""
     row = 0
-    for each in outermost(stream, frozenset(["row"])):
+    for each in outermost(stream, {"row"}):
         said = each.get("r", "")
         row = int(said) if said.isdecimal() else row + 1
         column, placed = -1, []
