@@ -147,7 +147,7 @@ def test_five_thousand_documents_do_not_slow_the_queue(either_database):
         [first] = store.queue.first_of_each([Status.RECEIVED], [])
         assert first.document_id == document(n).id
         assert store.queue.is_waiting([document(n).id], [Status.RECEIVED], [])
-        assert store.queue.taken_names(f"{n}.txt", str(n), HOME) == [f"{n}.txt"]
+        assert store.provenance.taken_names(f"{n}.txt", str(n), HOME) == [f"{n}.txt"]
         store.set_status(document(n).id, Status.READY)
     assert time.perf_counter() - began < 10  # a look through all of them each time takes longer
     plan = (

@@ -58,7 +58,7 @@ class Intake:
         its turn with what is `added_by` the same person."""
         for known in self._store.documents(WORKER, [incoming.content_id]):
             return self._known(known, incoming, shown, handed_in, inside)
-        taken = self._store.queue.taken_names(shown, split_name(shown)[0], collection)
+        taken = self._store.provenance.taken_names(shown, split_name(shown)[0], collection)
         name = free_name(shown, taken)
         self._originals.keep(incoming, suffix)
         now = datetime.now(UTC)
@@ -89,12 +89,12 @@ class Intake:
         handed_in: bool,
         inside: Inside | None,
     ) -> Added:
-        self._store.queue.name_unclaimed(known.id, shown)
+        self._store.provenance.name_unclaimed(known.id, shown)
         known = self._store.document(known.id, WORKER)
         if inside:
-            self._store.queue.add_part(inside, known.id)
+            self._store.provenance.add_part(inside, known.id)
         elif handed_in:
-            self._store.queue.handed_in(known.id)
+            self._store.provenance.handed_in(known.id)
             self._store.keep(known.id)  # whoever hands it in again wants it to stay
         lost = not self._originals.has(known.id, known.suffix)
         tried_again = known.status is Status.FAILED and handed_in and not inside
@@ -102,7 +102,7 @@ class Intake:
             self._originals.keep(incoming, known.suffix)
             self._store.set_status(known.id, Status.RECEIVED)
             return Added(self._store.document(known.id, WORKER))
-        self._store.queue.came_again(known.id, shown)
+        self._store.provenance.came_again(known.id, shown)
         return Added(known, True, (f"Already in your library as “{known.name}”.",))
 
 
@@ -154,7 +154,7 @@ class Parts:
     @contextmanager
     def unpacking(self, document: Document) -> Iterator[Limits]:
         """The limits to read a document under, with a scratch folder that is gone afterwards."""
-        room = self._store.queue.room(document.id)
+        room = self._store.provenance.room(document.id)
         if room.depth >= self._max_nesting:
             yield self._limits
             return
@@ -185,11 +185,12 @@ class Parts:
         self, document: Document, reading: Reading, limits: Limits, cancelled: threading.Event
     ) -> Reading:
         # Counted anew: more may have come out of what it is in while it was unpacked.
-        before = self._store.queue.room(document.id)
+        before = self._store.provenance.room(document.id)
         room = _Room(
             self._limits.parts_left - before.parts, self._limits.unpacked_left - before.size
         )
-        circle = {document.id, *self._store.queue.containers(document.id)}
+        above = self._store.provenance.containers(document.id)
+        circle = {document.id, *(each for each, _ in above)}
         left: dict[str, list[str]] = {}
         for part in reading.parts:
             try:

@@ -372,7 +372,7 @@ class DocumentService:
         with ExitStack() as held:
             for document_id in document_ids:
                 held.enter_context(self.ingestion.hold(document_id))
-                for each in self._store.queue.going_with(document_id)[1:]:
+                for each in self._store.provenance.going_with(document_id)[1:]:
                     held.enter_context(self.ingestion.hold(each))
             yield
 
@@ -390,7 +390,7 @@ class DocumentService:
 
     def _carry_out_replacements(self) -> None:
         for newer, older in self._store.replacements():
-            going = self._store.queue.superseded(newer, older)
+            going = self._store.provenance.superseded(newer, older)
             with self._adding, self._holding(*going):
                 self._store.replace(newer, older)
                 self._sweep_away()
@@ -402,7 +402,7 @@ class DocumentService:
     def _to_replace(self, document_id: str) -> list[Document]:
         if self._store.document(document_id, WORKER).status is Status.FAILED:
             return []
-        return self._store.documents(WORKER, self._store.queue.to_replace(document_id))
+        return self._store.documents(WORKER, self._store.provenance.to_replace(document_id))
 
     def remove(self, document: EditableDocument) -> list[str]:
         """Forget a document, see `Library.remove`. Returns its id, and those of the older versions
@@ -442,7 +442,7 @@ class DocumentService:
         """Remove a document, and what it was still to replace, even if it cannot be read."""
         with self._adding:
             self._store.document(document_id, WORKER)
-            self._forget(document_id, *self._store.queue.to_replace(document_id))
+            self._forget(document_id, *self._store.provenance.to_replace(document_id))
 
     def _sweep_away(self) -> None:
         """Finish removals: vectors, files, and what is left of the text on disk. Files that an

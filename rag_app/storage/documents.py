@@ -29,6 +29,7 @@ from rag_app.storage.engines import claims_of
 from rag_app.storage.provenance import (
     Fetched,
     Inside,
+    Provenance,
     add_part,
     going_with,
     hand_in,
@@ -55,6 +56,7 @@ class Store(Contents):
         super().__init__(Database(where) if isinstance(where, Path) else where)
         self.claims = claims_of(self.database)
         self.queue = Queue(self.database, self.claims)
+        self.provenance = Provenance(self.database)
         self.fetched = Fetched(self.database)
         self._listing = threading.Lock()
         # By collections (None: all): the documents as of so many commits.

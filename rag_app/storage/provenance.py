@@ -127,61 +127,6 @@ def _rename(db: Connection, document_id: str, name: str) -> None:
     )
 
 
-def has_other_origin(db: Connection, document_id: str) -> bool:
-    """Whether a document is here for another reason than a file of a watched folder."""
-    row = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM handed_in WHERE document_id = :id) "
-        "OR EXISTS (SELECT 1 FROM parts WHERE document_id = :id)",
-        {"id": document_id},
-    ).fetchone()
-    return bool(row[0])
-
-
-def name_unclaimed(db: Connection, document_id: str, name: str) -> None:
-    """Give a document that nobody handed in a name, unless another has that: it was added again
-    from a file without one, and comes now with its own."""
-    before = db.execute(
-        "SELECT name FROM documents d WHERE id = ? AND name != ? "
-        "AND NOT EXISTS (SELECT 1 FROM handed_in WHERE document_id = d.id) "
-        "AND NOT EXISTS (SELECT 1 FROM parts WHERE document_id = d.id) "
-        "AND NOT EXISTS (SELECT 1 FROM watched_files WHERE document_id = d.id) "
-        "AND NOT EXISTS (SELECT 1 FROM documents o "
-        "WHERE o.collection = d.collection AND o.name = ?)",
-        (document_id, name, name),
-    ).fetchone()
-    if before is not None:
-        db.execute("UPDATE documents SET name = ? WHERE id = ?", (name, document_id))
-        rename_parts(db, document_id, before[0], name)
-
-
-def containers(db: Connection, document_id: str) -> list[tuple[str, int]]:
-    """(id, steps up) of all that a document came out of, nearest first."""
-    return [
-        (row[0], row[1])
-        for row in db.execute(
-            "WITH RECURSIVE up (id, steps) AS ("
-            "SELECT container_id, 1 FROM parts WHERE document_id = ? UNION "
-            "SELECT p.container_id, up.steps + 1 FROM up JOIN parts p ON p.document_id = up.id "
-            "WHERE up.steps < ?) "
-            "SELECT id, min(steps) FROM up GROUP BY id ORDER BY 2",
-            (document_id, _DEEPEST),
-        )
-    ]
-
-
-def contents(db: Connection, document_id: str) -> tuple[int, int]:
-    """How many documents came out of a document, whatever their depth, and their bytes."""
-    row = db.execute(
-        "WITH RECURSIVE down (id) AS ("
-        "SELECT document_id FROM parts WHERE container_id = ? UNION "
-        "SELECT p.document_id FROM down JOIN parts p ON p.container_id = down.id) "
-        "SELECT count(*), coalesce(sum(d.size), 0) FROM down JOIN documents d ON d.id = down.id "
-        "WHERE d.id != ?",
-        (document_id, document_id),
-    ).fetchone()
-    return row[0], row[1]
-
-
 def rename_parts(db: Connection, container_id: str, before: str, after: str) -> None:
     """Give what came out of a document names that begin with its new one."""
     rows = db.execute(
@@ -194,15 +139,111 @@ def rename_parts(db: Connection, container_id: str, before: str, after: str) -> 
             _rename(db, document_id, after + name[len(before) :])
 
 
-def taken_names(db: Connection, name: str, stem: str, collection: str) -> list[str]:
-    """`name`, and the names that begin with "stem (", as far as documents of a collection have
-    them."""
-    rows = db.execute(
-        "SELECT name FROM documents "
-        "WHERE collection = ? AND (name = ? OR (name >= ? AND name < ?))",
-        (collection, name, f"{stem} (", f"{stem} )"),
-    )
-    return [row[0] for row in rows]
+@dataclass(frozen=True, slots=True)
+class UnpackingBudget:
+    """What may still be unpacked from a document."""
+
+    depth: int  # containers it came out of, one in the other
+    parts: int  # documents that came out of the outermost of them, but not out of this one
+    size: int  # and their bytes
+
+
+class Provenance(InDatabase):
+    """Why documents are here, and what they are called for it. Thread-safe; every method is one
+    transaction."""
+
+    def handed_in(self, document_id: str) -> None:
+        """A person handed this document in: it stays when what it came out of goes."""
+        with self._write() as db:
+            hand_in(db, document_id)
+
+    def add_part(self, inside: Inside, document_id: str) -> None:
+        """Note that a document that is here came out of another, too."""
+        with self._write() as db:
+            add_part(db, inside, document_id)
+
+    def name_unclaimed(self, document_id: str, name: str) -> None:
+        """Give a document that nobody handed in a name, unless another has that: it was added again
+        from a file without one, and comes now with its own."""
+        with self._write() as db:
+            before = db.execute(
+                "SELECT name FROM documents d WHERE id = ? AND name != ? "
+                "AND NOT EXISTS (SELECT 1 FROM handed_in WHERE document_id = d.id) "
+                "AND NOT EXISTS (SELECT 1 FROM parts WHERE document_id = d.id) "
+                "AND NOT EXISTS (SELECT 1 FROM watched_files WHERE document_id = d.id) "
+                "AND NOT EXISTS (SELECT 1 FROM documents o "
+                "WHERE o.collection = d.collection AND o.name = ?)",
+                (document_id, name, name),
+            ).fetchone()
+            if before is not None:
+                db.execute("UPDATE documents SET name = ? WHERE id = ?", (name, document_id))
+                rename_parts(db, document_id, before[0], name)
+
+    def came_again(self, document_id: str, name: str) -> None:
+        """The same bytes came under another name."""
+        self._run(
+            "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
+            "ON CONFLICT DO NOTHING",
+            (name, document_id, name),
+        )
+
+    def taken_names(self, name: str, stem: str, collection: str) -> list[str]:
+        """`name`, and the names that begin with "stem (", as far as documents of a collection have
+        them."""
+        rows = self._rows(
+            "SELECT name FROM documents "
+            "WHERE collection = ? AND (name = ? OR (name >= ? AND name < ?))",
+            (collection, name, f"{stem} (", f"{stem} )"),
+        )
+        return [row[0] for row in rows]
+
+    def going_with(self, document_id: str) -> list[str]:
+        """A document, and all that would be removed with it."""
+        with self._read() as db:
+            return going_with(db, document_id)
+
+    def superseded(self, newer: str, older: str) -> list[str]:
+        """All that goes when a document takes the place of another."""
+        with self._read() as db:
+            return superseded(db, newer, older)
+
+    def to_replace(self, document_id: str) -> list[str]:
+        """All that goes once a document can be searched, because it is to take its place."""
+        with self._read() as db:
+            row = db.execute(
+                "SELECT replaces FROM documents WHERE id = ?", (document_id,)
+            ).fetchone()
+            return superseded(db, document_id, row[0]) if row and row[0] else []
+
+    def containers(self, document_id: str) -> list[tuple[str, int]]:
+        """(id, steps up) of all that a document came out of, nearest first."""
+        return self._rows(
+            "WITH RECURSIVE up (id, steps) AS ("
+            "SELECT container_id, 1 FROM parts WHERE document_id = ? UNION "
+            "SELECT p.container_id, up.steps + 1 FROM up JOIN parts p ON p.document_id = up.id "
+            "WHERE up.steps < ?) "
+            "SELECT id, min(steps) FROM up GROUP BY id ORDER BY 2",
+            (document_id, _DEEPEST),
+        )
+
+    def room(self, document_id: str) -> UnpackingBudget:
+        """How deep a document lies, and how much has come out of what it came out of."""
+        outermost, depth = [(document_id, 0), *self.containers(document_id)][-1]
+        count, size = self._contents(outermost)
+        own, own_size = self._contents(document_id)  # of an earlier reading of it
+        return UnpackingBudget(depth, count - own, size - own_size)
+
+    def _contents(self, document_id: str) -> tuple[int, int]:
+        """How many documents came out of a document, whatever their depth, and their bytes."""
+        row = self._row(
+            "WITH RECURSIVE down (id) AS ("
+            "SELECT document_id FROM parts WHERE container_id = ? UNION "
+            "SELECT p.document_id FROM down JOIN parts p ON p.container_id = down.id) "
+            "SELECT count(*), coalesce(sum(d.size), 0) FROM down "
+            "JOIN documents d ON d.id = down.id WHERE d.id != ?",
+            (document_id, document_id),
+        )
+        return row[0], row[1]
 
 
 # Which documents came from the web: the address that was asked for, where it led, and when.
@@ -325,13 +366,14 @@ class Folders(InDatabase):
 
     def is_elsewhere(self, document_id: str, folder: str, path: str) -> bool:
         """Whether a document is here for another reason than this file."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT 1 FROM watched_files WHERE document_id = ? "
-                "AND NOT (folder = ? AND path = ?)",
-                (document_id, folder, path),
-            ).fetchone()
-            return row is not None or has_other_origin(db, document_id)
+        row = self._row(
+            "SELECT EXISTS (SELECT 1 FROM watched_files WHERE document_id = :id "
+            "AND NOT (folder = :folder AND path = :path)) "
+            "OR EXISTS (SELECT 1 FROM handed_in WHERE document_id = :id) "
+            "OR EXISTS (SELECT 1 FROM parts WHERE document_id = :id)",
+            {"id": document_id, "folder": folder, "path": path},
+        )
+        return bool(row[0])
 
 
 @dataclass(frozen=True, slots=True)

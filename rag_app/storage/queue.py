@@ -1,4 +1,4 @@
-"""What waits, what is paused, and what is known of each file besides its text; and which process
+"""What waits, what is paused, and what came of each file besides its text; and which process
 works on which document, where several share a database.
 
 Every method of the queue is one transaction, and none looks through all documents. Knows nothing of
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NewType, Protocol
 
 from rag_app.errors import DatabaseUnavailable, LibraryClosed
 from rag_app.scope import Scope
-from rag_app.storage import provenance
 from rag_app.storage.contents import SPACE
 from rag_app.storage.database import AnyDatabase, Connection, ConstraintBroken, InDatabase, seen
 from rag_app.types import Document, Progress, Reading, Report, Status
@@ -361,15 +360,6 @@ class Waiting:
     place: float  # among what they handed in, the least first
 
 
-@dataclass(frozen=True, slots=True)
-class UnpackingBudget:
-    """What may still be unpacked from a document."""
-
-    depth: int  # containers it came out of, one in the other
-    parts: int  # documents that came out of the outermost of them, but not out of this one
-    size: int  # and their bytes
-
-
 SeenDocument = NewType("SeenDocument", Document)
 """One that who asks may read: what acts for a person takes this, and no id that nobody checked."""
 EditableDocument = NewType("EditableDocument", SeenDocument)
@@ -394,7 +384,7 @@ def to_clean(db: Connection) -> None:
 
 
 class Queue(InDatabase):
-    """The order of work, and the origins of documents. Thread-safe."""
+    """The order of work, and what came of it. Thread-safe."""
 
     def __init__(self, database: AnyDatabase, claims: Claims) -> None:
         super().__init__(database)
@@ -484,49 +474,7 @@ class Queue(InDatabase):
         row = self._row("SELECT value FROM marks WHERE name = ?", (name,))
         return int(row[0]) if row else 0
 
-    # Origins
-
-    def handed_in(self, document_id: str) -> None:
-        """A person handed this document in: it stays when what it came out of goes."""
-        with self._write() as db:
-            provenance.hand_in(db, document_id)
-
-    def name_unclaimed(self, document_id: str, name: str) -> None:
-        """Give a document that nobody handed in a name, unless another has that."""
-        with self._write() as db:
-            provenance.name_unclaimed(db, document_id, name)
-
-    def came_again(self, document_id: str, name: str) -> None:
-        """The same bytes came under another name."""
-        self._run(
-            "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
-            "ON CONFLICT DO NOTHING",
-            (name, document_id, name),
-        )
-
-    def taken_names(self, name: str, stem: str, collection: str) -> list[str]:
-        """`name`, and the names that begin with "stem (", as far as documents of a collection have
-        them."""
-        with self._read() as db:
-            return provenance.taken_names(db, name, stem, collection)
-
-    def going_with(self, document_id: str) -> list[str]:
-        """A document, and all that would be removed with it."""
-        with self._read() as db:
-            return provenance.going_with(db, document_id)
-
-    def superseded(self, newer: str, older: str) -> list[str]:
-        """All that goes when a document takes the place of another."""
-        with self._read() as db:
-            return provenance.superseded(db, newer, older)
-
-    def to_replace(self, document_id: str) -> list[str]:
-        """All that goes once a document can be searched, because it is to take its place."""
-        with self._read() as db:
-            row = db.execute(
-                "SELECT replaces FROM documents WHERE id = ?", (document_id,)
-            ).fetchone()
-            return provenance.superseded(db, document_id, row[0]) if row and row[0] else []
+    # Reports
 
     def parts(self, document: SeenDocument) -> list[str]:
         """The documents that came out of a document."""
@@ -535,27 +483,6 @@ class Queue(InDatabase):
                 "SELECT document_id FROM parts WHERE container_id = ?", (document.id,)
             )
             return [row[0] for row in rows]
-
-    def containers(self, document_id: str) -> list[str]:
-        """All that a document came out of, nearest first."""
-        with self._read() as db:
-            return [each for each, _ in provenance.containers(db, document_id)]
-
-    def room(self, document_id: str) -> UnpackingBudget:
-        """How deep a document lies, and how much has come out of what it came out of."""
-        with self._read() as db:
-            above = provenance.containers(db, document_id)
-            outermost = above[-1][0] if above else document_id
-            count, size = provenance.contents(db, outermost)
-            own, own_size = provenance.contents(db, document_id)  # of an earlier reading of it
-        return UnpackingBudget(above[-1][1] if above else 0, count - own, size - own_size)
-
-    def add_part(self, inside: provenance.Inside, document_id: str) -> None:
-        """Note that a document that is here came out of another, too."""
-        with self._write() as db:
-            provenance.add_part(db, inside, document_id)
-
-    # Reports
 
     def note_reading(self, document_id: str, reading: Reading) -> None:
         """How many tables a reader told, and in which encoding it had to guess a text to be."""
