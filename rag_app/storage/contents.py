@@ -19,7 +19,6 @@ from rag_app.storage.database import (
     Connection,
     InDatabase,
     Reach,
-    document_seen,
     kept_as,
     seen,
 )
@@ -37,6 +36,7 @@ from rag_app.types import (
     chunk_id,
 )
 
+_PAGES = "SELECT number, text, label, width, height FROM pages WHERE {mine}"
 _TEXT = "SELECT 1 FROM pages WHERE document_id = ? AND trim(text, ?) <> '' LIMIT 1"
 SPACE = "\t\n\v\f\r \xa0"
 """Characters of which a page without text may be made."""
@@ -107,16 +107,9 @@ class Contents(ChunksById):
 
     def page(self, document_id: str, number: int, scope: Scope) -> Page:
         """One page. Raises UnknownDocument."""
-        only, given = document_seen(scope, "document_id")
-        row = self._row(
-            "SELECT number, text, label, width, height FROM pages "
-            f"WHERE document_id = ? AND number = ? AND {only}",
-            (document_id, number, *given),
-            scope,
-        )
-        if row is None:
-            raise UnknownDocument("That page is not in the library any more.")
-        return Page(*row)
+        for row in self._of(document_id, scope, f"{_PAGES} AND number = ?", number):
+            return Page(*row)
+        raise UnknownDocument("That page is not in the library any more.")
 
     def page_label(
         self, document_id: str, number: int, scope: Scope
@@ -134,36 +127,22 @@ class Contents(ChunksById):
 
     def pages(self, document_id: str, scope: Scope) -> list[Page]:
         """All pages of a document, in order; none of one that the scope does not see."""
-        only, given = document_seen(scope, "document_id")
-        rows = self._rows(
-            "SELECT number, text, label, width, height FROM pages "
-            f"WHERE document_id = ? AND {only} ORDER BY number",
-            (document_id, *given),
-            scope,
-        )
-        return [Page(*row) for row in rows]
+        return [Page(*row) for row in self._of(document_id, scope, f"{_PAGES} ORDER BY number")]
 
     def headings(self, document_id: str, scope: Scope) -> list[Heading]:
         """All headings of a document, in order; none of one that the scope does not see."""
-        only, given = document_seen(scope, "document_id")
-        rows = self._rows(
-            "SELECT page, start, level, text FROM headings "
-            f"WHERE document_id = ? AND {only} ORDER BY ordinal",
-            (document_id, *given),
-            scope,
-        )
-        return [Heading(*row) for row in rows]
+        sql = "SELECT page, start, level, text FROM headings WHERE {mine} ORDER BY ordinal"
+        return [Heading(*row) for row in self._of(document_id, scope, sql)]
 
     def section(self, document_id: str, page: int, start: int, scope: Scope) -> str:
         """The heading that an offset of a page stands under; empty if there is none."""
-        only, given = document_seen(scope, "document_id")
-        row = self._row(
-            "SELECT text FROM headings WHERE document_id = ? AND (page, start) <= (?, ?) "
-            f"AND {only} ORDER BY ordinal DESC LIMIT 1",
-            (document_id, page, start, *given),
-            scope,
+        rows = self._of(
+            *(document_id, scope),
+            "SELECT text FROM headings WHERE {mine} AND (page, start) <= (?, ?) "
+            "ORDER BY ordinal DESC LIMIT 1",
+            *(page, start),
         )
-        return row[0] if row else ""
+        return rows[0][0] if rows else ""
 
     # Chunks
 
@@ -194,13 +173,8 @@ class Contents(ChunksById):
     def indexed(self, document_id: str, scope: Scope) -> list[Indexed]:
         """A document's chunks with the words they are found by, in order; none of one that the
         scope does not see."""
-        only, given = document_seen(scope, "c.document_id")
-        rows = self._rows(
-            f"SELECT {CHUNK}, c.context, c.words {CHUNK_FROM} "
-            f"WHERE c.document_id = ? AND {only} ORDER BY c.ordinal",
-            (document_id, *given),
-            scope,
-        )
+        found = f"SELECT {CHUNK}, c.context, c.words {CHUNK_FROM} WHERE {{mine}} ORDER BY c.ordinal"
+        rows = self._of(document_id, scope, found, column="c.document_id")
         return [Indexed(Chunk(*row[:7]), *row[7:]) for row in rows]
 
     def chunk_ids(self, scope: Scope, documents: Sequence[str] | None, most: int) -> list[str]:
@@ -344,14 +318,13 @@ class Scans(InDatabase):
 
     def words(self, document_id: str, page: int, scope: Scope) -> list[Word] | None:
         """What was recognised on a page, in order; None: nothing was."""
-        only, given = document_seen(scope, "document_id")
-        row = self._row(
-            "SELECT words FROM scans WHERE document_id = ? AND page = ? "
-            f"AND words IS NOT NULL AND words <> '[]' AND {only}",
-            (document_id, page, *given),
-            scope,
+        rows = self._of(
+            *(document_id, scope),
+            "SELECT words FROM scans WHERE {mine} AND page = ? "
+            "AND words IS NOT NULL AND words <> '[]'",
+            page,
         )
-        return None if row is None else list(_unpacked(row[0]))
+        return _unpacked(rows[0][0]) if rows else None
 
 
 def boxes_of(words: Iterable[Word], start: int, end: int) -> tuple[Box, ...]:

@@ -259,6 +259,15 @@ class InDatabase:
         with self._read(scope) as db:
             return db.execute(sql, parameters).fetchone()
 
+    def _of(
+        self, document_id: str, scope: Scope, sql: str, *more: Any, column: str = "document_id"
+    ) -> list[Any]:
+        """The rows of a document, none of one that the scope does not see: both is what `{mine}`
+        says in the statement. What is given besides stands behind it."""
+        only, given = document_seen(scope, column)
+        mine = f"{column} = ? AND {only}"
+        return self._rows(sql.format(mine=mine), (document_id, *given, *more), scope)
+
     def _run(self, sql: str, parameters: Any = ()) -> int:
         """How many rows were written by a transaction of one statement."""
         with self._write() as db:
