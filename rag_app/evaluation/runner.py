@@ -29,7 +29,7 @@ from rag_app.library import Library
 from rag_app.retrieval.chunking import search_text
 from rag_app.retrieval.ranking import query_words
 from rag_app.text.languages import WORD
-from rag_app.types import Answer, Chunk, Citation, Finished, RetrieverKind, askable
+from rag_app.types import Answer, Chunk, Citation, Event, Finished, RetrieverKind, askable
 
 _COLOURS = ("#8a94a6", "#b7791f", "#2b6cb0", "#2f855a", "#97266d")
 _STYLE = """
@@ -184,17 +184,15 @@ def _answers(
     judged = []
     for done, (one, ids) in enumerate(able):
         progress("answers", done, len(able))
-        answer = _answer(library, one.question, ids)
+        answer = answer_of(library.ask(one.question, ids))
         if answer is not None:
             judged.append(judge(library, one, answer))
     return answering(judged) if judged else None
 
 
-def _answer(library: Library, question: str, ids: list[str] | None) -> Answer | None:
-    for event in library.ask(question, ids):
-        if isinstance(event, Finished):
-            return event.answer
-    return None
+def answer_of(events: Iterable[Event]) -> Answer | None:
+    """The answer that the events of a question end with; None if they were stopped."""
+    return next((event.answer for event in events if isinstance(event, Finished)), None)
 
 
 def judge(library: Library, asked: EvaluationQuestion, answer: Answer) -> Judged:

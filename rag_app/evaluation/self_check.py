@@ -22,12 +22,12 @@ from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
 from rag_app.answering.suggested_questions import Suggestion
 from rag_app.errors import ModelUnavailable, QuestionError, UnknownDocument
 from rag_app.evaluation.metrics import quantile
-from rag_app.evaluation.runner import is_verbatim
+from rag_app.evaluation.runner import answer_of, is_verbatim
 from rag_app.export.readable import cells, header_row
 from rag_app.library import Library
 from rag_app.storage.database import kept_as
 from rag_app.text.formats import TABLES
-from rag_app.types import Answer, Citation, Document, Finished, Page, Passage, Span, askable
+from rag_app.types import Answer, Citation, Document, Page, Passage, Span, askable
 
 FIRST = 5  # pages that a person looks at
 _MADE = 24  # questions that the documents answer
@@ -346,19 +346,14 @@ def _answer(
 ) -> Answer | None:
     """None if it was stopped, or the document has been removed meanwhile."""
     try:
-        for event in library.ask(
-            one.question,
-            [one.only] if one.only else None,
-            stop,
-            manner.generator,
+        events = library.ask(
+            *(one.question, [one.only] if one.only else None, stop, manner.generator),
             caution=manner.caution,
             top_k=manner.top_k,
-        ):
-            if isinstance(event, Finished):
-                return event.answer
+        )
+        return answer_of(events)
     except (QuestionError, UnknownDocument):
         return None
-    return None
 
 
 def _tried(library: Library, one: Made, answer: Answer) -> Tried:
