@@ -9,6 +9,7 @@ from functools import partial
 from html import escape
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.model_spec import QUOTING, parse
@@ -27,7 +28,6 @@ from rag_app.ui.state import (
     say,
     turns_of,
 )
-from rag_app.ui.uploads import Upload
 from rag_app.ui.widgets import button, submit_button, text_button
 
 _DRAWN_AHEAD = 2  # pages of an answer's sources
@@ -42,7 +42,7 @@ _ONE_PRESS = 3.0  # seconds
 def add(
     library: Library,
     session: Session,
-    files: Sequence[Upload],
+    files: Sequence[UploadedFile],
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[str]:
     """Add every file, whatever becomes of the others. Returns the ids of their documents.
@@ -81,7 +81,7 @@ def _receipt(session: Session) -> Receipt:
     return before
 
 
-def _add(library: Library, session: Session, receipt: Receipt, upload: Upload) -> str:
+def _add(library: Library, session: Session, receipt: Receipt, upload: UploadedFile) -> str:
     folder, _, name = upload.name.replace("\\", "/").rpartition("/")
     added = library.add(name, upload.getvalue(), added_by=session.id)
     if folder and not added.duplicate:
@@ -148,7 +148,10 @@ def _dismiss() -> None:
 
 
 def submit(
-    library: Library, question: str, files: Sequence[Upload] = (), only: list[str] | None = None
+    library: Library,
+    question: str,
+    files: Sequence[UploadedFile] = (),
+    only: list[str] | None = None,
 ) -> None:
     """Take files and a question, or either; the answer is made in the background.
 
@@ -183,12 +186,12 @@ def _not_read_yet(library: Library, documents: list[str] | None) -> tuple[str, .
     return tuple(d.id for d in asked)
 
 
-def _names(files: Sequence[Upload]) -> tuple[str, ...]:
+def _names(files: Sequence[UploadedFile]) -> tuple[str, ...]:
     return tuple(upload.name for upload in files)
 
 
 def _is_same_press(
-    session: Session, question: str, files: Sequence[Upload], documents: list[str] | None
+    session: Session, question: str, files: Sequence[UploadedFile], documents: list[str] | None
 ) -> bool:
     """Whether the last question is this one and was asked just now."""
     if not session.exchanges:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rag_app.library import Library
 from rag_app.reading import NAMES
@@ -30,7 +31,6 @@ from rag_app.ui import (
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import Pace, caught
 from rag_app.ui.state import Emptied, Opened, Place, Receipt, Session, current, open_page, say
-from rag_app.ui.uploads import Upload
 from rag_app.ui.widgets import button, complain, progress_bar, text_button
 
 # One document of the panel: tick, name, how far it is, and what can be done with it.
@@ -278,7 +278,7 @@ def _drop_zone(library: Library, session: Session) -> None:
         st.rerun()
 
 
-def _dropped(session: Session) -> list[Upload]:
+def _dropped(session: Session) -> list[UploadedFile]:
     """What was dropped and is not in the library yet. An uploader that is emptied is gone with all
     that is on its way in it: so none is while a file is, and those before stay, out of sight, for
     what was dropped in the moment in which they were replaced."""
@@ -293,7 +293,7 @@ def _dropped(session: Session) -> list[Upload]:
     return [one for one in files if one.file_id not in session.handled]
 
 
-def _uploader(key: str) -> Sequence[Upload]:
+def _uploader(key: str) -> Sequence[UploadedFile]:
     return st.file_uploader(
         texts.DROP,
         accept_multiple_files="directory" if key.endswith("True") else True,

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Protocol
 from weakref import WeakSet
 
 from google.protobuf.message import DecodeError
@@ -26,6 +25,7 @@ from streamlit import runtime
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rag_app.observing.measures import measures
 from rag_app.settings import Settings
@@ -40,27 +40,6 @@ _HEAD = 4_096  # bytes of a body in which the file's name is looked for
 _SOON = 10  # seconds after which there may be room again
 _MOST_TOLD = 100  # refused files that a session is told of
 _LONGEST_SILENCE = 60.0  # seconds; who sends nothing for so long gives the room back
-
-
-class Upload(Protocol):
-    """A file as the browser handed it over; its name is untrusted."""
-
-    file_id: str
-    name: str
-    size: int  # in bytes
-
-    @property
-    def closed(self) -> bool:
-        """Whether its bytes are gone."""
-        ...
-
-    def getvalue(self) -> bytes:
-        """Its bytes."""
-        ...
-
-    def close(self) -> None:
-        """Let go of its bytes."""
-        ...
 
 
 # What Streamlit knows of uploads.
@@ -82,7 +61,7 @@ def _is_open(session_id: str) -> bool:
     return runtime.exists() and runtime.get_instance().is_active_session(session_id)
 
 
-def let_go(upload: Upload) -> None:
+def let_go(upload: UploadedFile) -> None:
     """Forget the bytes of a file that the library has."""
     context = get_script_run_ctx(suppress_warning=True)
     if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
@@ -117,7 +96,9 @@ class UploadMemory:
         self._changing = threading.Lock()
         self._coming: dict[Arrival, int] = {}  # bytes of the requests under way
         self._arrived: dict[str, float] = {}  # when the last one did, by session
-        self._taken: WeakSet[Upload] = WeakSet()  # by the page, and not given to the library yet
+        self._taken: WeakSet[UploadedFile] = (
+            WeakSet()
+        )  # by the page, and not given to the library yet
         self._refused: dict[str, list[str]] = {}  # sentences, by session
 
     def take(self, asking: Arrival, size: int) -> bool:
@@ -137,7 +118,7 @@ class UploadMemory:
                 self._arrived = {one: at for one, at in self._arrived.items() if self._is_open(one)}
                 self._arrived[asking.session_id] = time.monotonic()
 
-    def hold(self, uploads: Iterable[Upload]) -> None:
+    def hold(self, uploads: Iterable[UploadedFile]) -> None:
         """Count files that Streamlit handed out and keeps no more, until they are let go of."""
         with self._changing:
             self._taken.update(uploads)
