@@ -171,7 +171,7 @@ def test_an_answer_of_the_page_has_an_id_that_begins_with_its_connections(lines)
 
     logger, written = lines
 
-    def events(_stop: threading.Event):
+    def events(_stop: threading.Event, _told):
         logger.info("inside")
         yield Sources(())
 

@@ -33,7 +33,7 @@ def ended(events) -> live_answer.Moment:
 
 
 def test_the_answer_is_there_at_the_end():
-    moment = ended(lambda cancelled: iter([Sources(()), Delta("All"), Finished(ANSWER)]))
+    moment = ended(lambda cancelled, _told: iter([Sources(()), Delta("All"), Finished(ANSWER)]))
     assert moment.done and moment.answer and moment.error is None
     assert (moment.text, moment.answer) == ("All", ANSWER)
 
@@ -48,7 +48,7 @@ def test_what_is_to_be_done_afterwards_waits_for_the_end():
 
     gate = threading.Event()
 
-    def events(cancelled):
+    def events(cancelled, _told):
         gate.wait(5)
         yield Finished(ANSWER)
 
@@ -60,7 +60,7 @@ def test_what_is_to_be_done_afterwards_waits_for_the_end():
 def test_text_can_be_seen_before_the_end():
     gate, told = threading.Event(), threading.Event()
 
-    def events(cancelled):
+    def events(cancelled, _told):
         yield Delta("So ")
         yield Delta("far")
         told.set()
@@ -75,7 +75,7 @@ def test_text_can_be_seen_before_the_end():
 
 
 def test_stopping_keeps_what_was_said():
-    def events(cancelled):
+    def events(cancelled, _told):
         yield Delta("Half")
         cancelled.wait(5)
 
@@ -91,7 +91,7 @@ def test_stopping_keeps_what_was_said():
     [(QuestionError("Ask less."), "Ask less."), (KeyError("secret"), texts.UNEXPECTED)],
 )
 def test_what_goes_wrong_becomes_a_sentence(error, sentence, caplog):
-    def events(cancelled):
+    def events(cancelled, _told):
         yield Delta("Half")
         raise error
 
@@ -158,7 +158,7 @@ def test_words_of_a_document_that_was_removed_meanwhile_are_neither_kept_nor_sho
 
 
 def test_an_error_that_cannot_even_be_kept_ends_the_answer(caplog):
-    def events(cancelled):
+    def events(cancelled, _told):
         raise QuestionError("Ask less.")
         yield
 

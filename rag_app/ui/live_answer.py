@@ -19,7 +19,9 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
 from rag_app.observing import logs
 from rag_app.storage import conversations
+from rag_app.supervision import Told
 from rag_app.types import (
+    UNREAD,
     Answer,
     Citation,
     Closest,
@@ -28,11 +30,8 @@ from rag_app.types import (
     Finished,
     Passage,
     Sources,
-    Status,
 )
 from rag_app.ui.jobs import caught
-
-_WORK_LEFT = (Status.RECEIVED, Status.READ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +55,12 @@ class Generation:
 
     def __init__(
         self,
-        events: Callable[[threading.Event], Iterator[Event]],
+        events: Callable[[threading.Event, Told], Iterator[Event]],
         failed: Callable[[str], None] = lambda error: None,
         afterwards: Callable[[], None] = lambda: None,
         subject: str = "",
-        parts: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
-        self.subject, self._parts = subject, parts
-        self._events = events
+        self.subject, self._events = subject, events
         self._request, self._begun = logs.further_id(), time.monotonic()
         self._afterwards = afterwards
         self._failed = failed
@@ -78,9 +75,7 @@ class Generation:
         """The answer as far as it is."""
         with self._lock:
             said, seconds = "".join(self._pieces), time.monotonic() - self._begun
-            return dataclasses.replace(
-                self._moment, text=said, parts=self._parts(), seconds=seconds
-            )
+            return dataclasses.replace(self._moment, text=said, seconds=seconds)
 
     def stop(self) -> None:
         """Ask it to stop; what has been said stays."""
@@ -96,7 +91,7 @@ class Generation:
 
     def _answer(self) -> None:
         with caught(lambda sentence: self._change(error=sentence)):
-            for event in self._events(self._cancelled):
+            for event in self._events(self._cancelled, self._tell):
                 self._take(event)
         with caught(lambda sentence: None):
             if error := self.now().error:
@@ -105,6 +100,9 @@ class Generation:
         self._done.set()
         with caught(lambda sentence: None):
             self._afterwards()
+
+    def _tell(self, done: int, total: int) -> None:
+        self._change(parts=(done, total))
 
     def _take(self, event: Event) -> None:
         match event:
@@ -198,9 +196,8 @@ def ask(
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
     comes of it is kept in the exchange, whether or not anybody still looks; `afterwards` is done
     when it has ended. `subject` is whom it is for."""
-    parts = _Parts()
 
-    def events(cancelled: threading.Event) -> Iterator[Event]:
+    def events(cancelled: threading.Event, told: Told) -> Iterator[Event]:
         while (
             _unread(library, first) or not all(one.now().done for one in after)
         ) and not cancelled.wait(0.1):
@@ -209,7 +206,7 @@ def ask(
             if not mine or cancelled.is_set():
                 return
             for event in library.ask(
-                question, documents, cancelled, turns=turns(), told=parts.tell, **asdict(manner)
+                question, documents, cancelled, turns=turns(), told=told, **asdict(manner)
             ):
                 if isinstance(event, Finished):
                     yield Finished(_kept(library, exchange_id, event.answer))
@@ -217,20 +214,9 @@ def ask(
                     yield event
 
     failed = partial(library.conversations.fail, exchange_id)
-    made = Generation(events, failed, afterwards, subject, lambda: parts.now)
+    made = Generation(events, failed, afterwards, subject)
     RUNNING[exchange_id] = made
     return made
-
-
-class _Parts:
-    """How many parts of long work are done, of how many."""
-
-    def __init__(self) -> None:
-        self.now = (0, 0)
-
-    def tell(self, done: int, total: int) -> None:
-        """Another one is."""
-        self.now = done, total
 
 
 def _kept(library: Library, exchange_id: str, answer: Answer) -> Answer:
@@ -246,4 +232,4 @@ def _kept(library: Library, exchange_id: str, answer: Answer) -> Answer:
 def _unread(library: Library, documents: Sequence[str]) -> bool:
     if not documents:
         return False
-    return any(d.id in documents and d.status in _WORK_LEFT for d in library.documents())
+    return any(d.id in documents and d.status in UNREAD for d in library.documents())
