@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from rag_app.ui import answer_actions, texts, texts_answers
+from rag_app.ui import chat, texts, texts_answers
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_conversations import reloaded
@@ -27,7 +27,7 @@ def session(page: Page) -> Session:
 def press(page: Page, act: str, exchange: int = -1) -> None:
     """Press a button under an answer, as the listener would report it."""
     said = f"{act}:{session(page).exchanges[exchange].id}"
-    listener = answer_actions.THUMBS if act in ("up", "down") else answer_actions.KEY
+    listener = chat.THUMBS if act in ("up", "down") else chat.ACTIONS
     page.at.session_state[listener] = {"act": said}
     page.run()
     del page.at.session_state[listener]  # a press happens once
@@ -176,7 +176,7 @@ def test_a_changed_question_can_begin_a_new_conversation_with_what_came_before(p
 @pytest.mark.parametrize("said", ["", "up", "up:xyz", "down:0000000000000000", "<b>", 7])
 def test_a_forged_press_does_nothing(page, said):
     asked(page)
-    for listener in (answer_actions.KEY, answer_actions.THUMBS):
+    for listener in (chat.ACTIONS, chat.THUMBS):
         page.at.session_state[listener] = {"act": said}
         page.run()
     assert kept(page)[0].rating == 0

@@ -12,7 +12,6 @@ from rag_app.settings import Settings
 from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import (
     administration,
-    answer_actions,
     browser,
     chat,
     check_panel,
@@ -88,7 +87,7 @@ def draw(library: Library) -> None:
     chat.press(library)
     chat.take(library)
     conversation_list.address()
-    answer_actions.listen(library)
+    chat.listen(library)
     st.sidebar.html(f"<h1 class='brand'>{texts.APP}</h1>")
     library.overviews.start()
     _back_when_asked(session)
