@@ -12,8 +12,8 @@ import hashlib
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -74,8 +74,7 @@ class SentenceIndex:
         self._done: dict[str, _Contents] = {}  # documents all of whose sentences have a vector
         self._held: dict[str, dict[str, str]] = {}  # by document: its sentences by their ids
         self._ids: dict[str, str] = {}  # by sentence
-        self._asking = threading.Lock()
-        self._asked: OrderedDict[str, list[float]] = OrderedDict()  # by question: its vector
+        self._query = lru_cache(_QUESTIONS)(lambda question: embedder.embed_query(question))
         self._making = threading.Lock()
         self._ahead: dict[str, np.ndarray] = {}  # by sentence: its vector, for who could not wait
         self._none = False  # the library is too large, or the model torn: none will have a vector
@@ -187,14 +186,6 @@ class SentenceIndex:
     def holds(self, text: str) -> bool:
         """Whether the vector of a sentence under its title is there."""
         return text in self._ids or text in self._ahead
-
-    def _query(self, question: str) -> list[float]:
-        with self._asking:
-            vector = self._asked.pop(question, None) or self._embedder.embed_query(question)
-            self._asked[question] = vector
-            while len(self._asked) > _QUESTIONS:
-                self._asked.popitem(last=False)
-        return vector
 
     def catch_up(self) -> None:
         """Embed what lacks a vector. Raises ModelUnavailable, and DiskFull."""
