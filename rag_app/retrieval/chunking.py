@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from rag_app.retrieval.embedding import Embedder
 from rag_app.storage import Indexed
@@ -267,13 +267,8 @@ def page_heads(pages: Sequence[Page]) -> dict[int, str]:
 
 def _top(text: str) -> list[str]:
     """The first lines with a word in them, their white space single."""
-    top: list[str] = []
-    for line in text.splitlines():
-        if _WORD.search(line):
-            top.append(" ".join(line.split()))
-            if len(top) == _LINES:
-                break
-    return top
+    worded = (" ".join(line.split()) for line in text.splitlines() if _WORD.search(line))
+    return list(islice(worded, _LINES))
 
 
 _LEANING = 0.3  # length of the head's part beside the chunk's own

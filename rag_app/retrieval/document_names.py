@@ -243,7 +243,6 @@ def _initials(called: str) -> set[str]:
 
 # What the documents of a library are called, kept ready from one question to the next.
 
-_CATALOGUE_OPENING = 2_000  # characters of the first page that are kept
 _SCOPES = 32  # whose names are kept at once
 
 _Key = tuple[str, str, str]  # id, name and title of a document
@@ -286,7 +285,7 @@ class Catalogue:
 
     def _marked(self, document_id: str, name: str, title: str, scope: Scope) -> DocumentMarks:
         try:
-            opening = self._store.page(document_id, 1, scope).text[:_CATALOGUE_OPENING]
+            opening = self._store.page(document_id, 1, scope).text
         except UnknownDocument:  # removed since
             opening = ""
         return DocumentMarks.of(Label(document_id, name, title, opening))
