@@ -22,7 +22,7 @@ from rag_app.export.json_contract import (
     watched_json,
 )
 from rag_app.scope import Role, Scope
-from rag_app.storage.documents import cleaned
+from rag_app.storage.documents import Shelved, cleaned
 from rag_app.text.formats import count
 from rag_app.types import Added, Document, Status, Watched
 
@@ -193,16 +193,13 @@ def _add_again(library: Library, arguments: argparse.Namespace) -> int:
 def _documents(arguments: argparse.Namespace) -> int:
     with opened(arguments) as library:
         documents = library.documents()
+        shelves = library.shelves.all()
         if arguments.json:
-            print_json(
-                [
-                    document_json(library.report(d.id)) | shelved_json(library, d.id)
-                    for d in documents
-                ]
-            )
+            put = [(library.report(d.id), shelves.of(d.id)) for d in documents]
+            print_json([document_json(report) | _shelved_json(where) for report, where in put])
             return 0
         for d in documents:
-            end = line(library, d.id)
+            end = _shelved_line(shelves.of(d.id))
             print(f"{d.id[:12]}  {d.status:<10}  {d.pages:>5} pages  {d.name}{end}")
         if aside := library.set_aside():
             files = count(len(aside), "kept file is", "kept files are")
@@ -355,15 +352,13 @@ def add_group_parsers(commands: Any, shared: argparse.ArgumentParser) -> None:
     tag.add_argument("--remove", action="store_true", help="take the tag from them")
 
 
-def shelved_json(library: Library, document_id: str) -> dict[str, Any]:
+def _shelved_json(shelved: Shelved) -> dict[str, Any]:
     """Folder and tags of a document as the contract has them."""
-    shelved = library.shelves.all().of(document_id)
     return {"folder": shelved.folder or None, "tags": list(shelved.tags)}
 
 
-def line(library: Library, document_id: str) -> str:
+def _shelved_line(shelved: Shelved) -> str:
     """Folder and tags of a document for people; empty if it has none."""
-    shelved = library.shelves.all().of(document_id)
     said = [*([shelved.folder] if shelved.folder else []), *(f"#{tag}" for tag in shelved.tags)]
     return f"  ({', '.join(said)})" if said else ""
 
@@ -390,6 +385,7 @@ def _tag(arguments: argparse.Namespace) -> int:
         found = [library.document(one) for one in arguments.documents]
         change = library.shelves.untag if arguments.remove else library.shelves.tag
         change([document.id for document in found], tag)
+        shelves = library.shelves.all()
         for document in found:
-            print(f"{document.name}{line(library, document.id)}")
+            print(f"{document.name}{_shelved_line(shelves.of(document.id))}")
     return 0
