@@ -1,6 +1,7 @@
-"""What a person pasted as a web address, and what the page behind it is to be called.
+"""What a person pasted as a web address, what the page behind it is to be called, and connections
+to public addresses alone.
 
-Pure: nothing is fetched here. What a site says of itself is untrusted: it is only ever shown."""
+Knows nothing of redirects. What a site says of itself is untrusted: it is only ever shown."""
 
 from __future__ import annotations
 

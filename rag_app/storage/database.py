@@ -242,9 +242,6 @@ def _cut_log(db: sqlite3.Connection) -> bool:
     return bool(db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
 
-# Which model's vectors answer: kept, so that a change of the setting is seen at the next start.
-
-
 class InDatabase:
     """What is kept in a database, by those who know what its rows mean."""
 
@@ -275,7 +272,9 @@ class InDatabase:
 
 
 class AnsweringModel(InDatabase):
-    """What the setting said of the model, and its fingerprint."""
+    """Which model's vectors answer: what the setting said of it, and its fingerprint.
+
+    Kept, so that a change of the setting is seen at the next start."""
 
     def get(self) -> tuple[str, str] | None:
         """(choice, fingerprint), None if nothing was ever embedded."""
