@@ -12,7 +12,7 @@ from rag_app.answering.generation import pieces
 from rag_app.cli import main
 from rag_app.evaluation import metrics
 from rag_app.evaluation.metrics import EvaluationQuestion, read_asked
-from rag_app.evaluation.runner import RETRIEVERS, TfIdf, evaluate, html, judge
+from rag_app.evaluation.runner import RETRIEVERS, evaluate, html, judge, tf_idf
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.text.jsonl import UnfitFile
@@ -171,10 +171,10 @@ def test_the_command_line_refuses_what_it_does_not_know(asked, capsys):
 def test_words_that_are_rare_lead_to_their_passage():
     texts = ["the ferry costs", "the harbour opens", "the ferry and the harbour"]
     chunks = [Chunk("ab"[n % 2] * 64, n, n, 0, 9, text) for n, text in enumerate(texts)]
-    index = TfIdf(chunks, texts)
-    assert [c.ordinal for c, _ in index.search("harbour opens", 2)] == [1, 2]
-    assert [c.ordinal for c, _ in index.search("harbour opens", 2, ["a" * 64])] == [2]
-    assert index.search("lighthouse", 2) == []
+    find = tf_idf(chunks)
+    assert [c.ordinal for c in find("harbour opens", None)] == [1, 2]
+    assert [c.ordinal for c in find("harbour opens", ["a" * 64])] == [2]
+    assert find("lighthouse", None) == [] == tf_idf([])("harbour", None)
 
 
 def test_answers_are_compared_as_squad_does():

@@ -3,12 +3,12 @@ nothing else: tables and drawn plots."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import islice
+
+import numpy as np
 
 from rag_app.errors import ModelUnavailable, RagAppError
 from rag_app.evaluation.metrics import (
@@ -46,46 +46,6 @@ caption{text-align:left;color:var(--soft);padding-bottom:.4rem}
 svg text{fill:var(--ink);font-size:12px}
 svg .axis{stroke:var(--line)}p.soft{color:var(--soft)}
 """
-
-
-# The oldest retriever, to compare with: cosine of tf-idf vectors over the same passages.
-
-
-class TfIdf:
-    """Passages by their words, all in memory."""
-
-    def __init__(self, chunks: Sequence[Chunk], texts: Sequence[str]) -> None:
-        self._chunks = list(chunks)
-        counts = [Counter(_words(text)) for text in texts]
-        held = Counter(word for count in counts for word in count)
-        self._rarity = {w: math.log((1 + len(counts)) / (1 + n)) + 1 for w, n in held.items()}
-        self._holders: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        for place, count in enumerate(counts):
-            weights = {w: (1 + math.log(n)) * self._rarity[w] for w, n in count.items()}
-            length = math.sqrt(sum(x * x for x in weights.values())) or 1.0
-            for word, weight in weights.items():
-                self._holders[word].append((place, weight / length))
-
-    def search(
-        self, question: str, k: int, documents: Iterable[str] | None = None
-    ) -> list[tuple[Chunk, float]]:
-        """The k best passages and their scores, best first."""
-        allowed = None if documents is None else set(documents)
-        scores: dict[int, float] = defaultdict(float)
-        for word in {word for asked in query_words(question)[0] for word in _words(asked)}:
-            for place, weight in self._holders.get(word, ()):
-                scores[place] += weight * self._rarity[word]
-        places = (
-            place
-            for place in sorted(scores, key=lambda place: (-scores[place], place))
-            if allowed is None or self._chunks[place].document_id in allowed
-        )
-        best = itertools.islice(places, k)
-        return [(self._chunks[place], scores[place]) for place in best]
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in WORD.findall(text)]
 
 
 RETRIEVERS = ("tf-idf", "bm25", "dense", "hybrid", "hybrid+rerank")
@@ -158,8 +118,7 @@ def _rankings(
 def _finder(library: Library, name: str) -> Find:
     if name == "tf-idf":
         chunks = [c for d in library.documents() if askable(d) for c in library.chunks(d.id)]
-        index = TfIdf(chunks, [search_text(chunk.text) for chunk in chunks])
-        return lambda question, ids: [c for c, _ in index.search(question, _PASSAGES, ids)]
+        return tf_idf(chunks)
     kind = RetrieverKind(name.partition("+")[0])
     rerank = _RERANKED if name.endswith("+rerank") else 0
 
@@ -168,6 +127,30 @@ def _finder(library: Library, name: str) -> Find:
         return [passage.chunk for passage in retriever.passages(question)]
 
     return find
+
+
+def tf_idf(chunks: Sequence[Chunk]) -> Find:
+    """The oldest retriever, to compare with: cosine of tf-idf vectors over the same passages."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    held = [_words(search_text(chunk.text)) for chunk in chunks]
+    if not any(held):
+        return lambda question, ids: []
+    weighed = TfidfVectorizer(analyzer=list, sublinear_tf=True)
+    vectors = weighed.fit_transform(held)
+
+    def find(question: str, ids: list[str] | None) -> list[Chunk]:
+        asked = {word for one in query_words(question)[0] for word in _words(one)}
+        scores = (vectors @ weighed.transform([asked]).T).toarray().ravel()
+        best = (chunks[at] for at in np.argsort(-scores, kind="stable") if scores[at] > 0)
+        able = (one for one in best if ids is None or one.document_id in ids)
+        return list(islice(able, _PASSAGES))
+
+    return find
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(text)]
 
 
 def _pages(chunks: Iterable[Chunk], names: dict[str, str]) -> tuple[Place, ...]:
