@@ -217,19 +217,6 @@ def test_the_same_seed_learns_the_same(world, marginal):
     assert losses[0] == losses[1] != losses[2]
 
 
-def test_passages_are_searched_for_again_every_so_many_steps(world):
-    asked: list[list[float]] = []
-
-    def search(vector, k):
-        asked.append(list(vector))
-        return world.search()(vector, k)
-
-    config = replace(TOY, batch=1, steps=7, search_every=3)
-    for _ in learn(world.learner(), pairs(False)[:1], search, config):
-        pass
-    assert len(asked) == 3 and asked[0] != asked[1]
-
-
 def test_learning_can_be_left_at_any_step(world):
     learner = world.learner()
     steps = learn(learner, pairs(False), world.search(), TOY)
@@ -274,7 +261,7 @@ def test_a_generator_that_is_not_there_says_so(world):
         Learner.load(world.folder / "question", world.folder / "facebook" / "bart")
 
 
-@pytest.mark.parametrize("options", [{"top_k": 0}, {"steps": 0}, {"batch": 0}, {"search_every": 0}])
+@pytest.mark.parametrize("options", [{"top_k": 0}, {"steps": 0}, {"batch": 0}])
 def test_a_plan_of_nothing_is_refused(options):
     with pytest.raises(ValueError, match="at least 1"):
         LearningConfig(**options)

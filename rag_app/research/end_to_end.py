@@ -104,15 +104,14 @@ class LearningConfig:
     encoder_rate: float = 1e-5
     warmup: float = 0.05  # share of the steps in which the rates rise; then they fall to nothing
     clip: float = 1.0  # largest norm of the gradient, of each model
-    search_every: int = 1  # steps for which the passages found for a question are kept
     score_scale: float = 1.0  # times the inner product; above 1 for vectors of unit length
     longest_input: int = 300  # tokens of question and passage
     longest_answer: int = 64
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.top_k, self.steps, self.batch, self.search_every) < 1:
-            raise ValueError("top_k, steps, batch and search_every must be at least 1")
+        if min(self.top_k, self.steps, self.batch) < 1:
+            raise ValueError("top_k, steps and batch must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +157,11 @@ def learn(
     rates = zip(models, (config.encoder_rate, config.generator_rate), strict=True)
     optimizer = torch.optim.AdamW([{"params": m.parameters(), "lr": rate} for m, rate in rates])
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: _rate(n, config))
-    trainer = _Trainer(learner, search, config)
     try:
         models.train()
         for step, batch in zip(range(1, config.steps + 1), _batches(pairs, config), strict=False):
             optimizer.zero_grad()
-            loss = trainer.loss(batch, step)
+            loss = _loss(learner, search, config, batch)
             loss.backward()  # type: ignore[no-untyped-call]
             norms = [torch.nn.utils.clip_grad_norm_(m.parameters(), config.clip) for m in models]
             if not all(map(torch.isfinite, [loss, *norms])):
@@ -190,45 +188,31 @@ def _batches(pairs: Sequence[TrainingPair], config: LearningConfig) -> Iterator[
         yield list(islice(endless, config.batch))
 
 
-class _Trainer:
-    """The loss of a batch, and what was found for each question."""
+def _loss(
+    learner: Learner, search: Search, config: LearningConfig, batch: Sequence[TrainingPair]
+) -> Tensor:
+    """Mean of -log p(y|x) over a batch."""
+    import torch
 
-    def __init__(self, learner: Learner, search: Search, config: LearningConfig) -> None:
-        self._learner, self._search, self._config = learner, search, config
-        self._found: dict[str, tuple[int, Sequence[RetrievedCandidate]]] = {}
-
-    def loss(self, batch: list[TrainingPair], step: int) -> Tensor:
-        """Mean of -log p(y|x)."""
-        import torch
-
-        config, generator = self._config, self._learner.generator
-        vectors = self._learner.encoder.vectors([pair.question for pair in batch])
-        found = [self._candidates(p, v, step) for p, v in zip(batch, vectors.detach(), strict=True)]
-        k = min(map(len, found))
-        if not k:
-            raise LearningError("No passages are found for some question; add documents first.")
-        kept = vectors.new_tensor([[c.vector for c in row[:k]] for row in found])
-        priors = log_priors(torch.einsum("bd,bkd->bk", vectors, kept) * config.score_scale)
-        texts = [
-            joined(pair.question, candidate.text, generator.tokenizer, config.longest_input)
-            for pair, row in zip(batch, found, strict=True)
-            for candidate in row[:k]
-        ]
-        answers = [pair.answer for pair in batch]
-        log_probs = generator.answer_log_probs(
-            texts, answers, config.longest_input, config.longest_answer
-        )
-        marginal = sequence_log_prob if config.marginal == "sequence" else token_log_prob
-        return -marginal(log_probs.to(priors.device), priors).mean()
-
-    def _candidates(
-        self, pair: TrainingPair, vector: Tensor, step: int
-    ) -> Sequence[RetrievedCandidate]:
-        since, found = self._found.get(pair.question, (0, ()))
-        if not since or step - since >= self._config.search_every:
-            since, found = step, self._search(vector.tolist(), self._config.top_k)
-            self._found[pair.question] = (since, found)
-        return found
+    generator = learner.generator
+    vectors = learner.encoder.vectors([pair.question for pair in batch])
+    found = [search(vector.tolist(), config.top_k) for vector in vectors.detach()]
+    k = min(map(len, found))
+    if not k:
+        raise LearningError("No passages are found for some question; add documents first.")
+    kept = vectors.new_tensor([[c.vector for c in row[:k]] for row in found])
+    priors = log_priors(torch.einsum("bd,bkd->bk", vectors, kept) * config.score_scale)
+    texts = [
+        joined(pair.question, candidate.text, generator.tokenizer, config.longest_input)
+        for pair, row in zip(batch, found, strict=True)
+        for candidate in row[:k]
+    ]
+    answers = [pair.answer for pair in batch]
+    log_probs = generator.answer_log_probs(
+        texts, answers, config.longest_input, config.longest_answer
+    )
+    marginal = sequence_log_prob if config.marginal == "sequence" else token_log_prob
+    return -marginal(log_probs.to(priors.device), priors).mean()
 
 
 def check_new(folder: Path) -> None:
