@@ -110,7 +110,7 @@ def test_what_a_configuration_names_goes_before_the_family(tmp_path):
     named = FolderEmbedder(models.write(tmp_path / "e5-small", prompts={"query": "the "}))
     assert named._known == ("", "")
     named.warm()
-    assert named.prefixes(named._model) == ("the ", "")
+    assert named.prefixes(named._loaded()) == ("the ", "")
 
 
 def test_the_fingerprint_is_that_of_the_files(folder, tmp_path):

@@ -33,25 +33,40 @@ _OPTIONS = {"PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False}
 _Network = TypeVar("_Network")
 
 
-class LoadedOnce(Generic[_Network]):
-    """What comes with the app and is loaded when it is first needed. Thread-safe."""
+def _damaged(what: str, error: Exception) -> str:
+    """What is said of a part of the app that cannot be loaded."""
+    return (
+        f"{what} cannot be used ({type(error).__name__}). Install the app again with: make install"
+    )
 
-    def __init__(self, what: str, load: Callable[[], _Network]) -> None:
-        self._what, self._load = what, load
+
+class LoadedOnce(Generic[_Network]):
+    """What is loaded when it is first needed; `said` where it cannot be. Thread-safe."""
+
+    def __init__(
+        self,
+        what: str,
+        load: Callable[[], _Network],
+        said: Callable[[str, Exception], str] = _damaged,
+    ) -> None:
+        self._what, self._load, self._said = what, load, said
         self._loading = threading.Lock()
         self._loaded: _Network | None = None
 
     def __call__(self) -> _Network:
         """What was loaded. Raises ModelUnavailable."""
+        from safetensors import SafetensorError
+
         with self._loading:
             if self._loaded is None:
                 try:
                     self._loaded = self._load()
-                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-                    raise ModelUnavailable(
-                        f"{self._what} cannot be used ({type(error).__name__}). "
-                        "Install the app again with: make install"
-                    ) from error
+                except (
+                    SafetensorError,
+                    *(ImportError, OSError, RuntimeError, ValueError, MemoryError),
+                    *(KeyError, TypeError, AttributeError),  # what a torn configuration raises
+                ) as error:
+                    raise ModelUnavailable(self._said(self._what, error)) from error
             return self._loaded
 
 

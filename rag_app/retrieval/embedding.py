@@ -20,7 +20,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from rag_app.errors import ModelUnavailable
-from rag_app.retrieval.bert import Bert, config_of
+from rag_app.retrieval.bert import Bert, LoadedOnce, config_of
 from rag_app.storage.vectors import unit
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class SentenceEmbedder(Embedder, Generic[_Model]):
     mend = "Install the app again with: make install"  # what to do where it cannot be loaded
 
     def __init__(self, threads: int = 0) -> None:
-        self._threads = threads
-        self._model: _Model | None = None
-        self._loading = threading.Lock()
+        self._loaded = LoadedOnce(
+            "The embedding model", lambda: self.load(threads), self._not_loaded
+        )
         self._computing = threading.Lock()
         self._next = threading.Lock()
 
@@ -105,21 +105,11 @@ class SentenceEmbedder(Embedder, Generic[_Model]):
 
     def warm(self) -> None:
         """Load the model now. Raises ModelUnavailable."""
-        from safetensors import SafetensorError
+        self._loaded()
 
-        with self._loading:
-            if self._model is None:
-                try:
-                    self._model = self.load(self._threads)
-                except (
-                    SafetensorError,
-                    *(ImportError, OSError, RuntimeError, ValueError, MemoryError),
-                    *(KeyError, TypeError, AttributeError),  # what a torn configuration raises
-                ) as error:
-                    said = str(error).split("\n")[0].rstrip(".")
-                    raise ModelUnavailable(
-                        f"The embedding model could not be loaded: {said}. {self.mend}"
-                    ) from error
+    def _not_loaded(self, what: str, error: Exception) -> str:
+        said = str(error).split("\n")[0].rstrip(".")
+        return f"{what} could not be loaded: {said}. {self.mend}"
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector a text, in the order of `texts`. Raises ModelUnavailable."""
@@ -169,11 +159,6 @@ class SentenceEmbedder(Embedder, Generic[_Model]):
             yield
         finally:
             self._computing.release()
-
-    def _loaded(self) -> _Model:
-        self.warm()
-        assert self._model is not None
-        return self._model
 
 
 @dataclass(frozen=True, slots=True)

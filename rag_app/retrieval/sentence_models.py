@@ -23,6 +23,7 @@ import numpy as np
 from rag_app.environment import limit_torch
 from rag_app.errors import ModelUnavailable
 from rag_app.models.download import is_hub_id, local_folder
+from rag_app.retrieval.bert import LoadedOnce
 from rag_app.retrieval.embedding import Embedder, SentenceEmbedder, encode
 
 if TYPE_CHECKING:
@@ -278,25 +279,17 @@ def _told_apart(path: Path) -> bytes:
 
 
 class TextEncoder:
-    """One encoder, loaded when it is first needed. Thread-safe, except for training."""
+    """One encoder, loaded when it is first needed. Thread-safe, except for training.
+
+    `load` gives its tokenizer and its network. Raises ModelUnavailable."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._loading = threading.Lock()
+        self.load = LoadedOnce(
+            f"The encoder in {folder.name}",
+            lambda: _load(folder),
+            lambda what, error: f"{what} could not be loaded: {error}",
+        )
         self._computing = threading.Lock()
-        self._loaded: tuple[Any, Any] | None = None
-
-    def load(self) -> tuple[Any, Any]:
-        """(tokenizer, network). Raises ModelUnavailable."""
-        with self._loading:
-            if self._loaded is None:
-                try:
-                    self._loaded = _load(self.folder)
-                except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-                    raise ModelUnavailable(
-                        f"The encoder in {self.folder.name} could not be loaded: {error}"
-                    ) from error
-            return self._loaded
 
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """One row for each text, (n, d); gradients flow if they are on."""
