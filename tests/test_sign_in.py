@@ -129,11 +129,11 @@ def test_who_is_removed_is_out_at_the_next_run_and_their_answers_end(said, opene
         page.until(lambda: live_answer.running())
         [answer] = [each for each in live_answer._alive() if each.subject == ADA.subject]
         live_answer.end_of("somebody else")
-        assert not answer._cancelled.is_set()
+        assert not answer.stopping
         inside.clear()
         page.run()
         assert page.buttons() == {"sign_in_now"} and texts.SIGN_IN_INACTIVE in page.html()
-        assert answer._cancelled.is_set()
+        assert answer.stopping
         script.hold.set()
         assert answer.wait(30) and answer.now().answer is None
         assert not DOORKEEPER.is_active(ADA)  # as the server asks at every message

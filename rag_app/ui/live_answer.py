@@ -19,7 +19,7 @@ from rag_app.answering.query_rewriting import Turn
 from rag_app.library import Library
 from rag_app.observing import logs
 from rag_app.storage import conversations
-from rag_app.supervision import Told
+from rag_app.supervision import Told, Work
 from rag_app.types import (
     UNREAD,
     Answer,
@@ -31,7 +31,7 @@ from rag_app.types import (
     Passage,
     Sources,
 )
-from rag_app.ui.jobs import caught
+from rag_app.ui.jobs import Job, caught
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Moment:
     seconds: float = 0.0  # since it was begun
 
 
-class Generation:
+class Generation(Job):
     """Runs `events` to its end in the background and remembers what it said.
 
     `subject` is whom it is for, see `Identity.subject`."""
@@ -62,47 +62,39 @@ class Generation:
     ) -> None:
         self.subject, self._events = subject, events
         self._request, self._begun = logs.further_id(), time.monotonic()
-        self._afterwards = afterwards
-        self._failed = failed
-        self._cancelled = threading.Event()
-        self._done = threading.Event()
+        self._failed, self._afterwards = failed, afterwards
         self._lock = threading.Lock()
         self._moment = Moment()
         self._pieces: list[str] = []
-        threading.Thread(target=self._run, name="rag-app-answer", daemon=True).start()
+        super().__init__("rag-app-answer", self._answer)
 
     def now(self) -> Moment:
         """The answer as far as it is."""
+        done = not self.running  # first: of what is done nothing may be missing
         with self._lock:
-            said, seconds = "".join(self._pieces), time.monotonic() - self._begun
-            return dataclasses.replace(self._moment, text=said, seconds=seconds)
+            return dataclasses.replace(
+                self._moment,
+                text="".join(self._pieces),
+                error=self.error or None,
+                done=done,
+                parts=(self.done, self.total),
+                seconds=time.monotonic() - self._begun,
+            )
 
-    def stop(self) -> None:
-        """Ask it to stop; what has been said stays."""
-        self._cancelled.set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Whether it ended within the time."""
-        return self._done.wait(timeout)
-
-    def _run(self) -> None:
+    def _run(self, work: Work) -> None:
         with logs.about(request=self._request):
-            self._answer()
+            super()._run(work)
+            with caught(lambda sentence: None):
+                self._afterwards()
 
-    def _answer(self) -> None:
-        with caught(lambda sentence: self._change(error=sentence)):
-            for event in self._events(self._cancelled, self._tell):
-                self._take(event)
-        with caught(lambda sentence: None):
-            if error := self.now().error:
-                self._failed(error)
-        self._change(done=True)
-        self._done.set()
-        with caught(lambda sentence: None):
-            self._afterwards()
+    def _answer(self, tell: Told, stop: threading.Event) -> None:
+        for event in self._events(stop, tell):
+            self._take(event)
 
-    def _tell(self, done: int, total: int) -> None:
-        self._change(parts=(done, total))
+    def _fail(self, sentence: str) -> None:
+        super()._fail(sentence)
+        with caught(lambda sentence: None):
+            self._failed(sentence)
 
     def _take(self, event: Event) -> None:
         match event:
