@@ -309,10 +309,8 @@ def write_bert(file: Path, folder: Path, adapter: str = "") -> None:
 
 
 def _renamed(name: str) -> str:
-    for theirs, ours in _PARTS:
-        if f".{theirs}." in name:
-            return name.replace(theirs, ours)
-    return name
+    made = (name.replace(theirs, ours) for theirs, ours in _PARTS if f".{theirs}." in name)
+    return next(made, name)
 
 
 # In which precision this processor computes a network faster: 16 bits, or 32.

@@ -531,10 +531,8 @@ class _File:
         return "" if text == _PLACEHOLDER else text
 
     def _slide_of(self, notes: _Record | None) -> int:
-        for record in self._children(notes):
-            if record.kind == _NOTES_ATOM:
-                return self._number(record)
-        return -1
+        atoms = (one for one in self._children(notes) if one.kind == _NOTES_ATOM)
+        return next(map(self._number, atoms), -1)
 
     def _number(self, record: _Record) -> int:
         return int(struct.unpack_from("<I", self._data, record.start)[0])

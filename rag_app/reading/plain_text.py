@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from rag_app.errors import LimitReached, NoText
@@ -64,9 +64,7 @@ def read_markdown(path: Path, *, limits: Limits, on_page: Told = untold) -> Read
 def with_headings(text: str, found: Sequence[tuple[int, int, str]], encoding: str) -> Reading:
     """The sections of a text in which (start, level, title) of each heading are known, in order."""
     pages = _pages(text, [start for start, _, _ in found])
-    begins = [0]
-    for page in pages:
-        begins.append(begins[-1] + len(page.text))
+    begins = list(accumulate((len(page.text) for page in pages), initial=0))
     headings = []
     for start, level, title in found:
         number = bisect_right(begins, start)

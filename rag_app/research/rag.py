@@ -216,10 +216,9 @@ class Network:
 
 def _setting(model: Any, name: str) -> Any:
     decoder = getattr(model.config, "decoder", None)
-    for place in (getattr(model, "generation_config", None), model.config, decoder):
-        if getattr(place, name, None) is not None:
-            return getattr(place, name)
-    return None
+    places = (getattr(model, "generation_config", None), model.config, decoder)
+    said = (getattr(place, name, None) for place in places)
+    return next((one for one in said if one is not None), None)
 
 
 def log_softmax(logits: Tensor) -> Tensor:

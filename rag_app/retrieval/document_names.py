@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from rag_app.errors import UnknownDocument
 from rag_app.retrieval.ranking import STOPWORDS
@@ -231,11 +232,7 @@ def _named_words(text: str) -> str:
 
 def _initials(called: str) -> set[str]:
     """Initials of the words a name begins with: "Johnson & Johnson" to jj and jnj."""
-    words: list[str] = []
-    for word in _PARTS.split(called):
-        if not word.isalpha():
-            break
-        words.append(word.lower())
+    words = list(map(str.lower, takewhile(str.isalpha, _PARTS.split(called))))
     letters = [word[0] for word in words[:_LONGEST_RUN] if word not in STOPWORDS]
     runs = [letters[:length] for length in range(2, len(letters) + 1)]
     return {joint.join(run) for run in runs for joint in ("", "n")}

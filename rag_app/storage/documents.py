@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -333,7 +334,11 @@ class DocumentGroups(InDatabase):
                 "WHERE n.owner = ? ORDER BY lower(n.name)",
                 (*given, self._owner),
             ).fetchall()
-        around = [(outer, id_) for folder, id_ in folders for outer in _outer(folder)]
+        around = [
+            (outer, id_)
+            for folder, id_ in folders
+            for outer in accumulate(folder.split("/"), "{}/{}".format)
+        ]
         return GroupListing(_by_name(sorted(around)), _by_name(tags), _by_name(sets))
 
     def put(self, document_id: str, folder: str) -> None:
@@ -419,11 +424,6 @@ def cleaned_folder(folder: str) -> str:
     """A folder as it is kept: its parts cleaned, without empty ones and without dots."""
     parts = (cleaned(part) for part in folder.replace("\\", "/").split("/"))
     return "/".join(part for part in parts if part.strip("."))
-
-
-def _outer(folder: str) -> list[str]:
-    parts = folder.split("/")
-    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
 
 
 def _by_name(rows: Iterable[tuple[str, str | None]]) -> dict[str, frozenset[str]]:
