@@ -21,11 +21,16 @@ from selectolax.lexbor import LexborHTMLParser
 from rag_app.errors import NoText
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import PageBuilder
-from rag_app.reading.web import Chosen, add_html, decode_html, everything, main_content
+from rag_app.reading.web import Chosen, add_html, decode_html, main_content
 
 _WORD = re.compile(r"\w+")
 _LEAST = 100  # words of an article
 Choose = Callable[[LexborHTMLParser], Chosen]
+
+
+def everything(parser: LexborHTMLParser) -> Chosen:
+    """What `add_html` chooses by itself."""
+    return Chosen()
 
 
 def words(path: Path, choose: Choose) -> Counter[str]:
