@@ -108,11 +108,33 @@ def test_spans_are_exact_slices_of_the_page_and_gaps_are_marked():
     assert "The key is blue." in shown(excerpts)
 
 
-def test_a_row_of_a_table_stands_under_its_columns():
+def test_a_row_of_a_table_stands_beside_the_names_of_its_columns():
     [excerpt] = gather(["Price of the Green line?"], [passage(TABLE, heading="Line | Price")],
-                       count, 12)  # fmt: skip
-    assert excerpt.title == "d.txt – Line | Price"
+                       count, 16)  # fmt: skip
+    assert excerpt.title == "d.txt"
     assert "Green | 5 euros" in excerpt.texts and "Red | 6 euros" not in excerpt.texts
+    assert "Line: Green; Price: 5 euros" in excerpt.lines
+
+
+MARKDOWN = "| Line | Price | Note |\n|---|---|---|\n| Green | 5 | |\n| Blue | 6 | night |"
+
+
+@pytest.mark.parametrize(
+    ("text", "heading", "line"),
+    [
+        (MARKDOWN, "", "Line: Green; Price: 5"),
+        (MARKDOWN.replace("|---|---|---|\n", ""), "", "| Green | 5 | |"),  # nothing names them
+        ("| Green | 5 | |", "Fares > Line | Price | Note", "Line: Green; Price: 5"),
+        ("Green | 5", "Fares > Line | Price | Note", "Green | 5"),  # of another table
+    ],
+)
+def test_a_row_of_a_table_that_was_not_read_as_one_is_named_by_what_stands_above(
+    text, heading, line
+):
+    [excerpt] = gather(["Green?"], [passage(text, heading=heading)], count, 100)
+    at = next(n for n, one in enumerate(excerpt.texts) if "Green" in one)
+    assert excerpt.lines[at] == line
+    assert ("Line | Price" in excerpt.title) == (heading != "" and " | " in line)
 
 
 def test_what_stands_under_two_headings_is_shown_under_both():

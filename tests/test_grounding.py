@@ -90,6 +90,30 @@ def test_a_plain_fact_in_a_clause_that_is_referred_to_elsewhere_is_left_to_the_w
         assert len(model.asked) == asked
 
 
+@pytest.mark.parametrize(("odds", "asked"), [((5.0, 1.0), 0), ((1.0, 5.0), 1), ((-1.0, -9.0), 1)])
+def test_a_plain_fact_that_the_ranker_takes_for_another_place_is_left_to_the_writer(odds, asked):
+    model = Scripted("Answer: The ferry costs four euros.", 0.97)
+
+    def ranking(question, passages):
+        return [list(odds) for _ in passages]
+
+    written(model, SureReader(9.0), 0.3, ranking=ranking)
+    assert len(model.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("day", "document", "asked"), [(3, "d", 1), (1, "d", 0), (2, "d", 0), (3, "other", 0)]
+)
+def test_a_plain_fact_in_a_message_that_another_follows_is_left_to_the_writer(day, document, asked):
+    message = replace(PASSAGE.chunk, document_id="d", heading="Ferry, Ann, Mon, 2 Nov 2026")
+    other = replace(message, document_id=document, heading=f"Re: Ferry, Bo, {day} Nov 2026")
+    other = replace(other, text="From May other fares.", start=9_000, end=9_021)
+    model = Scripted("Answer: The ferry costs four euros.", 0.97)
+    passages = [replace(PASSAGE, chunk=one) for one in (message, other)]
+    written(model, SureReader(9.0), 0.3, passages=passages)
+    assert len(model.asked) == asked
+
+
 def test_what_all_doubt_is_not_said_but_the_closest_sentence_is_named():
     model = Scripted("Answer: The ferry costs four euros.", 0.05)
     text, draft = written(model, SureReader(-9.0), 0.4)

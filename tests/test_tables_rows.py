@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes import WordEmbedder
 
-from rag_app.answering.evidence import gather
+from rag_app.answering.evidence import gather, places
 from rag_app.library import Library
 from rag_app.reading.limits import Limits
 from rag_app.reading.sheets import read_delimited
@@ -70,10 +70,35 @@ def test_only_rows_of_the_chunk_are_given_and_none_of_a_document_that_is_gone(st
     assert rows_in(store.tables, chunk.text, chunk) == []
 
 
-def test_rows_that_are_written_with_signs_between_their_cells_stay_as_they_are(store, file):
+def test_rows_that_are_written_with_signs_between_their_cells_say_the_same(store, file):
     sheet = "\n".join(";".join(row) for row in DOSES).encode()
     chunk = kept(store, read_delimited(file(sheet), limits=Limits()))
-    assert rows_in(store.tables, chunk.text, chunk) == []
+    header, *rows = rows_in(store.tables, chunk.text, chunk)
+    assert header.text == "" and [row.text for row in rows] == LABELLED
+
+
+def test_a_row_with_signs_between_its_cells_is_ranked_as_it_stands_and_shown_with_names(
+    store, file
+):
+    sheet = "\n".join(";".join(row) for row in DOSES).encode()
+    chunk = kept(store, read_delimited(file(sheet), limits=Limits()))
+    ranked: list[str] = []
+
+    def ranking(question, passages):
+        ranked.extend(one.text[a:b] for one in passages for a, b in one.sentences)
+        return [[float("Dortane" in one.text[a:b]) for a, b in one.sentences] for one in passages]
+
+    (shown,) = gather(
+        ["What is taken at night?"],
+        [Passage(chunk, "doses.csv", 1.0)],
+        lambda texts: [len(text.split()) for text in texts],
+        10,
+        ranking,
+        rows=lambda one: rows_in(store.tables, chunk.text, one),
+    )
+    assert shown.lines == (LABELLED[1],) and shown.texts == (" | ".join(DOSES[2]),)
+    assert ranked == chunk.text.splitlines()
+    assert places([shown, shown]) == [(shown, shown)]  # rows of one table are read together
 
 
 def test_what_stands_between_the_cells_of_a_row_is_not_lost(store, tmp_path):

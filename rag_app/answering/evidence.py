@@ -22,7 +22,7 @@ from rag_app.retrieval.sentence_index import title
 from rag_app.tables.rows import LabelledRow
 from rag_app.text.formats import TABLES
 from rag_app.text.sentences import one_line, sentences
-from rag_app.text.structure import clauses, dated, is_older, referred_to
+from rag_app.text.structure import clauses, dated, is_older, named_cells, referred_to
 from rag_app.types import Chunk, Passage, Span
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
@@ -69,8 +69,10 @@ class Excerpt:
 
     @property
     def title(self) -> str:
-        """What it is headed with."""
-        return title(self.name, self.heading)
+        """What it is headed with; no names of columns, where they stand beside their cells."""
+        named = all(CELLS not in line for line in self.lines)
+        parts = [one for one in self.heading.split(" > ") if not (named and CELLS in one)]
+        return title(self.name, " > ".join(parts))
 
     @property
     def shown(self) -> str:
@@ -140,7 +142,7 @@ def places(excerpts: Sequence[Excerpt], question: str = "") -> list[tuple[Excerp
     newer comes before what is older, but where the question names a year."""
     found: dict[tuple[str, ...], list[Excerpt]] = {}
     for number, one in enumerate(reversed(excerpts)):
-        rows = any(CELLS in line for line in one.lines)
+        rows = any(CELLS in text for text in one.texts)
         section = [part for part in one.heading.split(" > ") if CELLS not in part]
         found.setdefault((one.document_id, *section) if rows else (str(number),), []).append(one)
     together = _with_references([tuple(reversed(group)) for group in found.values()])
@@ -177,14 +179,23 @@ def is_before(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
 
 
 def _written(place: Sequence[Excerpt]) -> tuple[int, ...]:
-    """When the latest of it was written: as the innermost heading has it that is dated, or else
-    the name of the document; empty where none is."""
+    """When the latest of it was written; empty where nothing says so."""
+    return max((_date(one.heading, one.name) for one in place), default=())
 
-    def date(one: Excerpt) -> tuple[int, ...]:
-        titles = (*reversed(one.heading.split(" > ")), one.name)
-        return next(filter(None, map(dated, titles)), ())
 
-    return max(map(date, place), default=())
+def _date(heading: str, name: str) -> tuple[int, ...]:
+    """As the innermost heading has it that is dated, or else the name of the document."""
+    return next(filter(None, map(dated, (*reversed(heading.split(" > ")), name))), ())
+
+
+def is_taken_back(span: Span, passages: Sequence[Passage]) -> bool:
+    """Whether one of the passages is of a later day than the place, in the same document: a
+    message that came after it may say otherwise."""
+    ours = [one for one in passages if one.chunk.document_id == span.document_id]
+    dates = {_date(one.chunk.heading, "") for one in ours if one.chunk.holds(span)}
+    return any(
+        is_older(date, _date(one.chunk.heading, "")) for date in dates for one in ours if date
+    )
 
 
 def quotes(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
@@ -255,7 +266,6 @@ def is_referred_to(span: Span, passages: Sequence[Passage]) -> bool:
 
 
 _NUMBERING = re.compile(r"^[\d.()\s]*")
-_CELLS = " | "
 _TELLS = 20  # characters: scripts without spaces have one word
 CLOSEST, EVEN = 3, 0.0
 """Of an abstention so many sentences are shown at most, but for the first from these log-odds on:
@@ -288,7 +298,7 @@ def _says_something(text: str) -> bool:
     said = _NUMBERING.sub("", one_line(text))
     words = len(said.split())
     lettered = any(map(str.isalpha, said))
-    row = _CELLS in text
+    row = CELLS in text
     return lettered and (row or words > 2 or len(said) >= _TELLS or any(map(str.isdigit, said)))
 
 
@@ -339,20 +349,46 @@ _Unit = tuple[int, int, str, bool]  # place in a chunk, as it is shown, whether 
 
 
 def _units(chunk: Chunk, rows: RowsOf | None) -> list[_Unit]:
-    """The rows of tables in a chunk, and the sentences of what stands around them, in order."""
+    """The rows of tables in a chunk, and the sentences of what stands around them, in order. A row
+    with signs between its cells is a sentence as others, and shown with the names of columns."""
     held: list[_Unit] = []
+    named: list[tuple[int, int, str]] = []
     for row in rows(chunk) if rows else ():
         start, end = max(0, row.start - chunk.start), min(row.end, chunk.end) - chunk.start
-        held.append((start, end, row.text, True))
+        if CELLS in chunk.text[start:end]:
+            named.append((start, end, row.text))
+        else:
+            held.append((start, end, row.text, True))
     around: list[_Unit] = []
     for start, end in sentences(chunk.text):
         for a, b, _, _ in [*held, (end, end, "", False)]:
             if b > start:
                 left = _stripped(chunk.text, start, min(a, end))
                 if left:
-                    around.append((*left, one_line(chunk.text[slice(*left)]), False))
+                    around.append((*left, _line(chunk, *left, named), False))
                 start = max(start, b)
     return sorted([*held, *around])
+
+
+def _line(chunk: Chunk, start: int, end: int, named: Sequence[tuple[int, int, str]]) -> str:
+    """A sentence as it is shown; if it is a row, with the names of its columns."""
+    text = chunk.text[start:end]
+    if CELLS not in text:
+        return one_line(text)
+    inside = [said for a, b, said in named if said and start <= a and b <= end]
+    return "\n".join(inside) or _named_row(chunk, start, end) or one_line(text)
+
+
+def _named_row(chunk: Chunk, start: int, end: int) -> str:
+    """The same of a row of a table that was not read as one: as what stands above it, or heads it,
+    names its columns; "" where nothing does."""
+    first = chunk.text.rfind("\n", 0, start) + 1
+    last = chunk.text.find("\n", end)
+    beside = chunk.text[first:start] + chunk.text[end : last if last >= 0 else None]
+    if beside.strip(" \t|") or "\n" in chunk.text[start:end]:
+        return ""
+    columns = chunk.heading.rpartition(" > ")[2]
+    return named_cells(chunk.text, first, columns if CELLS in columns else "")
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:

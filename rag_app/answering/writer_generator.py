@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator as Generated
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -29,8 +29,11 @@ from rag_app.answering.chat_generator import (
 from rag_app.answering.evidence import (
     FAR,
     Excerpt,
+    in_sections,
     is_before,
     is_referred_to,
+    is_taken_back,
+    likeliest,
     odds_of,
     quotes,
 )
@@ -47,11 +50,11 @@ from rag_app.answering.prompts import (
     taught_messages,
     understood,
 )
-from rag_app.errors import ChatModelError
+from rag_app.errors import ChatModelError, ModelUnavailable
 from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line
-from rag_app.types import Basis, Draft, Note, NoteKind, Span
+from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 
 # Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
 # the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
@@ -120,9 +123,24 @@ class TaughtGenerator(ChatGenerator):
         if not (is_english(asked.question) and asked.language == "English"):
             return None
         draft = reader.drafted(asked.question, asked.passages, evidence)
-        if any(is_referred_to(span, asked.passages) for spans in draft.evidence for span in spans):
-            return None  # what refers to it may change it
+        cited = {span for spans in draft.evidence for span in spans}
+        sections = in_sections(asked.passages, self._grounding.sections)
+        if any(is_referred_to(one, sections) or is_taken_back(one, sections) for one in cited):
+            return None  # what refers to it, or came after it, may change it
+        if not self._is_likeliest(asked, cited, sections):
+            return None
         return replace(draft, generator="reader")
+
+    def _is_likeliest(self, asked: Writing, cited: Set[Span], sections: Sequence[Passage]) -> bool:
+        """Whether the ranker takes one of these places to be the likeliest, too, if it can tell."""
+        if self._grounding.ranking is None:
+            return True
+        given = (asked.wordings, sections, self._grounding.ranking, self._grounding.rows)
+        try:
+            best = likeliest(*given)
+        except ModelUnavailable:
+            return True
+        return best is not None and any(_meet(best, one) for one in cited)
 
     def _messages(
         self, asked: Writing, room: TokenBudget, place: int, excerpts: tuple[Excerpt, ...] = ()
@@ -328,6 +346,12 @@ class TaughtGenerator(ChatGenerator):
             notes = (*draft.notes, Note(NoteKind.COMPUTED, done.steps))
             return replace(draft, confidence=chance, basis=Basis.COMPUTED, notes=notes)
         return replace(draft, confidence=chance)
+
+
+def _meet(span: Span, other: Span) -> bool:
+    """Whether two places have something of a page in common."""
+    same = (span.document_id, span.page) == (other.document_id, other.page)
+    return same and span.start < other.end and other.start < span.end
 
 
 def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:

@@ -1,8 +1,7 @@
 """Rows of tables as text in which each cell stands with the name of its column.
 
-In a PDF or on a scan a row is a line of values, torn where a cell has several lines, and what they
-are is said far above it. The readers of all other formats write rows with a sign between the cells,
-and the names of the columns go with every chunk: there is nothing to be said for these."""
+What a cell is stands above it, and far above it in a long table; in a PDF or on a scan a row is a
+line of values besides, torn where a cell has several lines."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from rag_app.types import Chunk, RowRole, SideRow, Table
 
 LARGEST = 5_000  # rows of a table that is looked through
 _LONGEST_NAME = 60  # characters; more is what stands above the table
-_CELLS, _JOINED = " | ", "; "
+_JOINED = "; "
 _PAIR = 2  # cells
 
 
@@ -40,8 +39,7 @@ def rows_in(tables: Tables, page: str, chunk: Chunk) -> list[LabelledRow]:
     for table in tables.of(WORKER, [chunk.document_id]):
         if table.first_page <= chunk.page <= table.last_page and table.rows <= LARGEST:
             found += _rows(tables, table, page, chunk)
-    apart = _apart(sorted(found, key=lambda row: (row.start, row.end)))
-    return [row for row in apart if _CELLS not in page[row.start : row.end]]
+    return _apart(sorted(found, key=lambda row: (row.start, row.end)))
 
 
 def _rows(tables: Tables, table: Table, page: str, chunk: Chunk) -> Iterator[LabelledRow]:

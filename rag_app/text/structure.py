@@ -258,6 +258,26 @@ def columns_above(text: str, start: int) -> str:
     return line if len(line) <= _COLUMNS_LONGEST else line[:_COLUMNS_LONGEST].rpartition(" | ")[0]
 
 
+def named_cells(text: str, start: int, columns: str = "") -> str:
+    """The row that begins there, each of its cells with the name of its column; "" where nothing
+    names them. In Markdown a rule stands below the names; `columns`: those that a heading says."""
+    cells = [cell.strip() for cell in _line(text, start).strip().strip("|").split("|")]
+    above = columns.split("|") if columns else _names_above(text, start)
+    names = [name.strip() for name in above]
+    if len(names) != len(cells) or len(cells) < 2 or names == cells:
+        return ""
+    named = zip(names, cells, strict=True)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
+
+
+def _names_above(text: str, start: int) -> list[str]:
+    """The names of a table's columns in Markdown, above the rule; none if the row is not below."""
+    above = text[max(0, start - _LONGEST_TABLE) : start].splitlines()
+    rows = list(takewhile(lambda line: "|" in line, reversed(above)))
+    rule = next((at for at, row in enumerate(rows) if _RULE.fullmatch(row.strip())), len(rows))
+    return rows[rule + 1].strip().strip("|").split("|") if rule + 1 < len(rows) else []
+
+
 def _line(text: str, start: int) -> str:
     """The line that begins there; of an endless one its beginning: each chunk asks for it."""
     last = start + _LONGEST_TABLE
