@@ -131,6 +131,40 @@ def test_an_empty_row_inside_a_table_parts_nothing():
     assert found.rows == 3
 
 
+MONTHS = """
+Jobs of autumn
+Day | Who | Paid
+3 May | Ann | 5
+4 May | Ben | 7
+TOTAL May | | 12
+
+Day | Who | Paid
+1 June | Cid | 6
+2 June | Dee | 2
+TOTAL June | | 8
+"""
+
+
+def test_blocks_that_say_the_same_names_again_are_one_table():
+    (found,) = tables(MONTHS)
+    assert (found.title, found.rows) == ("Jobs of autumn", 4)
+    header, again = (text for role, text in roles(found) if role is RowRole.HEADER)
+    assert header == again and "Day" in header
+    assert [text[:5] for role, text in roles(found) if role is RowRole.TOTAL] == ["TOTAL"] * 2
+
+
+def test_blocks_with_a_line_of_their_own_above_the_same_names_are_tables_apart():
+    north, south = tables(
+        MONTHS.replace("\nDay | Who | Paid\n1 June", "\nSouth\nDay | Who | Paid\n1 June")
+    )
+    assert (north.rows, south.rows, south.title) == (2, 2, "South")
+
+
+def test_names_that_are_said_again_among_the_rows_are_no_data():
+    (found,) = tables("Who | Paid\nAnn | 5\nBen | 7\nCid | 8\nWho | Paid\nDee | 7\nEve | 1")
+    assert found.rows == 5 and found.columns[1].kind is ColumnKind.INTEGER
+
+
 def test_two_tables_beside_each_other_are_two():
     first, second = tables(
         "Who | Paid |  | Item | Count\nAnn | 5 |  | Bolt | 3\nBen | 7 |  | Nut | 4"

@@ -86,7 +86,7 @@ def figures(text: str) -> list[frozenset[str]]:
 def known_figures(text: str) -> set[str]:
     """All values that stand in a text, parts of dates and times of day among them."""
     known = {value for one in figures(text) for value in one}
-    known |= {number.replace(" ", "") for number in _APART.findall(text)}
+    known |= {_plain(number.replace(" ", "")) for number in _APART.findall(text)}
     words = _WORD.findall(text.lower())
     known |= {str(_IN_FOREIGN_WORDS[word]) for word in words if word in _IN_FOREIGN_WORDS}
     known |= {_SHORT[short] for short in _SHORTENED.findall(text)}
@@ -127,7 +127,7 @@ def _joined(claim: str, known: Set[str]) -> str:
 
     def joined(found: re.Match[str]) -> str:
         whole = found.group().replace(" ", "")
-        return whole if whole in known else found.group()
+        return whole if _plain(whole) in known else found.group()
 
     return _APART.sub(joined, claim)
 

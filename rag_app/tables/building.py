@@ -242,7 +242,10 @@ def lay_out(cells: Cells, region: Region) -> Layout:
     rows = rows[len(titles) :]
     depth = _depth(cells, region, rows, len(titles))
     header, body = rows[:depth], rows[depth:]
-    aside = [(row, RowRole.TITLE) for row in titles] + [(row, RowRole.HEADER) for row in header]
+    again = _again(cells, header, body)
+    body = [row for row in body if row not in again]
+    aside = [(row, RowRole.TITLE) for row in titles]
+    aside += [(row, RowRole.HEADER) for row in (*header, *again)]
     notes = _notes(cells, region, header, body)
     data = [row for row in body if row not in notes]
     aside += notes.items()
@@ -254,6 +257,12 @@ def lay_out(cells: Cells, region: Region) -> Layout:
         region, title, _names(cells, region, header), tuple(header), tuple(data),
         tuple(sorted(aside)),
     )  # fmt: skip
+
+
+def _again(cells: Cells, header: Sequence[int], body: Sequence[int]) -> set[int]:
+    """The rows that say the names of the columns once more: on each page, above each month."""
+    said = [texts for row in header if sum(map(bool, texts := cells.texts(row))) > 1]
+    return {row for row in body if cells.texts(row) in said} if said else set()
 
 
 def _texts(cells: Cells, region: Region, row: int) -> list[str]:

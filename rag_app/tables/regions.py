@@ -16,6 +16,7 @@ from rag_app.types import Grid
 
 _LOOKED_AT = 200  # rows that say what a column holds
 _MOSTLY = 0.7
+_HEADS = 6  # rows among which those are that name the columns
 _MOST_COVERED = 200_000  # cells of merged areas that are filled from their first
 Place = tuple[int, int, int]  # page, start, end
 NOWHERE: Place = (0, 0, 0)
@@ -140,6 +141,8 @@ def _goes_on(cells: Cells, above: Region, block: Region) -> bool:
         return False
     if _is_line(cells, block):
         return len(block.rows) == 1 or block.width <= above.width
+    if _names_again(cells, block.rows[0], above.rows[:_HEADS]):
+        return len(block.rows) > 1
     body = above.rows[1:] or above.rows  # the first row may have the names
     before = shapes(cells, body[-_LOOKED_AT:], list(above.columns))
     typed = [column for column, kind in before.items() if kind in ("n", "y")]
@@ -152,6 +155,14 @@ def _goes_on(cells: Cells, above: Region, block: Region) -> bool:
     names = {cells.text(above.rows[0], column) for column in above.columns} - {""}
     again = {cells.text(block.rows[0], column) for column in above.columns} - {""}
     return block.width == above.width and not names & again
+
+
+def _names_again(cells: Cells, row: int, above: Sequence[int]) -> bool:
+    """Whether a row says the names of columns once more that one of the rows above says."""
+    said = cells.texts(row)
+    filled = list(filter(None, said))
+    named = len(filled) > 1 and all(shape(text) == "t" for text in filled)
+    return named and any(cells.texts(one) == said for one in above)
 
 
 def _side_by_side(cells: Cells, block: Region) -> list[Region]:
