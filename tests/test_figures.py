@@ -20,6 +20,7 @@ from rag_app.answering.attribution import invented, known_figures, missing
         ("12500 people", "12 500 people"),
         ("ring 020 912 0455, then 087 123 4567", "020 912 0455 or 087 123 4567"),
         ("020912", "020 912"),
+        ("1 000,50 euros", "1000.50 euros"),
         ("17,40", "17.40"),
         ("at 2:05 pm", "at 14:05"),
         ("um 14.05 Uhr", "at 14:05"),

@@ -28,7 +28,7 @@ from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
 _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
-_APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d])")  # 12 500
+_APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)*(?!\d)")  # 12 500, 12 500,50
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
 _ENGLISH = (
     "two three four five six seven eight nine ten eleven twelve "
@@ -86,7 +86,7 @@ def figures(text: str) -> list[frozenset[str]]:
 def known_figures(text: str) -> set[str]:
     """All values that stand in a text, parts of dates and times of day among them."""
     known = {value for one in figures(text) for value in one}
-    known |= {_plain(number.replace(" ", "")) for number in _APART.findall(text)}
+    known |= {v for number in _APART.findall(text) for v in _values(number.replace(" ", ""))}
     words = _WORD.findall(text.lower())
     known |= {str(_IN_FOREIGN_WORDS[word]) for word in words if word in _IN_FOREIGN_WORDS}
     known |= {_SHORT[short] for short in _SHORTENED.findall(text)}
@@ -127,7 +127,7 @@ def _joined(claim: str, known: Set[str]) -> str:
 
     def joined(found: re.Match[str]) -> str:
         whole = found.group().replace(" ", "")
-        return whole if _plain(whole) in known else found.group()
+        return whole if _values(whole) & known else found.group()
 
     return _APART.sub(joined, claim)
 
