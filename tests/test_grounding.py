@@ -453,6 +453,18 @@ def test_where_another_likely_place_says_otherwise_both_are_read_together_and_th
     assert draft.confidence <= 0.7
 
 
+def test_an_older_paper_settles_nothing_and_is_named():
+    old, new = (
+        replace(passage(n, one), name=f"Fares {n}.txt") for n, one in ((2024, OLD), (2026, NEW))
+    )
+    own = {"costs 4": ("Answer: It costs 4 euros.", 0.99), "costs 6": ("Answer: It costs 6.", 0.99)}
+    model = Reading(own | {"both": ("Answer: The ferry costs 4 euros.", 0.99)})
+    draft = written(model, None, 0.0, passages=[old, new], ranking=first_likelier)[1]
+    assert model.asked == ["costs 6", "costs 4"]
+    assert draft.sentences == ("It costs 6.",)
+    assert draft.notes == (Note(NoteKind.OTHERWISE, ("Fares 2024.txt", OLD)),)
+
+
 @pytest.mark.parametrize(
     "together",
     [("None", 0.99), ("Answer: The ferry costs 4 euros.", 0.99), ("Answer: It costs 6.", 0.6)],

@@ -256,8 +256,8 @@ class TaughtGenerator(ChatGenerator):
                 continue
             other = self._surely(asked, place, cancelled)
             if other is not None and _is_otherwise(asked.question, draft, other):
-                settles = not is_before(place, first)
-                both = self._surely(asked, (*first, *place), cancelled) if settles else None
+                older = is_before(place, first)  # which settles nothing
+                both = None if older else self._surely(asked, (*first, *place), cancelled)
                 settled = _settled(asked.question, (draft, first), (other, place), both)
                 return self._stressed(asked, settled)
         return draft
