@@ -68,6 +68,11 @@ class Excerpt:
     odds: tuple[float, ...]
 
     @property
+    def in_sheet(self) -> bool:
+        """Whether it is of a sheet: its rows say different things without contradiction."""
+        return Path(self.name).suffix.lower() in TABLES
+
+    @property
     def title(self) -> str:
         """What it is headed with; no names of columns, where they stand beside their cells."""
         named = all(CELLS not in line for line in self.lines)
@@ -168,7 +173,7 @@ def _latest_first(
 def _gives_way(place: Sequence[Excerpt], other: Sequence[Excerpt]) -> bool:
     """Whether a place is older than another, and hardly likelier. What stands in a sheet was so
     when it was written, and is so still."""
-    sheets = any(Path(one.name).suffix.lower() in TABLES for one in (*place, *other))
+    sheets = any(one.in_sheet for one in (*place, *other))
     near = odds_of(place) - odds_of(other) <= _HARDLY
     return near and not sheets and is_before(place, other)
 

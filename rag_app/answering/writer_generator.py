@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 
 from rag_app.answering import abstention
 from rag_app.answering.abstention import Signals
@@ -51,7 +50,6 @@ from rag_app.answering.prompts import (
     understood,
 )
 from rag_app.errors import ChatModelError, ModelUnavailable
-from rag_app.text.formats import TABLES
 from rag_app.text.languages import is_english
 from rag_app.text.sentences import one_line
 from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
@@ -140,7 +138,7 @@ class TaughtGenerator(ChatGenerator):
             best = likeliest(*given)
         except ModelUnavailable:
             return True
-        return best is not None and any(_meet(best, one) for one in cited)
+        return best is not None and any(best.meets(one) for one in cited)
 
     def _messages(
         self, asked: Writing, room: TokenBudget, place: int, excerpts: tuple[Excerpt, ...] = ()
@@ -348,16 +346,9 @@ class TaughtGenerator(ChatGenerator):
         return replace(draft, confidence=chance)
 
 
-def _meet(span: Span, other: Span) -> bool:
-    """Whether two places have something of a page in common."""
-    same = (span.document_id, span.page) == (other.document_id, other.page)
-    return same and span.start < other.end and other.start < span.end
-
-
 def _of_one_sheet(first: Excerpt, second: Excerpt) -> bool:
     """Whether both are rows of one sheet, which say different things without contradiction."""
-    suffix = Path(first.name).suffix.lower()
-    return first.document_id == second.document_id and suffix in TABLES
+    return first.in_sheet and first.document_id == second.document_id
 
 
 def _told(draft: Draft) -> str:
@@ -443,7 +434,7 @@ def _of_figures(asked: Writing, text: str, done: Computed) -> tuple[Span, ...]:
     guesses."""
     texts: Sequence[Excerpt] = asked.excerpts_read
     if done.steps:
-        texts = [one for one in texts if Path(one.name).suffix.lower() not in TABLES]
+        texts = [one for one in texts if not one.in_sheet]
     said = {value for one in figures(text) for value in one}
     wanted = done.operands if done.steps else said
     return holding(wanted - known_figures(asked.question), texts)

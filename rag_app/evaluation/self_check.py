@@ -366,7 +366,7 @@ def _tried(library: Library, one: Made, answer: Answer) -> Tried:
     if place is None:
         right = answer.abstained
     else:
-        right = not answer.abstained and any(_touches(c, place) for c in answer.citations)
+        right = not answer.abstained and any(place.meets(c) for c in answer.citations)
     first = None if answer.abstained else next(iter(answer.citations), None)
     return Tried(
         question=one.question,
@@ -386,8 +386,3 @@ def _rank(passages: Sequence[Passage], place: Span) -> int | None:
     pages = list(dict.fromkeys((p.chunk.document_id, p.chunk.page) for p in passages))
     here = (place.document_id, place.page)
     return pages.index(here) + 1 if here in pages else None
-
-
-def _touches(citation: Citation, place: Span) -> bool:
-    same = (citation.document_id, citation.page) == (place.document_id, place.page)
-    return same and citation.start < place.end and place.start < citation.end

@@ -55,10 +55,10 @@ class LoadedOnce(Generic[_Network]):
 
     def __call__(self) -> _Network:
         """What was loaded. Raises ModelUnavailable."""
-        from safetensors import SafetensorError
-
         with self._loading:
             if self._loaded is None:
+                from safetensors import SafetensorError
+
                 try:
                     self._loaded = self._load()
                 except (

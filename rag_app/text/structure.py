@@ -261,21 +261,20 @@ def columns_above(text: str, start: int) -> str:
 def named_cells(text: str, start: int, columns: str = "") -> str:
     """The row that begins there, each of its cells with the name of its column; "" where nothing
     names them. In Markdown a rule stands below the names; `columns`: those that a heading says."""
-    cells = [cell.strip() for cell in _line(text, start).strip().strip("|").split("|")]
-    above = columns.split("|") if columns else _names_above(text, start)
-    names = [name.strip() for name in above]
+    cells = _in_order(_line(text, start))
+    names = _in_order(columns or _names_above(text, start))
     if len(names) != len(cells) or len(cells) < 2 or names == cells:
         return ""
     named = zip(names, cells, strict=True)
     return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
 
 
-def _names_above(text: str, start: int) -> list[str]:
-    """The names of a table's columns in Markdown, above the rule; none if the row is not below."""
+def _names_above(text: str, start: int) -> str:
+    """The names of a table's columns in Markdown, above the rule; "" if the row is not below."""
     above = text[max(0, start - _LONGEST_TABLE) : start].splitlines()
     rows = list(takewhile(lambda line: "|" in line, reversed(above)))
     rule = next((at for at, row in enumerate(rows) if _RULE.fullmatch(row.strip())), len(rows))
-    return rows[rule + 1].strip().strip("|").split("|") if rule + 1 < len(rows) else []
+    return rows[rule + 1] if rule + 1 < len(rows) else ""
 
 
 def _line(text: str, start: int) -> str:
@@ -286,8 +285,12 @@ def _line(text: str, start: int) -> str:
 
 
 def _cells(row: str) -> list[str]:
-    cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
-    return [cell for cell in cells if cell]
+    return list(filter(None, _in_order(row)))
+
+
+def _in_order(row: str) -> list[str]:
+    """The cells of a row, the empty ones among them."""
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def _are_names(cells: list[str]) -> bool:

@@ -96,9 +96,8 @@ class UploadMemory:
         self._changing = threading.Lock()
         self._coming: dict[Arrival, int] = {}  # bytes of the requests under way
         self._arrived: dict[str, float] = {}  # when the last one did, by session
-        self._taken: WeakSet[UploadedFile] = (
-            WeakSet()
-        )  # by the page, and not given to the library yet
+        # By the page, and not given to the library yet.
+        self._taken: WeakSet[UploadedFile] = WeakSet()
         self._refused: dict[str, list[str]] = {}  # sentences, by session
 
     def take(self, asking: Arrival, size: int) -> bool:
