@@ -382,11 +382,6 @@ class Span:
     start: int
     end: int
 
-    def meets(self, other: Span | Citation) -> bool:
-        """Whether both have something of a page in common."""
-        same = (self.document_id, self.page) == (other.document_id, other.page)
-        return same and self.start < other.end and other.start < self.end
-
 
 @dataclass(frozen=True, slots=True)
 class RowsUsed:

@@ -23,7 +23,7 @@ from rag_app.tables.rows import LabelledRow
 from rag_app.text.formats import TABLES
 from rag_app.text.sentences import one_line, sentences
 from rag_app.text.structure import clauses, dated, is_older, named_cells, referred_to
-from rag_app.types import Chunk, Passage, Span
+from rag_app.types import Chunk, Citation, Passage, Span
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 Ranking = Callable[[str, Sequence[Titled]], Sequence[Sequence[float]]]
@@ -191,6 +191,12 @@ def _written(place: Sequence[Excerpt]) -> tuple[int, ...]:
 def _date(heading: str, name: str) -> tuple[int, ...]:
     """As the innermost heading has it that is dated, or else the name of the document."""
     return next(filter(None, map(dated, (*reversed(heading.split(" > ")), name))), ())
+
+
+def meet(span: Span, other: Span | Citation) -> bool:
+    """Whether two places have something of a page in common."""
+    same = (span.document_id, span.page) == (other.document_id, other.page)
+    return same and span.start < other.end and other.start < span.end
 
 
 def is_taken_back(span: Span, passages: Sequence[Passage]) -> bool:

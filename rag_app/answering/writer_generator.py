@@ -33,6 +33,7 @@ from rag_app.answering.evidence import (
     is_referred_to,
     is_taken_back,
     likeliest,
+    meet,
     odds_of,
     quotes,
 )
@@ -138,7 +139,7 @@ class TaughtGenerator(ChatGenerator):
             best = likeliest(*given)
         except ModelUnavailable:
             return True
-        return best is not None and any(best.meets(one) for one in cited)
+        return best is not None and any(meet(best, one) for one in cited)
 
     def _messages(
         self, asked: Writing, room: TokenBudget, place: int, excerpts: tuple[Excerpt, ...] = ()

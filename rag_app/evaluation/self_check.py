@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from itertools import islice, zip_longest
 
 from rag_app.answering.ask_options import DEFAULT_OPTIONS, AskOptions
+from rag_app.answering.evidence import meet
 from rag_app.answering.suggested_questions import Suggestion
 from rag_app.errors import ModelUnavailable, QuestionError, UnknownDocument
 from rag_app.evaluation.metrics import quantile
@@ -366,7 +367,7 @@ def _tried(library: Library, one: Made, answer: Answer) -> Tried:
     if place is None:
         right = answer.abstained
     else:
-        right = not answer.abstained and any(place.meets(c) for c in answer.citations)
+        right = not answer.abstained and any(meet(place, c) for c in answer.citations)
     first = None if answer.abstained else next(iter(answer.citations), None)
     return Tried(
         question=one.question,
