@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -15,9 +14,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from rag_app.answering.prompts import ReplyStatus
-from rag_app.answering.sentence_ranker import Titled
-from training.library import LibraryQuestion
-from training.ranker.groups import Group
+from rag_app.answering.sentence_ranker import FOLDER, SentenceRanker
+from rag_app.retrieval.embedding import MiniLmEmbedder
+from training.library import LibraryQuestion, plain
 from training.tables.examples import Example
 from training.writer import (
     contexts,
@@ -317,46 +316,48 @@ def test_of_queries_that_give_the_answer_the_likeliest_is_taught(
     assert found is None or found.of == len(right) - 1
 
 
-def _group(texts, golds):
-    cut = [tuple((m.start(), m.end()) for m in re.finditer(r"[^.]+\.", text)) for text in texts]
-    titled = tuple(
-        Titled(f"paper {n}.txt", t, c) for n, (t, c) in enumerate(zip(texts, cut, strict=True))
-    )
-    gold = tuple(
-        tuple(gold in t[a:b] for a, b in c) for t, c, gold in zip(texts, cut, golds, strict=True)
-    )
-    return Group("fact", "paper 1.txt", "When is it shut?", titled, gold, "home")
+SHUT = "The pool is shut on Monday."
+PLACE = plain(f"baths.txt – Hours\n{SHUT}\nTowels are £2 each.")
 
 
-def _asked(status=ReplyStatus.ANSWERED, evidence=("It is shut on Monday.",)):
-    return LibraryQuestion("paper 1.txt", "fact", "?", "English", status, "On Monday.", evidence)
+def _asked(status=ReplyStatus.ANSWERED, evidence=(SHUT,), answer="On Monday.", kind="fact", of=""):
+    question = of or "when cant i swim"
+    return LibraryQuestion("baths.txt", kind, question, "English", status, answer, evidence)
 
 
-TEXTS = ("One is open. It is shut at noon.", "A. B. C. D. It is shut on Monday. E.", "Two. Three.")
-NONE = "\0"
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (_asked(), ReplyStatus.ANSWERED),
+        (_asked(evidence=(SHUT, "A towel lost costs £9.")), None),  # a part of what it takes
+        (_asked(evidence=("Hats are sold at £5.",), answer="£5."), ReplyStatus.ABSENT),
+        (_asked(evidence=("Robes are £2.",), answer="£2."), None),  # it may be said here, too
+        (_asked(evidence=("Now £4.",), answer="£4.", kind="change"), None),  # so it was before
+        (_asked(ReplyStatus.ABSENT, (), ""), ReplyStatus.ABSENT),
+    ],
+)
+def test_a_place_is_told_to_answer_only_where_that_is_beyond_doubt(one, expected):
+    assert places.told(one, PLACE) is expected
 
 
-def test_a_question_is_asked_of_the_place_that_answers_and_of_what_is_near_it():
-    group = _group(TEXTS, (NONE, "Monday", NONE))
-    near = [np.linspace(0.9, 0.8, len(one)) for one in group.gold]
-    told = dict(places.taught_by(group, _asked(), near, random.Random(1)))
-    [(title, text)] = [place for place, status in told.items() if status is ReplyStatus.ANSWERED]
-    assert (title, text) == ("paper 1.txt", "B.\nC.\nD.\nIt is shut on Monday.\nE.")
-    assert {t for (t, _), s in told.items() if s is ReplyStatus.ABSENT} == {
-        "paper 0.txt",
-        "paper 2.txt",
-    }
-
-
-def test_what_takes_two_places_is_asked_of_none():
-    group = _group(TEXTS, ("noon", "Monday", NONE))
-    both = _asked(evidence=("It is shut at noon.", "It is shut on Monday."))
-    near = [np.zeros(len(one)) for one in group.gold]
-    assert list(places.taught_by(group, both, near, random.Random(1))) == []
-
-
-def test_what_nothing_answers_is_asked_of_the_nearest_places():
-    group = _group(TEXTS, (NONE, NONE, NONE))
-    near = [np.zeros(len(one)) for one in group.gold]
-    told = list(places.taught_by(group, _asked(ReplyStatus.ABSENT, ()), near, random.Random(1)))
-    assert len(told) == 2 and {status for _, status in told} == {ReplyStatus.ABSENT}
+def test_a_place_is_asked_more_than_it_was_read_for(tmp_path):
+    """Through the app's own search and ranker, over two papers."""
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "baths.txt").write_text(f"Hours\n\n{SHUT}\nTowels are £2 each.\n")
+    (tmp_path / "documents" / "bees.txt").write_text("Bees\n\nHoney is £7 a jar.\n")
+    rows = [
+        ("baths.txt", "when cant i swim", "On Monday.", [SHUT]),
+        ("baths.txt", "what are towels", "Towels are £2 each.", ["Towels are £2 each."]),
+        ("bees.txt", "what is honey", "Honey is £7 a jar.", ["Honey is £7 a jar."]),
+    ]
+    keys = ("document", "question", "answer", "evidence")
+    more = {"kind": "fact", "language": "English", "status": "answered"}
+    lines = [json.dumps(dict(zip(keys, row, strict=True)) | more) for row in rows]
+    (tmp_path / "spoken.jsonl").write_text("\n".join(lines))
+    ranker, embedder = SentenceRanker(FOLDER), MiniLmEmbedder()
+    made = list(places.contexts(tmp_path, ranker, embedder, seed=1, most=3))
+    told = {(c.passages[0][0], a.question): a.answer for c in made for a in c.asked}
+    assert {title for title, _ in told} == {"baths.txt", "bees.txt"}
+    for document, question, answer, _ in rows:
+        assert told[document, question] == answer
+    assert told["baths.txt", "what is honey"] == ""

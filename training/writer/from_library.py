@@ -52,7 +52,7 @@ _HELD = 3  # times as many questions that a context answers as that it does not
 _UNANSWERED_FIRST = 0.5
 _LOST = 0.35  # of the contexts without the evidence, that are taught as they are
 _RAISED, _FALLS = 0.7, 1.2  # log-odds of evidence above all else, less an exponential of this rate
-_TOLD = re.compile(r"\d+(?:[.,:]\d+)*|\b[A-Z][a-zà-ÿ]{3,}")
+TOLD = re.compile(r"\d+(?:[.,:]\d+)*|\b[A-Z][a-zà-ÿ]{3,}")
 _SAID = 0.9  # of a result's figures and names that its passages hold
 _WHOLE = ("summary", "points", "comparison")
 _SIMPLE = "simple"  # asked as a question
@@ -228,7 +228,7 @@ def _work(one: LibraryTask) -> Work:
 def _says(one: LibraryTask, parts: Sequence[Part]) -> bool:
     """Whether the parts hold what a result tells."""
     held = " ".join(f"{title} {text}" for title, text in parts)
-    told = set(_TOLD.findall(one.text))
+    told = set(TOLD.findall(one.text))
     return sum(each in held for each in told) >= _SAID * len(told)
 
 
@@ -236,8 +236,8 @@ def _telling(
     chunks: Sequence[Chunk], those: Sequence[LibraryTask], most: int, embedder: MiniLmEmbedder
 ) -> list[Chunk]:
     """As many chunks as there is room for, those first of which the results tell most."""
-    told = {each for one in those for each in _TOLD.findall(one.text)}
-    order = sorted(chunks, key=lambda c: -len(told & set(_TOLD.findall(c.text))))
+    told = {each for one in those for each in TOLD.findall(one.text)}
+    order = sorted(chunks, key=lambda c: -len(told & set(TOLD.findall(c.text))))
     kept, used = set(), 0
     for chunk, size in zip(order, embedder.count_tokens([c.text for c in order]), strict=True):
         used += size
