@@ -22,6 +22,7 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
 from rag_app.reading.limits import DAMAGED, Limits, Unpacking, over_ocr_pages
+from rag_app.reading.pdf_headings import SetLine, headings, set_lines
 from rag_app.reading.pdf_page import (
     HYPHEN,
     TORN,
@@ -217,6 +218,7 @@ class _Read:
     size: tuple[float, float] | None  # None: the page could not be opened
     drawn: bool  # something is drawn on it
     grids: tuple[Grid, ...] = ()  # its tables
+    lines: tuple[SetLine, ...] = ()  # how it is set
 
 
 def read_pdf(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
@@ -237,12 +239,12 @@ def read_pdf(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         Page(number, text, _label(labels, number), *(each.size or (None, None)))
         for number, (text, each) in enumerate(zip(texts, found, strict=True), 1)
     )
-    headings = _headings(about.outline(), pages)
+    outline = _headings(about.outline(), pages) or _by_type(found, texts)
     warnings = (*_warnings(found, texts, limits.ocr_pages), *attached.warnings())
     return Reading(
         pages,
         about.title(),
-        headings,
+        outline,
         warnings,
         parts=attached.parts,
         scans=scans[: limits.ocr_pages],
@@ -296,7 +298,10 @@ def _read_page(document: pdfium.PdfDocument, number: int, most: int) -> _Read:
                     )
                 found = characters(text)
                 drawn = raw.FPDFPage_CountObjects(page) > 0
-                return _Read(found, size, drawn, tuple(grids(words(text, found), number)))
+                placed = words(text, found)
+                tables = tuple(grids(placed, number))
+                lines = set_lines(text, found, placed, tables, number)
+                return _Read(found, size, drawn, tables, lines)
     except (DamagedFile, pdfium.PdfiumError):
         return _Read("", None, False)
 
@@ -357,6 +362,17 @@ def _headings(outline: Sequence[Heading], pages: Sequence[Page]) -> tuple[Headin
         for entry in outline
         if entry.page <= len(pages)
     )
+
+
+def _by_type(found: Sequence[_Read], texts: Sequence[str]) -> tuple[Heading, ...]:
+    """The headings as they are set; none on a page whose text is not PDFium's."""
+    lines = [
+        line
+        for each, text in zip(found, texts, strict=True)
+        if each.text == text
+        for line in each.lines
+    ]
+    return headings(lines, len(found))
 
 
 def _find(title: str, text: str) -> int:
