@@ -67,12 +67,31 @@ def test_what_is_no_heading_is_none_however_it_is_set(tmp_path, line):
     assert [text for _, _, text in found] == ["Harbour", "Cranes"]
 
 
-def test_what_stands_on_every_page_is_no_heading(tmp_path):
-    pages = [
-        [("The Port, page", BOLD, 16), (f"Part {'ABCDE'[n]}", BOLD, 14), *_prose(3)]
-        for n in range(5)
+def test_what_stands_at_the_same_place_of_every_page_is_a_heading_once(tmp_path):
+    running = ("The Port, page", BOLD, 16)
+    pages = [[running, (f"Part {letter}", BOLD, 14), *_prose(3)] for letter in "ABCDE"]
+    found = [text for _, _, text in _read(tmp_path, *pages)[0]]
+    assert found == ["The Port, page", *(f"Part {n}" for n in "ABCDE")]
+
+
+def test_numbered_headings_are_all_kept(tmp_path):
+    pages = [[*_prose(n), (f"Article {n}", BOLD, 14), *_prose(3)] for n in range(1, 7)]
+    assert [text for _, _, text in _read(tmp_path, *pages)[0]] == [
+        f"Article {n}" for n in range(1, 7)
     ]
-    assert [text for _, _, text in _read(tmp_path, *pages)[0]] == [f"Part {n}" for n in "ABCDE"]
+
+
+def test_a_number_set_apart_belongs_to_its_heading(tmp_path):
+    page = [("1.\tHarbour", BOLD, 14), *_prose(3), ("2.\tCranes", BOLD, 14), *_prose(3)]
+    assert [text for _, _, text in _read(tmp_path, page)[0]] == ["1. Harbour", "2. Cranes"]
+
+
+def test_hyphens_at_line_ends_and_empty_cells_lose_no_heading(tmp_path):
+    rows = [("Dues\tCrane\tNight", PLAIN, 11), ("Boat\t£4.00\t£9.00", PLAIN, 11)]
+    rows += [("Ship\t\t£12.00", PLAIN, 11), ("Raft\t£2.00\t£3.00", PLAIN, 11)]
+    torn = [("This is the infor-", PLAIN, 11), ("mation about the port.", PLAIN, 11)]
+    page = [("Harbour", BOLD, 14), *rows, *torn, ("Cranes", BOLD, 14), *_prose(3)]
+    assert [text for _, _, text in _read(tmp_path, page)[0]] == ["Harbour", "Cranes"]
 
 
 @pytest.mark.parametrize(

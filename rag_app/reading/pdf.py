@@ -365,11 +365,12 @@ def _headings(outline: Sequence[Heading], pages: Sequence[Page]) -> tuple[Headin
 
 
 def _by_type(found: Sequence[_Read], texts: Sequence[str]) -> tuple[Heading, ...]:
-    """The headings as they are set; none on a page whose text is not PDFium's."""
+    """The headings as they are set; none on a page whose text is not PDFium's. Hyphens of line
+    ends are resolved by now, which moves nothing."""
     lines = [
-        line
+        replace(line, text=text[line.start : line.end])
         for each, text in zip(found, texts, strict=True)
-        if each.text == text
+        if len(each.text) == len(text)
         for line in each.lines
     ]
     return headings(lines, len(found))

@@ -21,17 +21,18 @@ _BOLD = 600  # weight of letters from which they are
 _LONGEST = 120  # characters of a heading, over all its lines
 _APART = 1.5  # heights between two words of a line that belong to two columns
 _MOST = 0.25  # of the text that is set so, beyond which it tells nothing
-_OFTEN = 3  # a line on more pages than this is a running title
+_SAME = 4  # points between the places of a running title on two pages, at most
 _FEWEST = 2  # headings that make a structure, and one for each page
 _DEEPEST = 6
 _LINE_END = 3  # characters between two lines that follow each other, at most
 _NAME = 128  # bytes of a font's name
+_NUMBER = re.compile(r"\W?(?:\d[\d.]*|[^\W\d_]|[ivxIVX]{1,5})[.):]?")  # before a heading
 
 
 @dataclass(frozen=True, slots=True)
 class SetLine:
     """A line of a page, `start` to `end` in its text, and how it is set: the height of its letters
-    in half points, and whether they are bold."""
+    in half points, whether they are bold, and how far up it stands, in steps of `_SAME` points."""
 
     page: int
     start: int
@@ -39,6 +40,7 @@ class SetLine:
     text: str
     height: int
     bold: bool
+    up: int
 
 
 def set_lines(
@@ -50,7 +52,12 @@ def set_lines(
 ) -> tuple[SetLine, ...]:
     """The lines of an opened text and how they are set, but those of tables; `found`: its
     characters, `placed`: its words."""
-    cells = {start for grid in tables for start in grid.starts}
+    cells = {
+        start
+        for grid in tables
+        for start, end in zip(grid.starts, grid.ends, strict=True)
+        if end > start
+    }
     breaks = [0, *(one.end() for one in re.finditer(r"[\r\n]+", found)), len(found)]
     words = iter([*placed, None])
     word = next(words)
@@ -63,8 +70,8 @@ def set_lines(
         if own and own[0].start not in cells and not _is_parted(own):
             start, stop = own[0].start, own[-1].end
             bold = all(_is_bold(text, one.start) for one in (own[0], own[-1]))
-            height = min(_height(one) for one in own)
-            lines.append(SetLine(number, start, stop, found[start:stop], height, bold))
+            height, up = min(_height(one) for one in own), round(own[0].box.y1 / _SAME)
+            lines.append(SetLine(number, start, stop, found[start:stop], height, bold, up))
     return tuple(lines)
 
 
@@ -73,8 +80,9 @@ def _height(word: PlacedWord) -> int:
 
 
 def _is_parted(words: Sequence[PlacedWord]) -> bool:
-    """Whether the words of a line stand as far apart as those of two columns."""
-    return any(2 * (b.box.x0 - a.box.x1) > _APART * _height(a) for a, b in pairwise(words))
+    """Whether the words of a line, without its number, stand as far apart as two columns."""
+    bare = words[1:] if _NUMBER.fullmatch(words[0].text) else words
+    return any(2 * (b.box.x0 - a.box.x1) > _APART * _height(a) for a, b in pairwise(bare))
 
 
 def _is_bold(text: pdfium.PdfTextPage, index: int) -> bool:
@@ -141,7 +149,8 @@ def _goes_on(above: SetLine, line: SetLine) -> bool:
 
 
 def _without_running(found: Sequence[SetLine]) -> list[SetLine]:
-    """Without those that stand on many pages, whatever their numbers."""
-    shapes = [re.sub(r"[\d\W]+", "", line.text.lower()) for line in found]
-    pages = Counter(shape for shape, _ in {(s, o.page) for s, o in zip(shapes, found, strict=True)})
-    return [line for shape, line in zip(shapes, found, strict=True) if pages[shape] <= _OFTEN]
+    """Each that stands at the same place of several pages once, whatever its numbers."""
+    seen = dict[tuple[str, int], SetLine]()
+    for line in found:
+        seen.setdefault((re.sub(r"[\d\W]+", "", line.text.lower()), line.up), line)
+    return list(seen.values())
