@@ -112,7 +112,11 @@ def test_amounts_are_asked_for_in_words_of_measuring():
     assert figures("") == 0.0
 
 
-SPELT_RIGHTLY = ("The committee met in Brookhollow.", "The committee and its committees; a comity.")
+SPELT_RIGHTLY = (
+    "The committee met in Brookhollow.",
+    "The committee and its committees; a comity.",
+    "A match.",
+)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +128,7 @@ SPELT_RIGHTLY = ("The committee met in Brookhollow.", "The committee and its com
         ("the comute", ["comute"], ""),  # of seven letters one may differ
         ("the brohollw", ["brohollw"], ""),
         ("the incommittee", ["incommittee"], ""),  # it may mean the contrary
+        ("how mutch is it", ["mutch"], ""),  # no match
     ],
 )
 def test_the_nearest_word_of_the_texts_is_meant(question, strange, spelt):

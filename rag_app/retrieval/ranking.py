@@ -302,7 +302,8 @@ def telling_words(question: str) -> list[str]:
 
 def respelled(question: str, strange: Sequence[str], texts: Iterable[str]) -> str:
     """The question with its `strange` words as these texts spell them, the commonest of the nearest
-    spellings first; empty if that changes nothing."""
+    spellings first; empty if that changes nothing. What is as near to one of the commonest English
+    words is that one, and stays: "how mutch" is no match."""
     held = Counter(word for text in texts for word in _WORD.findall(text.lower()))
     known = [word for word, _ in held.most_common() if word not in STOPWORDS]
     meant = {word: _nearest(word, known) for word in strange}
@@ -326,8 +327,11 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     farther than may be. Who asks what is uninsured does not mean what is insured."""
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extract
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     most = 1 if len(word) < _LONG else 2
     alike = [one for one in known if one[0] == word[0]]
     near = extract(word, alike, scorer=OSA.distance, score_cutoff=most, limit=None)
-    return str(min(near, key=lambda one: one[1:], default=("", 0, 0))[0])
+    nearest, far, _ = min(near, key=lambda one: one[1:], default=("", 0, 0))
+    common = extract(word, ENGLISH_STOP_WORDS, scorer=OSA.distance, score_cutoff=far, limit=1)
+    return "" if common else nearest
