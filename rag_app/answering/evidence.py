@@ -318,11 +318,12 @@ def likeliest(
     passages: Sequence[Passage],
     ranking: Ranking,
     rows: RowsOf | None = None,
+    least: float = _LIKELY,
 ) -> Span | None:
     """Of all sentences and rows of the passages the one that most likely holds the answer, as
-    `gather` ranks them; None where there is none, or none of which that may be said."""
+    `gather` ranks them; None where there is none, or none with log-odds of `least`."""
     best = _likeliest_first(wordings, passages, ranking, rows)[:1]
-    return best[0][0] if best and best[0][1] >= _LIKELY else None
+    return best[0][0] if best and best[0][1] >= least else None
 
 
 def nearest(
