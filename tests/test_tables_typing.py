@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from decimal import Decimal
 
 import pytest
@@ -168,6 +169,15 @@ def test_a_remark_stays_beside_the_number():
     rule, values = typed("1,234[a]", "2,345*", "15 (est.)", "7")
     assert values == [1_234, 2_345, 15, 7]
     assert [rule.typed(text).plain for text in ("15 (est.)", "7")] == [False, True]
+
+
+def test_a_line_of_signs_is_told_from_a_value_at_once():
+    began = time.perf_counter()
+    rule, values = typed("5", "7", "*" * 24 + " SUMMARY", "#†" * 12 + "x", "9", "11", "13")
+    assert values[:2] == [5, 7]
+    assert typed("5", "7", "9", "1 (a) [b]" * 20_000)[1][:3] == [5, 7, 9]
+    assert rule.typed("8 **[a] (est.)").value == 8
+    assert time.perf_counter() - began < 1  # about 10 ms on an idle machine
 
 
 def named(*texts: str) -> list[list[tuple[str, str]]]:

@@ -22,7 +22,7 @@ _DIGITS = 15  # more are the number of an account, and no float holds them
 
 # Marks that point to a note, and remarks: the value stands before them.
 _REMARK = re.compile(
-    r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]+|(?<=\d)[¹²³]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
+    r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]|(?<=\d)[¹²³]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
 )
 _DASHES = frozenset(["", "-", "–", "—", "−", "--", "---", "…", "..", "."])
 _MISSING = frozenset(["n/a", "#n/a", "n.a.", "nan", "null"])  # as programs write it, see pandas
@@ -137,7 +137,7 @@ def currency(text: str) -> str:
 
 def without_remark(text: str) -> str:
     """A cell without the marks of notes and the remarks at its end."""
-    return _REMARK.sub("", text)
+    return _REMARK.sub("", text) if len(text) <= _LONGEST else text
 
 
 def written_number(text: str) -> WrittenNumber | None:
