@@ -225,3 +225,12 @@ def test_a_line_of_a_script_without_spaces_goes_on_in_the_next():
 )
 def test_the_marks_of_an_answered_mail_are_not_read(text, line):
     assert one_line(text) == line
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_long_answered_mail_is_read_at_once(end):
+    began = time.perf_counter()
+    quoted = f">> we meet at five{end}" * 40
+    assert one_line(f"Heading{end}{quoted}then one").count(">> we") == 40
+    assert one_line(f"Heading{end}{quoted * 1_000}>").count(">") == 0
+    assert time.perf_counter() - began < 1  # about 30 ms on an idle machine

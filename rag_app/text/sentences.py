@@ -33,7 +33,6 @@ _CLOSED = re.compile(rf"[.!?:;…：；．។{_FULL_STOPS}][\"'”’»)\]」』
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # Of a slice all lines but the first, which may begin anywhere; "p\n> 0.05" is no quoted mail.
 _QUOTED = re.compile(r"\r?\n[ \t]*>(?:[ \t]?>)*(?![ \t]?[\d=])")
-_QUOTED_LINES = re.compile(rf"[^\n]*(?:{_QUOTED.pattern}[^\n]*)+")
 _BULLET = re.compile(r"[•●○▪■□‣◦⁃∙➢❖\uf0b7\uf0a7](?:\s|\Z|(?=\w))")
 _NUMBERED = re.compile(
     r"(?:[-–—*+·]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]"
@@ -85,8 +84,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
 def one_line(text: str) -> str:
     """A slice of a text as it is read: on one line, without hyphens that only break lines, and
     without what a mail that was answered has before its lines (RFC 3676, 4.5)."""
-    if _QUOTED_LINES.fullmatch(text):
-        text = _QUOTED.sub("\n", text)
+    bare, quoted = _QUOTED.subn("\n", text)
+    text = bare if quoted == text.count("\n") else text
     return " ".join(healed(text).replace("\u00ad", "").split())
 
 
