@@ -16,7 +16,9 @@ from rag_app.reading.sections import PageBuilder, row_words
 from rag_app.reading.sheets import read_delimited, read_sheets
 from rag_app.reading.web import read_html
 from rag_app.reading.workbook import sheet_facts, unit_of_format
+from rag_app.storage.contents import StoredTable
 from rag_app.tables.building import typed_tables
+from rag_app.tables.columnar import block_values
 from rag_app.tables.regions import Cells
 from rag_app.types import ColumnKind, Merged, Reading
 
@@ -33,6 +35,10 @@ def grids(reading: Reading) -> list[list[list[str]]]:
 
 def tables(reading: Reading):
     return [stored.table for stored in typed_tables("d" * 64, reading)]
+
+
+def column(stored: StoredTable, number: int) -> list[object]:
+    return [value for block in stored.blocks for value in block_values(block.values, number)]
 
 
 _CELL = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
@@ -102,6 +108,34 @@ def test_a_web_table_knows_its_header_its_caption_and_what_spans_rows(file):
     (found,) = typed_tables("d" * 64, reading)
     assert [c.name for c in found.table.columns] == ["Region", "Year", "Sales"]
     assert (found.table.name, found.table.rows) == ("Sales by region", 3)
+
+
+def _raised(text: str) -> str:
+    sup = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
+    return "".join(f"<w:r>{sup}<w:t>{figure}</w:t></w:r>" for figure in text)
+
+
+def test_the_figure_of_a_note_is_no_part_of_the_number_before_it(file):
+    cells = ["1,234<sup>1</sup>", "2,345", "3,456<sup><a href='#n'>14</a></sup>", "4,567"]
+    rows = "".join(f"<tr><td>Town {n}<td>{cell}" for n, cell in enumerate(cells))
+    said = "<p>Of 19<sup>th</sup> May 2020<sup>3</sup>, 5 m<sup>2</sup>."
+    page = f"{said}<table><tr><th>Town<th>People{rows}</table>"
+    body = "".join(
+        f"<w:tr><w:tc>{paragraph(town)}</w:tc>"
+        f"<w:tc><w:p><w:r><w:t>{people}</w:t></w:r>{note}</w:p></w:tc></w:tr>"
+        for town, people, note in [
+            ("Town", "People", ""), ("A", "1,234", _raised("1")), ("B", "2,345", ""),
+            ("C", "3,456", _raised("14")), ("D", "4,567", ""),
+        ]
+    )  # fmt: skip
+    web = read_html(file(page.encode()), limits=LIMITS)
+    word = read_docx(file(docx(f"<w:tbl>{body}</w:tbl>")), limits=LIMITS)
+    assert web.pages[0].text.startswith("Of 19th May 2020³, 5 m2.")
+    for reading in (web, word):
+        assert [row[1] for row in grids(reading)[0][1:]] == ["1,234¹", "2,345", "3,456¹⁴", "4,567"]
+        (found,) = typed_tables("d" * 64, reading)
+        assert found.table.columns[1].kind is ColumnKind.INTEGER
+        assert column(found, 1) == [1_234, 2_345, 3_456, 4_567]
 
 
 def test_a_word_table_has_its_caption_and_its_merged_cells(file):

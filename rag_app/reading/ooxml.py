@@ -26,7 +26,7 @@ from rag_app.reading.markup import (
     title_in,
     tree,
 )
-from rag_app.reading.sections import PageBuilder
+from rag_app.reading.sections import PageBuilder, raised
 from rag_app.reading.web import add_html, decode_html
 from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
@@ -224,7 +224,7 @@ def _points(element: Element | None) -> list[str]:
 
 
 _BLOCKS = frozenset(["p", "tbl", "altChunk"])
-_SKIP = frozenset(["Fallback", "del", "moveFrom", "delText", "instrText", "sectPr", "rPr"])
+_SKIP = frozenset(["Fallback", "del", "moveFrom", "delText", "instrText", "sectPr"])
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "\u00ad"}
 _ENTRY_STYLES = ("toc", "tableoffigures")  # lines of a table of contents are no headings
 _NOTES = (
@@ -413,12 +413,13 @@ def paragraph_text(element: Element) -> str:
 def _collect(element: Element, pieces: list[str]) -> None:
     for child in element:
         if child.tag == "t":
-            pieces.append(child.text or "")
+            above = _value(element, "rPr/vertAlign") == "superscript"
+            pieces.append(raised(child.text or "", pieces) if above else child.text or "")
         elif child.tag in _BREAKS:
             pieces.append(_BREAKS[child.tag])
         elif child.tag == "sym":
             pieces.append(_symbol(child.get("char", "")))
-        elif child.tag not in ("pPr", "tblPr", "tcPr", "trPr"):
+        elif child.tag not in ("pPr", "rPr", "tblPr", "tcPr", "trPr"):
             nested = child.tag in ("p", "tr", "txbxContent")
             if nested and pieces and not pieces[-1].endswith("\n"):
                 pieces.append("\n")

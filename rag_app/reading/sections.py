@@ -25,6 +25,14 @@ _ENDS = re.compile(r"(?<=[.!?…。！？])\s|\n")
 
 
 _BETWEEN = " | "  # the cells of a row
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def raised(text: str, before: Sequence[str]) -> str:
+    """What is set above the line, behind these pieces: figures behind figures, a note's or a power,
+    are no part of the number, and written so."""
+    apart = text.strip().isdecimal() and before and before[-1][-1:].isdigit()
+    return text.strip().translate(_RAISED) if apart else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from rag_app.reading.archive import TORN, Archive
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
 from rag_app.reading.plain_text import decode
-from rag_app.reading.sections import PageBuilder
+from rag_app.reading.sections import PageBuilder, raised
 from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 
@@ -361,7 +361,7 @@ class _HtmlWalker:
         for node, entering in walk(root, self._is_shown):
             tag = node.tag or ""
             if node.is_text_node:
-                self._pieces.append(node.text_content or "" if tag == "-text" else "")
+                self._pieces.append(_said(node, self._pieces) if tag == "-text" else "")
             elif tag == "br":
                 self._pieces.append("\n" if entering else "")
             elif tag == "table" and entering and node.mem_id not in self._layout:
@@ -430,6 +430,12 @@ def _is_cell_before(node: LexborNode) -> bool:
     return before is not None
 
 
+def _said(node: LexborNode, before: Sequence[str]) -> str:
+    """A text of the page; it may stand in a link that is set above the line."""
+    text, around = node.text_content or "", (node.parent, node.parent and node.parent.parent)
+    return raised(text, before) if any(e is not None and e.tag == "sup" for e in around) else text
+
+
 class _TableRows:
     """The cells of one table as a browser lays them out; a caption is a row of its own."""
 
@@ -491,7 +497,7 @@ def _add_table(table: LexborNode, sections: PageBuilder) -> None:
     for node, entering in walk(table, lambda each: each.tag not in UNSEEN and is_shown(each)):
         tag = node.tag or ""
         if tag == "-text":
-            pieces.append(node.text_content or "")
+            pieces.append(_said(node, pieces))
         elif tag == "tr" and entering:
             laid.open_row()
         elif tag == "caption" and not entering:

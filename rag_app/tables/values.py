@@ -22,7 +22,7 @@ _DIGITS = 15  # more are the number of an account, and no float holds them
 
 # Marks that point to a note, and remarks: the value stands before them.
 _REMARK = re.compile(
-    r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]|(?<=\d)[¹²³]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
+    r"(?:\s*(?:\[[^\[\]]{1,12}\]|[*†‡§#]|(?<=\d)[⁰¹²³⁴-⁹]+)|\s+\((?!\s*[\d.,]+\s*\)\Z)[^()]*\)|(?<=\d)\s\(\d+\))+\Z"
 )
 _DASHES = frozenset(["", "-", "–", "—", "−", "--", "---", "…", "..", "."])
 _MISSING = frozenset(["n/a", "#n/a", "n.a.", "nan", "null"])  # as programs write it, see pandas
