@@ -185,3 +185,16 @@ def test_the_encoding_of_a_table_is_told(read_csv):
 
 def test_commas_in_prose_make_no_table():
     assert sniff("Dear all, we met.\nYes, we did, and so on, and on.\nBye.\nThe end.\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("x;y;z\n" + "0,5;0,25;0,75\n" * 4, ";"),
+        ("id;address\n" + "1;Main St 1, Berlin, Germany\n" * 4, ";"),
+        ("a,b,c\n" + "1,x;y,2\n" * 4, ","),
+        ("a,b\n" + "1,2\n" * 4 + "\nTotal\n", ","),
+    ],
+)
+def test_what_cuts_all_lines_alike_goes_before_what_cuts_into_more(text, delimiter):
+    assert sniff(text) == delimiter

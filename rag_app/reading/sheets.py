@@ -295,8 +295,9 @@ def _as_text(text: str, encoding: str, limits: Limits) -> Reading:
 def sniff(sample: str) -> str:
     """What stands between the cells, empty if the text is no table.
 
-    It is what cuts most of the first lines into the same number of cells, at least two."""
-    best, most = "", 0.0
+    It is what cuts all of the first lines into the same number of cells, at least two, or else most
+    of them: decimal commas and addresses cut rows into more, but not the line of the names."""
+    best, most = "", (False, 0.0)
     lines = sample.splitlines(keepends=True)
     whole = lines[:200] if len(lines) < 3 else lines[:-1][:200]
     for delimiter in _DELIMITERS:
@@ -306,8 +307,9 @@ def sniff(sample: str) -> str:
             continue
         common = max(set(widths), key=widths.count, default=0)
         share = widths.count(common) / max(1, len(widths))
-        if common > 1 and share >= 0.5 and share * common > most:
-            best, most = delimiter, share * common
+        fits = (share == 1, share * common)
+        if common > 1 and share >= 0.5 and fits > most:
+            best, most = delimiter, fits
     return best
 
 
