@@ -180,6 +180,21 @@ def test_a_line_of_signs_is_told_from_a_value_at_once():
     assert time.perf_counter() - began < 1  # about 10 ms on an idle machine
 
 
+@pytest.mark.parametrize("last", ["0.5", "0.25 €", "8 €", "123456789.125"])
+def test_a_number_after_thousands_of_others_is_read_as_they_are(last):
+    whole = [str(number) for number in range(1, 5_200)]
+    _, values = typed(*whole, *[f"{n}.5" for n in range(9)], last)
+    assert values[-2:] == [Decimal("8.5"), Decimal(last.split()[0])]
+    assert typed(*whole, "1,250,000")[1][-1] == 1_250_000
+
+
+def test_days_after_thousands_of_others_stay_days():
+    first = dt.date(1990, 1, 1)
+    days = [first + dt.timedelta(days=number) for number in range(12_000)]
+    _, values = typed(*[f"{day:%d.%m.%Y}" for day in days])
+    assert values == days
+
+
 def named(*texts: str) -> list[list[tuple[str, str]]]:
     """The days in texts of one document, with what is written there."""
     return [

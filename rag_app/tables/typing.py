@@ -43,6 +43,7 @@ _LETTERS = "abcdef"  # by which classes, flats and versions are told apart
 _MONTH_FIRST = re.compile(r"[^\W\d_]+\W+(\d{1,2})")
 _LEAP = 2000  # has every day that one without a year may be
 _DAYS = 3  # different numbers behind months, from which on they are days
+_NINES = str.maketrans("012345678", "9" * 9)
 _PLACES = 9  # behind the decimal mark; more are kept as floating point
 WIDTH = 18  # figures of an exact number
 
@@ -140,12 +141,22 @@ _TYPED: dict[ColumnKind, Callable[[ColumnRule, str], Typed | None]] = {
 
 
 def count_texts(cells: Iterable[str]) -> Counter[str]:
-    """The different texts of a column, up to so many."""
+    """The different texts of a column, up to so many; numbers beyond with a nine for each figure:
+    how many figures they have, and which unit, tells how all of them can be kept."""
     counts: Counter[str] = Counter()
+    beyond: Counter[str] = Counter()
     for text in cells:
         if text in counts or len(counts) < MOST_TEXTS:
             counts[text] += 1
+        elif (written := text.translate(_NINES)) in beyond or len(beyond) < MOST_TEXTS:
+            beyond[written] += 1
+    counts.update({each: count for each, count in beyond.items() if _is_number(each)})
     return counts
+
+
+def _is_number(text: str) -> bool:
+    found = written_number(text)
+    return found is not None and any(found.value(mark) is not None for mark in ".,")
 
 
 def rules(columns: Iterable[Texts], year_said: int | None = None) -> list[ColumnRule]:
