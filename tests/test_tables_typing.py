@@ -283,3 +283,18 @@ def test_the_year_of_days_is_that_of_another_column():
 def test_pence_among_pounds_are_parts_of_pounds(texts, unit, values):
     rule, found = typed(*texts)
     assert (rule.units, found) == (unit, [Decimal(value) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("texts", "units", "values"),
+    [
+        (("950", "1.2k", "3.4k", "5.1k"), (), [950, 1_200, 3_400, 5_100]),
+        (("950000", "1.2 million", "2 bn"), (), [950_000, 1_200_000, 2_000_000_000]),
+        (("1,25 Mio.", "3 Tausend", "7,5"), (), ["1250000", "3000", "7.5"]),
+        (("1.2 million", "3 million"), ("million",), ["1.2", "3"]),
+        (("5 m", "7", "9 m"), ("m",), [5, 7, 9]),
+    ],
+)
+def test_thousands_and_millions_beside_bare_numbers_are_so_many_times_more(texts, units, values):
+    rule, found = typed(*texts)
+    assert (rule.units, found) == (units, [Decimal(value) for value in values])

@@ -264,6 +264,8 @@ def _number_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     if not found:
         return None
     named = {number.unit for number in found if number.money}
+    alone = {number.unit for number in found}  # all in millions: a unit; some: as many times more
+    named |= alone if len(alone) == 1 else set()
     numbers: Counter[WrittenNumber] = Counter()
     for number, count in found.items():
         numbers[in_whole(number, named)] += count

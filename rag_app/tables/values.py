@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cache
 
 from rag_app.text.highlighting import WRITTEN_DAY, WRITTEN_MONTH
+from rag_app.text.languages import magnitude
 
 _LONGEST = 80  # characters of a cell that can be a value
 _DIGITS = 15  # more are the number of an account, and no float holds them
@@ -68,14 +69,14 @@ class WrittenNumber:
     unit: str = ""
     money: bool = False
     remark: bool = False  # more stands beside it
-    hundredths: bool = False  # of its unit
+    scale: int = 0  # the power of ten by which its figures are multiplied
 
     def value(self, decimal: str) -> Decimal | None:
         """The number, None if it is not written with this decimal mark."""
         if not _grouped(decimal).fullmatch(self.figures):
             return None
         number = Decimal(self.figures.translate(_PLAIN[decimal]))
-        number = number.scaleb(-2) if self.hundredths else number
+        number = Decimal(f"{number.scaleb(self.scale):f}")
         return -number if self.negative else number
 
 
@@ -117,9 +118,12 @@ _PARTS = {"p": ("GBP",), "ct": ("EUR",), "¢": ("USD",), "c": ("EUR", "USD")}
 
 def in_whole(number: WrittenNumber, units: Collection[str]) -> WrittenNumber:
     """A number of pence or cents as one of the only currency among `units` that has these: "62p" is
-    £0.62 where other cells are in pounds. Any other as it is."""
+    £0.62 where other cells are in pounds; "1.2k" is 1,200 where that is no unit of the column. Any
+    other as it is."""
+    if number.unit not in units and (scale := magnitude(number.unit)):
+        return replace(number, unit="", scale=scale)
     whole = [unit for unit in units if unit in _PARTS.get(number.unit, ())]
-    return replace(number, unit=whole[0], hundredths=True) if len(whole) == 1 else number
+    return replace(number, unit=whole[0], scale=-2) if len(whole) == 1 else number
 
 
 def money_word(text: str) -> str:

@@ -173,6 +173,7 @@ NAMES = {
 }  # fmt: skip
 """English names of languages, by ISO 639-1 code."""
 
+_SCALED_IN = ("en_GB", "de", "fr", "es", "it", "nl")
 _MONTHS_IN = ("en", "de", "es", "fr", "it", "nl", "pt", "da", "sv", "pl", "ru")
 _SHORTENED_IN = ("en", "de", "fr")  # as no English word is
 _MISSPELT, _NEARLY = 6, 0.85  # letters of a month that may be misspelt; how near it is then
@@ -280,6 +281,28 @@ def _months_called() -> dict[str, int]:
         for form in ("format", "stand-alone")
         for number, name in Locale.parse(spoken).months[form][width].items()
     } | {"sept": 9}
+
+
+@cache
+def _magnitudes() -> dict[str, int]:
+    from babel import Locale
+
+    found: dict[str, int] = {}
+    for spoken in _SCALED_IN:
+        lengths = Locale.parse(spoken).compact_decimal_formats.values()
+        for sizes in (each for length in lengths for each in length.values()):
+            for size, form in sizes.items():
+                word = form.pattern.strip("0'. \u00a0").lower()
+                if word.isalpha() and (len(word) > 1 or word == "k") and "0" in form.pattern:
+                    found.setdefault(word, len(size) - form.pattern.count("0"))
+    return found
+
+
+def magnitude(word: str) -> int:
+    """The power of ten that a word behind figures means, as CLDR has it ("million", "Mio.", "k");
+    0 if none. Of a word that means two the English one counts, and of single letters only "k"."""
+    word = word.strip(".")
+    return _magnitudes().get(word if len(word) == 1 else word.lower(), 0)
 
 
 def _unmarked(word: str) -> str:
