@@ -7,6 +7,7 @@ import pytest
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import PageBuilder
 from rag_app.tables.building import sql_names, typed_tables, unit_in_name
+from rag_app.tables.columnar import block_values
 from rag_app.types import ColumnKind, Merged, RowRole, Table
 
 
@@ -179,6 +180,18 @@ def test_a_merged_cell_is_the_value_of_all_its_rows():
     (found,) = typed_tables("d" * 64, sections.reading())
     assert found.table.rows == 3
     assert found.table.side_rows[0].role is RowRole.HEADER
+
+
+def test_an_amount_that_is_merged_over_rows_is_counted_once():
+    sections = PageBuilder(Limits())
+    rows = [["Order", "Who", "Team", "Paid"], ["17", "Ann", "A", "300"]]
+    rows += [["", "Ben", "A", ""], ["", "Cid", "B", ""], ["18", "Dee", "B", "50"]]
+    merged = [Merged(2, 0, 4, 0), Merged(2, 3, 4, 3)]
+    sections.table(rows, sections.grid("S", merged=merged))
+    (found,) = typed_tables("d" * 64, sections.reading())
+    (block,) = found.blocks
+    assert block_values(block.values, 0) == [17, 17, 17, 18]
+    assert block_values(block.values, 3) == [300, None, None, 50]
 
 
 def test_a_column_name_is_safe_in_a_query_whatever_it_says():

@@ -216,6 +216,7 @@ class Cells:
         self.grid = grid
         self._pages = pages
         self._first = [0, *accumulate(grid.counts)]
+        self._above: dict[tuple[int, int], int] = {}
         self._above = self._covered()
 
     def __len__(self) -> int:
@@ -276,13 +277,20 @@ class Cells:
             if row in lines and column in places:
                 yield lines[row], places[column], row
 
+    def _is_amount(self, row: int, column: int) -> bool:
+        """Whether a cell holds a number that stands behind another: what several rows come to. A
+        name, a year, a day, and the number that rows begin with, are true of each of them."""
+        text = self.text(row, column)
+        named = any(self.texts(row)[:column])
+        return named and written_number(text) is not None and year(text) is None
+
     def _covered(self) -> dict[tuple[int, int], int]:
         """By row and column: the row above that a cell goes on from."""
         index = {number: row for row, number in enumerate(self.grid.rows)}
         above: dict[tuple[int, int], int] = {}
         for area in self.grid.merged:
             first = index.get(area.row)
-            if first is None or area.last_row == area.row:
+            if first is None or area.last_row == area.row or self._is_amount(first, area.column):
                 continue
             for number in range(area.row + 1, min(area.last_row, area.row + _MOST_COVERED) + 1):
                 if len(above) >= _MOST_COVERED:
