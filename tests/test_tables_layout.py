@@ -77,6 +77,19 @@ def test_a_totals_row_is_told_by_its_sum_whatever_it_is_called():
     assert roles(found)[-1] == (RowRole.TOTAL, "Altogether |  | 12 | 3")
 
 
+def test_a_total_may_stand_above_what_it_adds_up():
+    rows = "North | 10 | 100\nSouth | 20 | 200\nEast | 30 | 300"
+    (found,) = tables(f"Region | Sales | Costs\nTotal | 60 | 600\n{rows}")
+    assert found.rows == 3 and roles(found)[-1] == (RowRole.TOTAL, "Total | 60 | 600")
+
+
+@pytest.mark.parametrize("first", ["Total Wine | 70 | 5", "Earned | 60 | 600"])
+def test_a_first_row_that_is_only_called_a_total_or_only_adds_up_is_data(first):
+    rows = "Food | 10 | 100\nRent | 20 | 200\nRest | 30 | 300"
+    (found,) = tables(f"Item | 2024 | 2025\n{first}\n{rows}")
+    assert found.rows == 4
+
+
 def test_subtotals_and_the_total_of_all_are_no_data():
     (found,) = tables(
         "Who | Team | Paid\nAnn | A | 5\nBen | A | 7\nTotal |  | 12\n"

@@ -401,9 +401,12 @@ def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
     begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
     standing_out = [at for at in range(begin, len(data)) if _stands_out(cells, region, data, at)]
     last = {at for at in range(max(3, len(data) - 2), len(data))}
-    if not standing_out and (not last or len(data) > _LONG):
+    on_top = len(data) > 2 and _named_total(_texts(cells, region, data[0]))
+    if not standing_out and not on_top and (not last or len(data) > _LONG):
         return set()
     sums = _Sums(cells, region, data)
+    if on_top and sums.leads():
+        sums.note_total(0)
     for at in sorted({*standing_out, *last}):
         stands_out = at in standing_out
         if sums.adds_up(at, sure=not stands_out) or (
@@ -471,17 +474,27 @@ class _Sums:
             ways += [(at - len(self.totals), (0, -1)), (len(self.totals), (at, 1))]
         return any(self._agrees(at, *way, sure) for count, way in ways if count > 1 + sure)
 
+    def leads(self) -> bool:
+        """Whether the first row is the sum of all below it. Its name has to speak for it, too: what
+        is earned is what it costs and what is left."""
+        return self._is(0, [float(np.nansum(values[1:])) for values in self._values], sure=False)
+
     def _agrees(self, at: int, since: int, totals: int, sure: bool) -> bool:
-        """Whether most measures of a row are the sum of the rows `since`, so many times the totals
-        above added to it."""
+        """Whether a row is the sum of the rows `since`, so many times the totals above added."""
+        added = [float(sums[at] - sums[since]) for sums in self._sums]
+        if self.totals:
+            of_totals = (totals * float(np.nansum(each[self.totals])) for each in self._values)
+            added = [a + b for a, b in zip(added, of_totals, strict=True)]
+        return self._is(at, added, sure)
+
+    def _is(self, at: int, sums: Sequence[float], sure: bool) -> bool:
+        """Whether most measures of a row are these sums."""
         said = agrees = 0
-        for values, sums, room in zip(self._values, self._sums, self._room, strict=True):
+        for values, added, room in zip(self._values, sums, self._room, strict=True):
             value = float(values[at])
             if np.isnan(value) or value == 0:
                 continue
             said += 1
-            added = float(sums[at] - sums[since])
-            added += totals * float(np.nansum(values[self.totals])) if self.totals else 0.0
             agrees += abs(added - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
         return agrees == said > 1 if sure else agrees > 0 and agrees * 2 > said
 
