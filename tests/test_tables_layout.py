@@ -104,6 +104,24 @@ def test_a_row_that_happens_to_be_a_sum_is_data():
     assert found.rows == 4
 
 
+def test_an_entry_with_an_empty_cell_that_happens_to_be_a_sum_is_data():
+    (found,) = tables(
+        "What | Count | Note\nApples | 1 | red\nPears | 1 | green\nPlums | 2 | \nFigs | 4 | x"
+    )
+    assert found.rows == 4
+
+
+@pytest.mark.parametrize("said", ["", "Fruit total", "Total fruit"])
+def test_a_subtotal_of_one_measure_has_no_name_or_that_of_a_total(said):
+    rows = f"Apples | 1 | red\nPears | 1 | green\n{said} | 2 | \nFigs | 5 | x\nDates | 6 | x"
+    (found,) = tables(f"What | Count | Note\n{rows}")
+    assert found.rows == 4
+    (found,) = tables(
+        f"What | Count | Note\n{rows.replace(said + ' | 2 | ', 'Plum | 2 | a')}\nTo pay | 15 |"
+    )
+    assert found.rows == 5
+
+
 @pytest.mark.parametrize("last", ["Summer party", "Total Wine", "Sum Restaurant"])
 def test_a_last_entry_that_is_called_like_a_total_is_data(last):
     rows = "No. | Date | What | Spent\n1 | 1 May 2026 | Rent | 180\n2 | 3 May 2026 | Paint | 20\n"

@@ -409,7 +409,8 @@ def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
         sums.note_total(0)
     for at in sorted({*standing_out, *last}):
         stands_out = at in standing_out
-        if sums.adds_up(at, sure=not stands_out) or (
+        least = _least(_texts(cells, region, data[at]), at == len(data) - 1)
+        if sums.adds_up(at, sure=not stands_out, least=least) or (
             stands_out and _is_named(cells, region, data[at], at >= len(data) - 2)
         ):
             sums.note_total(at)
@@ -426,6 +427,14 @@ def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> b
         return False
     pairs = list(zip_longest(texts, above, fillvalue=""))
     return any(b and not a for a, b in pairs) and not any(a and not b for a, b in pairs)
+
+
+def _least(texts: Sequence[str], ends: bool) -> int:
+    """How many measures have to add up where a cell of a row is empty. One does by chance among
+    small numbers: it is enough where no name says that the row is an entry, a name says that it is
+    none, or the row ends the table."""
+    worded = any(_TOTAL.search(text) for text in texts[:3])
+    return 1 if ends or worded or not any(texts[:1]) else 2
 
 
 def _named_total(texts: Sequence[str]) -> bool:
@@ -463,32 +472,33 @@ class _Sums:
         """Remember that this row is a total: it is not to be added again."""
         self.totals.append(at)
 
-    def adds_up(self, at: int, sure: bool) -> bool:
+    def adds_up(self, at: int, sure: bool, least: int) -> bool:
         """Whether a row is the sum of those since the last total, of all above, or of the totals.
 
-        `sure`: nothing else speaks for it, so several measures have to agree, and all of them."""
+        `sure`: nothing else speaks for it, so several measures have to agree, and all of them;
+        else at least so many, and most."""
         since = self.totals[-1] + 1 if self.totals else 0
         # Rows that would be added up, and each sum as (from, the totals in it).
         ways = [(at - since, (since, 0))]
         if self.totals:
             ways += [(at - len(self.totals), (0, -1)), (len(self.totals), (at, 1))]
-        return any(self._agrees(at, *way, sure) for count, way in ways if count > 1 + sure)
+        return any(self._agrees(at, *way, sure, least) for count, way in ways if count > 1 + sure)
 
     def leads(self) -> bool:
         """Whether the first row is the sum of all below it. Its name has to speak for it, too: what
         is earned is what it costs and what is left."""
-        return self._is(0, [float(np.nansum(values[1:])) for values in self._values], sure=False)
+        return self._is(0, [float(np.nansum(values[1:])) for values in self._values])
 
-    def _agrees(self, at: int, since: int, totals: int, sure: bool) -> bool:
+    def _agrees(self, at: int, since: int, totals: int, sure: bool, least: int) -> bool:
         """Whether a row is the sum of the rows `since`, so many times the totals above added."""
         added = [float(sums[at] - sums[since]) for sums in self._sums]
         if self.totals:
             of_totals = (totals * float(np.nansum(each[self.totals])) for each in self._values)
             added = [a + b for a, b in zip(added, of_totals, strict=True)]
-        return self._is(at, added, sure)
+        return self._is(at, added, sure, least)
 
-    def _is(self, at: int, sums: Sequence[float], sure: bool) -> bool:
-        """Whether most measures of a row are these sums."""
+    def _is(self, at: int, sums: Sequence[float], sure: bool = False, least: int = 1) -> bool:
+        """Whether most measures of a row are these sums, and at least so many."""
         said = agrees = 0
         for values, added, room in zip(self._values, sums, self._room, strict=True):
             value = float(values[at])
@@ -496,7 +506,7 @@ class _Sums:
                 continue
             said += 1
             agrees += abs(added - value) <= room * (1 + 1e-9) + 1e-9 * abs(value)
-        return agrees == said > 1 if sure else agrees > 0 and agrees * 2 > said
+        return agrees == said > 1 if sure else agrees >= least and agrees * 2 > said
 
 
 def _counts_rows(values: NDArray[np.float64]) -> bool:
