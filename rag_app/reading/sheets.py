@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 
@@ -251,7 +252,12 @@ def cell_text(cell: object) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float):
-        return f"{cell:.0f}" if cell.is_integer() and abs(cell) < 1e15 else f"{cell:.12g}"
+        shown = f"{cell:.15g}"  # as many figures as a spreadsheet keeps
+        return f"{Decimal(shown):f}" if 1e-15 < abs(cell) < 1e21 else shown
+    if isinstance(cell, dt.timedelta):
+        minutes, rest = divmod(abs(cell), dt.timedelta(minutes=1))
+        sign = "-" if cell < dt.timedelta() else ""
+        return f"{sign}{minutes // 60}:{minutes % 60:02}:{str(rest)[5:]}"
     if isinstance(cell, dt.datetime):
         return cell.isoformat(" ", "auto") if cell.time() != _MIDNIGHT else cell.date().isoformat()
     return str(cell)
