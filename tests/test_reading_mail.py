@@ -60,6 +60,19 @@ def test_of_two_forms_of_a_letter_one_is_read(read):
     assert read(multipart("alternative", plain, html)).pages[0].text.count("works well") == 1
 
 
+def test_what_a_letter_says_in_several_parts_is_read_whole(read):
+    short = "Content-Type: text/html\n\n<p>Come at <b>five</b>.</p>"
+    plain = "Content-Type: text/plain\n\nCome at five, all of you, and bring a chair."
+    page = "Content-Type: text/html\n\n<p>Come at five, all of you, and bring a chair.</p>"
+    footer = "Content-Type: text/plain\n\nThis list is kept by the harbour. Write to leave it."
+    text = read(multipart("mixed", short, footer)).pages[0].text
+    assert text.endswith("Come at five.\n\nThis list is kept by the harbour. Write to leave it.")
+    forms = f"--c\n{plain}\n--c\n{page}\n--c--"
+    both = f'Content-Type: multipart/alternative; boundary="c"\n\n{forms}'
+    text = read(multipart("mixed", both, footer)).pages[0].text
+    assert (text.count("bring a chair"), text.count("Write to leave")) == (1, 1)
+
+
 def test_a_letter_that_is_only_a_web_page_is_read(read):
     plain = "Content-Type: text/plain\n\n"
     html = "Content-Type: text/html; charset=x-odd\n\n<h2>Offer</h2><p>12 cranes</p>"

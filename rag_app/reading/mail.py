@@ -64,12 +64,19 @@ class Attached:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A message, whatever it was kept in: header lines, a body, and what is attached."""
+class Body:
+    """A part of what a message says, as plain text, as a web page, or the same as both."""
 
-    headers: tuple[tuple[str, str], ...]
     plain: str
     html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message, whatever it was kept in: header lines, what it says, and what is attached."""
+
+    headers: tuple[tuple[str, str], ...]
+    bodies: tuple[Body, ...]
     attachments: tuple[Attached, ...]
 
     @property
@@ -85,10 +92,11 @@ def add_letter(letter: Letter, sections: PageBuilder) -> None:
         sections.row(f"{name}: {value}")
     for attached in letter.attachments[:_NAMED]:
         sections.row(f"Attachment: {attached.name}")
-    if letter.html and len(letter.plain.strip()) * 3 < len(_TAGS.sub("", letter.html)):
-        add_html(letter.html, sections)
-    else:
-        for paragraph in re.split(r"\n\s*\n", letter.plain.replace("\r\n", "\n")):
+    for body in letter.bodies:
+        if body.html and len(body.plain.strip()) * 3 < len(_TAGS.sub("", body.html)):
+            add_html(body.html, sections)
+            continue
+        for paragraph in re.split(r"\n\s*\n", body.plain.replace("\r\n", "\n")):
             sections.paragraph(paragraph)
 
 
@@ -161,10 +169,10 @@ def read_mhtml(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading
 def parse(data: bytes) -> Letter:
     """A message as it was sent. Raises DamagedFile."""
     message = _parsed(data)
-    plain: list[str] = []
-    html: list[str] = []
+    said: dict[int, tuple[list[str], list[str]]] = {}
     attachments: list[Attached] = []
-    for part in _own_parts(message):
+    for part, whole in _own_parts(message):
+        plain, html = said.setdefault(id(whole), ([], []))
         kind = part.get_content_type()
         if part.get_content_disposition() == "attachment" or kind not in (
             "text/plain",
@@ -176,7 +184,8 @@ def parse(data: bytes) -> Letter:
         else:
             plain.append(_plain(part))
     headers = tuple((name, value) for name in _HEADERS if (value := _header(message, name)))
-    return Letter(headers, "\n\n".join(plain), "\n".join(html), tuple(attachments))
+    bodies = (Body("\n\n".join(plain), "\n".join(html)) for plain, html in said.values())
+    return Letter(headers, tuple(bodies), tuple(attachments))
 
 
 def _parsed(data: bytes) -> Message:
@@ -191,16 +200,19 @@ def _parsed(data: bytes) -> Message:
         ) from error
 
 
-def _own_parts(message: Message) -> Iterator[Message]:
-    """The parts of a message, not those of messages that are attached to it."""
-    waiting = [message]
+def _own_parts(message: Message) -> Iterator[tuple[Message, Message]]:
+    """The parts of a message, not those of messages that are attached to it; each with the part
+    that says the same in other forms, too, or itself."""
+    waiting: list[tuple[Message, Message | None]] = [(message, None)]
     while waiting:
-        part = waiting.pop()
+        part, whole = waiting.pop()
         inside = part.get_payload()
         if part.get_content_maintype() == "multipart" and isinstance(inside, list):
-            waiting += [each for each in reversed(inside) if isinstance(each, Message)]
+            if whole is None and part.get_content_subtype() == "alternative":
+                whole = part
+            waiting += [(each, whole) for each in reversed(inside) if isinstance(each, Message)]
         else:
-            yield part
+            yield part, part if whole is None else whole
 
 
 def _attached(part: Message, number: int) -> Iterator[Attached]:
@@ -310,7 +322,7 @@ def read_msg(compound: Compound, limits: Limits) -> Reading:
     sections, unpacking = PageBuilder(limits), Unpacking(limits)
     add_letter(letter, sections)
     take_attachments(letter, unpacking)
-    if not letter.plain.strip() and not letter.html:
+    if not any(body.plain.strip() or body.html for body in letter.bodies):
         add_rtf(unpacked(compound.read(f"__substg1.0_{_RTF}0102")), sections)
     return finished(sections, letter.subject, letter.attachments, unpacking)
 
@@ -333,9 +345,8 @@ def _letter(compound: Compound, folder: str = "") -> Letter:
         "Subject": text(_SUBJECT),
     }
     headers = tuple((name, _line(value)) for name, value in said.items() if value.strip())
-    return Letter(
-        headers, text(_BODY), _html_of_message(compound, folder), _attachments(compound, folder)
-    )
+    body = Body(text(_BODY), _html_of_message(compound, folder))
+    return Letter(headers, (body,), _attachments(compound, folder))
 
 
 def _html_of_message(compound: Compound, folder: str) -> str:
@@ -370,10 +381,11 @@ def _as_email(compound: Compound, folder: str) -> bytes:
     whole = MIMEMultipart()
     for name, value in letter.headers:
         whole[name] = str(Header(value, "utf-8"))
-    if letter.plain.strip():
-        whole.attach(MIMEText(letter.plain, "plain", "utf-8"))
-    elif letter.html:
-        whole.attach(MIMEText(letter.html, "html", "utf-8"))
+    (body,) = letter.bodies
+    if body.plain.strip():
+        whole.attach(MIMEText(body.plain, "plain", "utf-8"))
+    elif body.html:
+        whole.attach(MIMEText(body.html, "html", "utf-8"))
     else:
         rtf = unpacked(compound.read(f"{folder}__substg1.0_{_RTF}0102"))
         if rtf:
