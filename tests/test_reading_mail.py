@@ -73,6 +73,13 @@ def test_what_a_letter_says_in_several_parts_is_read_whole(read):
     assert (text.count("bring a chair"), text.count("Write to leave")) == (1, 1)
 
 
+@pytest.mark.parametrize("boundary", ["", '; boundary="other"'])
+def test_a_letter_in_parts_that_cannot_be_told_apart_is_read_as_text(read, boundary):
+    body = "--b\nContent-Type: text/plain\n\nCome at five, Jürgen.\n--b--\n"
+    reading = read(f"{LETTER}Content-Type: multipart/mixed{boundary}\n\n{body}")
+    assert "Come at five, Jürgen." in reading.pages[0].text
+
+
 def test_a_letter_that_is_only_a_web_page_is_read(read):
     plain = "Content-Type: text/plain\n\n"
     html = "Content-Type: text/html; charset=x-odd\n\n<h2>Offer</h2><p>12 cranes</p>"

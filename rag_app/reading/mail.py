@@ -174,9 +174,9 @@ def parse(data: bytes) -> Letter:
     for part, whole in _own_parts(message):
         plain, html = said.setdefault(id(whole), ([], []))
         kind = part.get_content_type()
-        if part.get_content_disposition() == "attachment" or kind not in (
-            "text/plain",
-            "text/html",
+        uncut = part.get_content_maintype() == "multipart"  # a boundary that is nowhere: as a text
+        if part.get_content_disposition() == "attachment" or not (
+            uncut or kind in ("text/plain", "text/html")
         ):
             attachments += _attached(part, len(attachments) + 1)
         elif kind == "text/html":
