@@ -73,6 +73,16 @@ def test_xml_with_nothing_but_attributes_is_read(read):
     )
 
 
+def test_an_element_without_text_is_read_by_its_attributes_beside_others_with_text(read):
+    bill = '<bill id="7"><note>March</note><item name="Boat" price="12.50"/></bill>'
+    assert read(bill, read_xml).pages[0].text == "March\n\nitem (name: Boat, price: 12.50)"
+    feeds = '<outline text="Ports"><outline text="Tides" url="http://a.org"/></outline>'
+    opml = f"<opml><head><title>Feeds</title></head><body>{feeds}</body></opml>"
+    assert read(opml, read_xml).pages[0].text == (
+        "Feeds\n\noutline (text: Ports)\noutline (text: Tides, url: http://a.org)"
+    )
+
+
 def test_broken_xml_is_read_as_text_and_told(read):
     reading = read("<a><b>Some words</a>", read_xml)
     assert reading.pages[0].text == "<a><b>Some words</a>"

@@ -137,18 +137,19 @@ def _root(path: Path) -> Element:
 
 
 def _xml(root: Element, limits: Limits) -> Reading:
-    for with_attributes in (False, True):
-        sections = PageBuilder(limits)
-        _add(root, 1, sections, with_attributes)
-        if sections.pages or not sections.is_empty:
-            title = next((each for each in root.iter() if each.tag in _HEADINGS), None)
-            return sections.reading("" if title is None else "".join(title.itertext()))
-    raise NoText("There is no text in this XML file: its elements are empty.")
+    sections = PageBuilder(limits)
+    _add(root, 1, sections)
+    if not sections.pages and sections.is_empty:
+        raise NoText("There is no text in this XML file: its elements are empty.")
+    title = next((each for each in root.iter() if each.tag in _HEADINGS), None)
+    return sections.reading("" if title is None else "".join(title.itertext()))
 
 
-def _add(element: Element, depth: int, sections: PageBuilder, with_attributes: bool) -> None:
-    """Add an element: as a heading, a paragraph, a named value, or what is in it."""
-    if with_attributes and element.attrib:
+def _add(element: Element, depth: int, sections: PageBuilder, wordless: bool = False) -> None:
+    """Add an element: as a heading, a paragraph, a named value, or what is in it; one without a
+    word in it, or around it (`wordless`), by its attributes."""
+    wordless = wordless or not any(text.strip() for text in element.itertext())
+    if wordless and element.attrib:
         said = ", ".join(f"{name}: {value}" for name, value in element.attrib.items())
         sections.paragraph(f"{element.tag} ({said})", tight=True)
     is_mixed = any((text or "").strip() for text in (element.text, *(c.tail for c in element)))
@@ -158,7 +159,7 @@ def _add(element: Element, depth: int, sections: PageBuilder, with_attributes: b
         )
     elif len(element) and not is_mixed:
         for child in element:
-            _add(child, depth + 1, sections, with_attributes)
+            _add(child, depth + 1, sections, wordless)
     elif element.tag not in _PROSE and len(element) == 0 and len(element.text or "") <= _SHORT:
         if (element.text or "").strip():
             sections.paragraph(f"{element.tag}: {(element.text or '').strip()}", tight=True)
