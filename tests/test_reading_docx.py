@@ -137,3 +137,17 @@ def test_the_main_part_may_have_another_name(read):
     parts["word/document2.xml"] = parts.pop("word/document.xml")
     parts["_rels/.rels"] = parts["_rels/.rels"].replace(b"document.xml", b"document2.xml")
     assert read(packed(parts)).pages[0].text == "Hello"
+
+
+def _points(tag: str, *numbered: tuple[int, str]) -> str:
+    points = "".join(f'<w:pt w:idx="{at}"><w:v>{text}</w:v></w:pt>' for at, text in numbered)
+    return f"<w:{tag}><w:cache>{points}</w:cache></w:{tag}>"
+
+
+def test_a_value_of_a_chart_stands_under_its_category(read):
+    months = _points("cat", (0, "Jan"), (1, "Feb"), (2, "Mar"), (3, "Apr"))
+    called = _points("tx", (0, "Boats"))
+    boats = f"<w:ser>{called}{months}{_points('val', (0, '5'), (2, '7'), (3, '9'))}</w:ser>"
+    crews = f"<w:ser><w:tx><w:v>Crews</w:v></w:tx>{_points('val', (1, '4'))}</w:ser>"
+    text = read(docx(paragraph("Ports"), chart1=boats + crews)).pages[0].text
+    assert text.endswith(" | Jan | Feb | Mar | Apr\nBoats | 5 |  | 7 | 9\nCrews |  | 4")

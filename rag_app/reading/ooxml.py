@@ -39,6 +39,7 @@ _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _PLACE = re.compile(r"%(\d)")
 _LEVELS = 9
 _MOST_COLUMNS = 63  # that Word allows
+_MOST_POINTS = 32_000  # of a series
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
     (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
@@ -216,11 +217,20 @@ def _chart_rows(chart: Element) -> Iterator[list[str]]:
     for number, series in enumerate(chart.iter("ser")):
         if number == 0:
             yield ["", *_points(series.find("cat"))]
-        yield [" ".join(_points(series.find("tx"))), *_points(series.find("val"))]
+        named = series.find("tx")
+        called = () if named is None else (each.text or "" for each in named.iter("v"))
+        yield [" ".join(called), *_points(series.find("val"))]
 
 
 def _points(element: Element | None) -> list[str]:
-    return [] if element is None else [each.text or "" for each in element.iter("v")]
+    """The categories or values of a series, each in its place: a gap has none. A category may be
+    said in several levels, the innermost first."""
+    cells: list[list[str]] = []
+    for point in () if element is None else element.iter("pt"):
+        place = min(_number(point.get("idx", ""), len(cells)), _MOST_POINTS)
+        cells += [[] for _ in range(place + 1 - len(cells))]
+        cells[place] += (each.text or "" for each in point.iter("v"))
+    return [" ".join(reversed(cell)) for cell in cells]
 
 
 _BLOCKS = frozenset(["p", "tbl", "altChunk"])
