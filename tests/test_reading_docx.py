@@ -48,6 +48,13 @@ def test_a_table_reads_as_rows(read):
     assert reading.pages[0].text == "Part | Price\nBolt | 2.50\nNut"
 
 
+def test_a_row_that_begins_in_a_later_column_stands_there(read):
+    indented = '<w:tr><w:trPr><w:gridBefore w:val="1"/></w:trPr>'
+    row = f"{indented}<w:tc>{paragraph('Total')}</w:tc><w:tc>{paragraph('9')}</w:tc></w:tr>"
+    whole = table(["Who", "Team", "Paid"], ["Ann", "A", "9"]).replace("</w:tbl>", f"{row}</w:tbl>")
+    assert read(docx(whole)).pages[0].text == "Who | Team | Paid\nAnn | A | 9\n | Total | 9"
+
+
 def test_a_table_over_several_pages_repeats_its_header(read):
     rows = [[f"item {n}", "x" * 60, str(n)] for n in range(120)]
     reading = read(docx(table(["Item", "Note", "Number"], *rows)))

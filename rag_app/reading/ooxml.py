@@ -375,7 +375,8 @@ def _table(table: Element) -> tuple[list[list[str]], int, list[Merged]]:
     areas: dict[tuple[int, int], Merged] = {}
     going_on: dict[int, tuple[int, int]] = {}  # by column: the cell that the next row may go on
     for number, row in enumerate(_inside(table, "tr"), 1):
-        cells: list[str] = []
+        before = _number(_value(row, "trPr/gridBefore"), 0)  # columns that it leaves out
+        cells = [""] * min(_MOST_COLUMNS, before)
         for cell in _inside(row, "tc"):
             column, span = len(cells), _columns(cell)
             goes_on = _goes_on(cell)
