@@ -90,8 +90,8 @@ def test_a_plain_fact_in_a_clause_that_is_referred_to_elsewhere_is_left_to_the_w
         assert len(model.asked) == asked
 
 
-@pytest.mark.parametrize(("odds", "asked"), [((5.0, 1.0), 0), ((1.0, 5.0), 1), ((-1.0, -9.0), 1)])
-def test_a_plain_fact_that_the_ranker_takes_for_another_place_is_left_to_the_writer(odds, asked):
+@pytest.mark.parametrize(("odds", "asked"), [((6.0, 1.0), 0), ((1.0, 6.0), 1), ((5.0, 1.0), 1)])
+def test_a_plain_fact_of_which_the_ranker_is_not_sure_is_left_to_the_writer(odds, asked):
     model = Scripted("Answer: The ferry costs four euros.", 0.97)
 
     def ranking(question, passages):

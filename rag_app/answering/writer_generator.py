@@ -58,7 +58,7 @@ from rag_app.types import Basis, Draft, Note, NoteKind, Passage, Span
 # Log-odds of the reader's answer, and those less the next one's, from which it needs no writer: of
 # the kitchen table's questions so were 7 of 198, all of them right (benchmarks/LOG.md).
 _SURE_SCORE, _SURE_LEAD = 4.5, 3.0
-_SURE_TOO = 6.0  # the ranker's log-odds of the sentence that is quoted so, at least
+_SURE_TOO = 5.5  # the ranker's log-odds of the sentence that is quoted so, at least
 TASKED = 1_200  # tokens of documents that a task is carried out with: seconds of reading
 _HOPE = 0.5  # of the caution, before a word is written: its sources may still speak for an answer
 # Above the caution, from which an answer is shown while it is written: of 101 such answers ten were
