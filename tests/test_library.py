@@ -25,6 +25,8 @@ from rag_app.errors import (
 from rag_app.export.messages import sentence
 from rag_app.library import Library
 from rag_app.settings import Settings
+from rag_app.storage import Store
+from rag_app.storage.database import ConstraintBroken
 from rag_app.types import Finished, Note, NoteKind, RetrieverKind, Sources, Status
 from tests.fakes import WordEmbedder
 from tests.servers import scripted_server
@@ -161,6 +163,22 @@ def test_a_newer_version_that_cannot_be_read_does_not_cost_the_older(library):
     assert document.status is Status.FAILED
     assert library.document("a.txt").id == old
     assert library.search("ferry island")[0].chunk.document_id == old
+
+
+def test_a_replacement_that_fails_does_not_keep_the_library_from_opening(tmp_path, monkeypatch):
+    def failing(self: Store, newer: str, older: str) -> None:
+        raise ConstraintBroken("a fault of ours")
+
+    with open_library(tmp_path / "kept") as library:
+        older, newer = add(library, "a.txt", FERRY), add(library, "b.txt", MUSEUM)
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(Store, "replace", failing)
+            library._store.want_replacement(newer, older)
+            library.close()
+            with open_library(tmp_path / "kept") as again:
+                assert [d.name for d in again.documents()] == ["a.txt", "b.txt"]
+    with open_library(tmp_path / "kept") as library:
+        assert [d.name for d in library.wait([newer], timeout=30)] == ["a.txt"]
 
 
 def test_the_same_file_can_be_added_right_after_it_was_removed(library):

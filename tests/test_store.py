@@ -8,6 +8,7 @@ from rag_app.errors import LibraryDamaged, UnknownDocument
 from rag_app.scope import OWN, WORKER, Role, Scope
 from rag_app.storage import Indexed, Store
 from rag_app.storage.database import ConstraintBroken
+from rag_app.storage.provenance import Inside
 from rag_app.types import Chunk, Document, Heading, Page, Reading, Status
 
 
@@ -201,3 +202,17 @@ def test_a_replacement_waits_until_the_newer_can_be_searched(store):
     store.replace(newer, older)
     assert [(d.id, d.name) for d in store.documents(WORKER)] == [(newer, "1.txt")]
     assert store.removals() == [(older, ".txt")] and store.replacements() == []
+
+
+def test_what_stays_of_an_archive_does_not_take_the_name_of_the_newer_one(store):
+    older, inner, newer = (document(n).id for n in (1, 2, 3))
+    store.add_document(document(1, "x.zip"))
+    store.add_document(document(2, "x.zip › x.zip"), inside=Inside(older, "x.zip"))
+    store.provenance.handed_in(inner)
+    store.provenance.came_again(inner, "x.zip")
+    store.add_document(document(3, "x.zip (2)"))
+    store.want_replacement(newer, older)
+    store.set_status(newer, Status.SEARCHABLE)
+    store.replace(newer, older)
+    named = {d.id: d.name for d in store.documents(WORKER)}
+    assert named == {inner: "x.zip › x.zip", newer: "x.zip"}

@@ -484,7 +484,8 @@ class DocumentService:
                 self._store.queue.mark(UNCLEANED, 1)  # their vectors are nobody's
         except OSError:
             log.exception("what the library does not know could not be set aside")
-        self._carry_out_replacements()
+        with surviving(log, "newer documents could not take the place of older ones"):
+            self._carry_out_replacements()
 
     def _check_vectors(self) -> None:
         """Have vectors that are missing made again. Opening a million of them takes seconds."""

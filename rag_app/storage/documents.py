@@ -233,9 +233,11 @@ class Store(Contents):
                 "WHERE replaces IN (SELECT value FROM json_each(?)) AND id != ?",
                 (newer, rivals, newer),
             )
-            for each in going:
-                _remove(db, each)
+            staying = [one for each in going for one in _take_out(db, each) if one != newer]
+            # First, or one of those that stay takes the name that has just become free.
             db.execute("UPDATE documents SET name = ?, replaces = NULL WHERE id = ?", (name, newer))
+            for each in staying:
+                rename_by_origin(db, each)
             rename_parts(db, newer, before[0], name)
 
     def removals(self) -> list[tuple[str, str]]:
@@ -256,6 +258,12 @@ class Store(Contents):
 
 
 def _remove(db: Connection, document_id: str) -> None:
+    for each in _take_out(db, document_id):
+        rename_by_origin(db, each)
+
+
+def _take_out(db: Connection, document_id: str) -> list[str]:
+    """Forget a document and what goes with it; what stays and is still called after it."""
     going = going_with(db, document_id)
     staying = staying_behind(db, going)
     for each in going:
@@ -266,9 +274,8 @@ def _remove(db: Connection, document_id: str) -> None:
         )
         db.execute("DELETE FROM chunks WHERE document_id = ?", (each,))
         db.execute("DELETE FROM documents WHERE id = ?", (each,))
-    for each in staying:
-        rename_by_origin(db, each)
     to_clean(db)
+    return staying
 
 
 _COLUMNS = (  # as `Document` has them
