@@ -14,7 +14,7 @@ from rag_app.ingestion.watching import look
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.storage.originals import Originals
-from rag_app.types import RetrieverKind
+from rag_app.types import RetrieverKind, Status
 from tests.fakes import WordEmbedder
 
 pytestmark = pytest.mark.usefixtures("either_database")
@@ -181,6 +181,17 @@ def test_a_file_that_cannot_be_read_is_named_and_tried_again_when_it_changes(lib
     assert path == "a.txt" and "empty" in why
     (folder / "a.txt").write_text("Words at last.")
     until(lambda: names(library) == ["a.txt"] and library.watched()[0].refused == ())
+
+
+def test_a_file_that_is_put_back_as_it_was_is_not_lost(library, folder):
+    (folder / "a.txt").write_text("The first apple.")
+    library.watch(folder)
+    until(lambda: finds(library, "apple") == ["a.txt"])
+    (folder / "a.txt").write_bytes(b" \n" * 9)  # no text in it
+    until(lambda: Status.FAILED in {d.status for d in library.documents()})
+    (folder / "a.txt").write_text("The first apple.")
+    until(lambda: Status.FAILED not in {d.status for d in library.documents()})
+    assert names(library) == finds(library, "apple") == ["a.txt"]
 
 
 def test_a_document_removed_here_does_not_come_back_until_its_file_changes(library, folder):

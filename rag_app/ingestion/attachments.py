@@ -93,9 +93,10 @@ class Intake:
         known = self._store.document(known.id, WORKER)
         if inside:
             self._store.provenance.add_part(inside, known.id)
-        elif handed_in:
-            self._store.provenance.handed_in(known.id)
-            self._store.keep(known.id)  # whoever hands it in again wants it to stay
+        else:
+            if handed_in:
+                self._store.provenance.handed_in(known.id)
+            self._store.keep(known.id)  # whoever brings it again wants it to stay
         lost = not self._originals.has(known.id, known.suffix)
         tried_again = known.status is Status.FAILED and handed_in and not inside
         if lost or tried_again:
