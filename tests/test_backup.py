@@ -20,7 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -34,6 +34,7 @@ from rag_app.scope import Role
 from rag_app.settings import Settings
 from rag_app.storage import backup
 from rag_app.storage.backup import back_up
+from rag_app.storage.object_store import Bucket
 from rag_app.storage.restoring import restore
 from rag_app.text.formats import FORMATS
 from rag_app.types import RetrieverKind, Status
@@ -382,6 +383,45 @@ def test_what_is_removed_meanwhile_is_in_another_copy_no_more(folder, tmp_path, 
     assert copied.count(f"files/{ferry}.txt") == copied.count(f"files/{museum}.txt") == 1
     assert check_whole(tmp_path / "b.zip", tmp_path / "again") == ["late.txt"]
     assert FERRY not in (tmp_path / "b.zip").read_bytes()
+
+
+class Pieces:
+    """A bucket that gives a file in pieces; between two of them `meanwhile` happens, once."""
+
+    def __init__(self, held: dict[str, bytes], meanwhile: Callable[[], object]) -> None:
+        self._held, self._meanwhile = held, [meanwhile]
+
+    def size(self, key: str) -> int | None:
+        return len(self._held[key]) if key in self._held else None
+
+    def objects(self) -> Iterator[Any]:
+        return iter(())
+
+    def blocks(self, key: str) -> Iterator[bytes]:
+        if key not in self._held:
+            raise FileNotFoundError(key)
+        yield self._held[key][:9]
+        if self._meanwhile:
+            self._meanwhile.pop()()
+        if key not in self._held:
+            raise FileNotFoundError(key)
+        yield self._held[key][9:]
+
+
+def test_what_is_removed_in_the_middle_of_a_file_is_not_in_it(folder, tmp_path):
+    with open_library(folder) as library:
+        ferry = library.document("ferry.txt").id
+        held = {path.name: path.read_bytes() for path in (folder / "files").iterdir()}
+
+        def change() -> None:
+            library.remove(ferry)
+            del held[f"{ferry}.txt"]
+
+        for path in (folder / "files").iterdir():
+            path.unlink()
+        back_up(folder, tmp_path / "b.zip", bucket=cast(Bucket, Pieces(held, change)))
+    assert FERRY[:9] not in (tmp_path / "b.zip").read_bytes()
+    assert check_whole(tmp_path / "b.zip", tmp_path / "again") == ["museum.txt"]
 
 
 def test_what_is_removed_and_comes_back_again_and_again_is_not_lost(folder, tmp_path, monkeypatch):

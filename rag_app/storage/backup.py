@@ -321,6 +321,7 @@ class _Copying:
         try:
             archive.add(name, _digested(self._blocks(self._folder / name), digest))
         except FileNotFoundError:
+            archive.drop(name)  # removed in the middle of it, from a bucket
             return False
         except _UnreadableError:
             archive.drop(name)
