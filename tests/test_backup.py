@@ -30,7 +30,7 @@ from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
 from rag_app.errors import BackupError, LibraryInUse
 from rag_app.library import Library
-from rag_app.scope import Role
+from rag_app.scope import Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage import backup
 from rag_app.storage.backup import back_up
@@ -219,6 +219,13 @@ def test_a_library_of_several_people_is_restored_with_all_that_they_may(tmp_path
         assert library.access.api_keys.subject_of(secret) == "ben"
         assert library.access.scope_of("cara").collections
         assert library.scoped(library.access.scope_of("cara")).search("ferry")
+
+
+def test_everybodys_conversations_are_counted(tmp_path):
+    with open_library(tmp_path / "data") as library:
+        for view in (library, *(library.scoped(Scope.of(who, {})) for who in ("anna", "ben"))):
+            view.conversations.start("What does it cost?")
+        assert back_up(tmp_path / "data", tmp_path / "b.zip")[1].conversations == 3
 
 
 def test_vectors_are_made_again_after_a_restore(made, folder, tmp_path):
