@@ -73,6 +73,7 @@ def test_a_newer_version_stands_where_the_older_one_stood(store):
     shelves.tag([older], "t")
     shelves.collect("c", [older])
     store.want_replacement(newer, older)
+    store.set_status(newer, Status.SEARCHABLE)
     store.replace(newer, older)
     shelf = shelves.all()
     assert shelf.of(newer) == Shelved("F", ("t",)) and shelf.sets == {"c": {newer}}

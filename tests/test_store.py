@@ -204,6 +204,18 @@ def test_a_replacement_waits_until_the_newer_can_be_searched(store):
     assert store.removals() == [(older, ".txt")] and store.replacements() == []
 
 
+def test_what_was_handed_in_again_or_cannot_be_searched_any_more_replaces_nothing(store):
+    older, newer = fill(store, 1, ["old"]), fill(store, 2, ["new"])
+    store.want_replacement(newer, older)
+    assert store.replacements() == [(newer, older)]
+    store.set_status(newer, Status.RECEIVED)
+    store.replace(newer, older)
+    store.set_status(newer, Status.READY)
+    store.keep(older)
+    store.replace(newer, older)
+    assert [d.name for d in store.documents(WORKER)] == ["1.txt", "2.txt"]
+
+
 def test_what_stays_of_an_archive_does_not_take_the_name_of_the_newer_one(store):
     older, inner, newer = (document(n).id for n in (1, 2, 3))
     store.add_document(document(1, "x.zip"))

@@ -44,6 +44,7 @@ from rag_app.storage.queue import Queue, to_clean
 from rag_app.types import Document, Status
 
 _LISTINGS = 64  # that are kept, one for each scope that was looked through last
+_GIVEN_WAY_TO = Status.SEARCHABLE, Status.READY  # of what takes the place of an older document
 _LONGEST = 80  # characters of a name
 
 
@@ -213,17 +214,21 @@ class Store(Contents):
             rows = db.execute(
                 "SELECT n.id, o.id FROM documents n JOIN documents o ON o.id = n.replaces "
                 "WHERE n.status IN (?, ?)",
-                (Status.SEARCHABLE, Status.READY),
+                _GIVEN_WAY_TO,
             )
             return [tuple(row) for row in rows]
 
     def replace(self, newer: str, older: str) -> None:
-        """Let a document take the name of another, which is removed, in one step.
+        """Let a document take the name of another, which is removed, in one step; nothing happens
+        unless that is still wanted, and can be carried out, see `replacements`.
 
         What the other was still to replace itself goes, too, and earlier versions that wait."""
         with self._write() as db:
             going = superseded(db, newer, older)
-            before = db.execute("SELECT name FROM documents WHERE id = ?", (newer,)).fetchone()
+            before = db.execute(  # the older may have been handed in again meanwhile
+                "SELECT name FROM documents WHERE id = ? AND replaces = ? AND status IN (?, ?)",
+                (newer, older, *_GIVEN_WAY_TO),
+            ).fetchone()
             if not going or before is None:
                 return
             name = name_after(db, going)
