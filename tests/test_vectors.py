@@ -188,6 +188,17 @@ def test_what_is_too_much_to_be_compared_is_filtered(tmp_path, monkeypatch, docu
     index.close()
 
 
+def test_a_large_collection_is_large_also_while_vectors_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr("rag_app.storage.chroma.LARGEST_COLLECTION", 5)
+    known = [f"d-{n:02}" for n in range(20)]
+    index = ChromaVectors(tmp_path / "v", "test", lambda scope, documents, most: known[:most])
+    embedded = known[4:]
+    index.upsert("d", embedded, [[1.0, n / 10] for n in range(len(embedded))], "red")
+    found = index.search([1.0, 1.5], 5, Scope.of("x", {"red": Role.READER}))
+    assert found[0][0] == embedded[-1] and len(found) == 5
+    index.close()
+
+
 def test_vectors_keep_their_collection_when_the_index_is_written_anew(tmp_path):
     index = ChromaVectors(tmp_path / "v", "test")
     index.upsert("a", ["a-0"], [[1.0, 0.0]], "red")

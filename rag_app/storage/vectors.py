@@ -320,6 +320,8 @@ def loaded(
     wanted = known(scope, documents, most)
     if not wanted:  # Chroma would give all that there is
         return Loaded([], (), HOME)
+    if len(wanted) == most:  # it is large, however many of these have vectors by now
+        return Loaded(wanted, (), HOME)
     ids, held = list[str](), list[np.ndarray]()
     for first in range(0, len(wanted), _AT_ONCE):
         found = chroma.get(wanted[first : first + _AT_ONCE], include=["embeddings"])
