@@ -275,6 +275,23 @@ def test_removing_a_container_removes_what_came_only_from_it(library):
     assert len(list((library.settings.data_dir / "files").iterdir())) == 1
 
 
+def test_a_document_is_not_called_after_an_archive_that_was_removed(library):
+    shared = packed({"s.txt": b"Kept by hand."})
+    library.add("a.zip", packed({"s.txt": b"Kept by hand.", "o.txt": b"Words of the first."}))
+    settle(library)
+    library.add("b.zip", shared)
+    settle(library)
+    library.add("b.zip", packed({"s.txt": b"Kept by hand.", "n.txt": b"New words."}), replace=True)
+    settle(library)
+    kept = library.add("s.txt", b"Kept by hand.").document
+    assert kept.name == "a.zip › s.txt"
+    assert library.report(kept.id).duplicates == ("b.zip › s.txt", "s.txt")
+    library.remove(library.document("b.zip").id)
+    assert library.report(kept.id).duplicates == ("s.txt",)
+    library.remove(library.document("a.zip").id)
+    assert settle(library) == ["s.txt"]
+
+
 def test_a_newer_archive_takes_the_name_of_the_older_and_so_do_its_parts(library):
     library.add("a.zip", packed({"same.txt": b"the same words", "x.txt": b"old words"}))
     settle(library)

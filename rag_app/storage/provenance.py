@@ -91,7 +91,8 @@ def name_after(db: Connection, going: Sequence[str]) -> str:
 
 
 def staying_behind(db: Connection, going: Sequence[str]) -> list[str]:
-    """What came out of documents that go and stays, and is called after one of them."""
+    """What came out of documents that go and stays, and is called after one of them; that it also
+    came under the name of one of them is forgotten."""
     rows = db.execute(
         "SELECT d.id, d.name, c.name, p.name FROM parts p "
         "JOIN documents d ON d.id = p.document_id JOIN documents c ON c.id = p.container_id "
@@ -99,7 +100,10 @@ def staying_behind(db: Connection, going: Sequence[str]) -> list[str]:
         "AND p.document_id NOT IN (SELECT value FROM json_each(:going))",
         {"going": json.dumps(list(going))},
     )
-    return [row[0] for row in rows if row[1] == inside_name(row[2], row[3])]
+    named = [(id_, name, inside_name(*inside)) for id_, name, *inside in rows]
+    for document_id, _, inner in named:
+        _forget_name(db, document_id, inner)
+    return [document_id for document_id, name, inner in named if name == inner]
 
 
 def rename_by_origin(db: Connection, document_id: str) -> None:
@@ -128,15 +132,35 @@ def _rename(db: Connection, document_id: str, name: str) -> None:
 
 
 def rename_parts(db: Connection, container_id: str, before: str, after: str) -> None:
-    """Give what came out of a document names that begin with its new one."""
+    """Give what came out of a document names that begin with its new one, also where that is not
+    what it is called."""
     rows = db.execute(
-        "SELECT d.id, d.name FROM documents d JOIN parts p ON p.document_id = d.id "
+        "SELECT d.id, d.name, p.name FROM documents d JOIN parts p ON p.document_id = d.id "
         "WHERE p.container_id = ?",
         (container_id,),
     ).fetchall()
-    for document_id, name in rows:
+    for document_id, name, inner in rows:
         if name.startswith(before):
             _rename(db, document_id, after + name[len(before) :])
+        if _forget_name(db, document_id, inside_name(before, inner)):
+            _note_name(db, document_id, inside_name(after, inner))
+
+
+def _note_name(db: Connection, document_id: str, name: str) -> None:
+    """The same bytes came under another name."""
+    db.execute(
+        "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
+        "ON CONFLICT DO NOTHING",
+        (name, document_id, name),
+    )
+
+
+def _forget_name(db: Connection, document_id: str, name: str) -> bool:
+    """Nothing is called so any more; whether the same bytes had come under this name."""
+    gone = db.execute(
+        "DELETE FROM duplicates WHERE document_id = ? AND name = ?", (document_id, name)
+    )
+    return bool(gone.rowcount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +205,8 @@ class Provenance(InDatabase):
 
     def came_again(self, document_id: str, name: str) -> None:
         """The same bytes came under another name."""
-        self._run(
-            "INSERT INTO duplicates SELECT id, ? FROM documents WHERE id = ? AND name != ? "
-            "ON CONFLICT DO NOTHING",
-            (name, document_id, name),
-        )
+        with self._write() as db:
+            _note_name(db, document_id, name)
 
     def taken_names(self, name: str, stem: str, collection: str) -> list[str]:
         """`name`, and the names that begin with "stem (", as far as documents of a collection have
