@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import random
 import zipfile
+from pathlib import Path
 
 import pytest
 from msoffcrypto.method.ecma376_agile import ECMA376Agile
 
-from rag_app.errors import WrongPassword
+from rag_app.errors import UnknownDocument, WrongPassword
 from rag_app.library import Library
 from rag_app.settings import Settings
 from rag_app.types import Finished, Status
@@ -93,6 +94,20 @@ def test_a_password_for_a_file_without_one_does_no_harm(library):
 def test_a_removed_document_takes_its_unlocked_copy_along(library):
     document = added(library, "a.docx", locked(FILES["letter.docx"], "sesame"), "sesame")
     library.remove(document.id)
+    assert not [path for path in (library.folder / "files").iterdir() if path.is_file()]
+
+
+def test_a_document_that_is_removed_while_it_is_unlocked_leaves_no_copy(library, monkeypatch):
+    document = added(library, "a.docx", locked(FILES["letter.docx"], "sesame"))
+    unlock = library._keeping._viewer.unlock
+
+    def removed_meanwhile(path: Path, password: str, target: Path) -> None:
+        unlock(path, password, target)
+        library.remove(document.id)
+
+    monkeypatch.setattr(library._keeping._viewer, "unlock", removed_meanwhile)
+    with pytest.raises(UnknownDocument):
+        library.unlock(document.id, "sesame")
     assert not [path for path in (library.folder / "files").iterdir() if path.is_file()]
 
 

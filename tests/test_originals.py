@@ -141,6 +141,18 @@ def test_files_that_a_library_does_not_know_are_set_aside_and_never_deleted(
     assert not originals.sort_out(set(ids[:known]))
 
 
+def test_an_unlocked_copy_without_its_original_is_of_a_removed_document_and_goes(originals):
+    with_original, without, known = kept(originals, b"one", b"two", b"three")
+    for one in (with_original, without, known):
+        originals.unlocked(one, ".txt").write_bytes(b"u")
+    for one in (without, known):
+        originals.path(one, ".txt").unlink()
+    originals.sort_out({known})
+    assert not list(originals.path("", "").rglob(f"{without}*"))
+    assert originals.readable(known, ".txt").read_bytes() == b"u"
+    assert len(list(originals.path("", "").rglob(f"{with_original}*"))) == 2
+
+
 def test_a_library_that_is_put_back_has_its_files_again(originals, tmp_path):
     ids = kept(originals, b"one", b"two")
     originals.unlocked(ids[0], ".txt").write_bytes(b"u")

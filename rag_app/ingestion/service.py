@@ -341,7 +341,13 @@ class DocumentService:
                 self._originals.unlocking(*which) as copy,
             ):
                 self._viewer.unlock(locked, password, copy)
-            self._store.set_status(document.id, Status.RECEIVED)
+            with self._adding:
+                try:
+                    self._store.document(document.id, WORKER)
+                except UnknownDocument:  # removed while it was unlocked
+                    self._originals.forget(*which)
+                    raise
+                self._store.set_status(document.id, Status.RECEIVED)
 
     def _try(self, document: Document, password: str) -> Document:
         try:

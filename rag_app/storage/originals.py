@@ -214,13 +214,17 @@ class Originals:
         """Set aside what is not `known` by its id, and take back what is; whether there was any.
 
         A killed process leaves one such file; who puts an older copy of the library's database
-        back, or begins with an empty one, has as many as were added since. None is deleted."""
+        back, or begins with an empty one, has as many as were added since. None is deleted but an
+        unlocked copy without its original: the document was removed while it was unlocked."""
         strange = [(path, id_) for path, id_, _ in _ours(self._folder) if id_ not in known]
         for path, _ in strange:
             self._aside.mkdir(exist_ok=True)
             path.replace(self._aside / path.name)
-        for path, document_id, _ in _ours(self._aside):
-            if document_id in known and (self._folder / path.name).exists():
+        for path, document_id, suffix in _ours(self._aside):
+            locked = self._aside / f"{document_id}{suffix.removeprefix(UNLOCKED)}"
+            if document_id not in known and not locked.exists():
+                path.unlink()
+            elif document_id in known and (self._folder / path.name).exists():
                 path.unlink()  # it has been handed in again
             elif document_id in known:
                 path.replace(self._folder / path.name)
