@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rag_app.ingestion.service import DocumentService
 from rag_app.library import Library
 from rag_app.scope import HOME
 from rag_app.settings import Settings
@@ -147,6 +148,19 @@ def test_a_removal_that_was_cut_off_is_finished_at_the_next_start(tmp_path, monk
     with open_library(folder) as library:
         assert library.wait_until_clean(60)
         assert holding(folder, forms(SECRET)) == []
+
+
+def test_while_removals_are_finished_at_the_start_nothing_is_added(tmp_path, monkeypatch):
+    sweep, held = DocumentService._sweep_away, []
+
+    def seen(keeping: DocumentService) -> None:
+        held.append(not keeping._adding.acquire(blocking=False))
+        sweep(keeping)
+
+    monkeypatch.setattr(DocumentService, "_sweep_away", seen)
+    with open_library(tmp_path / "data"):
+        pass
+    assert held and all(held)
 
 
 def rows(first: int, count: int) -> tuple[list[str], list[list[float]]]:

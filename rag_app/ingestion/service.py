@@ -482,7 +482,8 @@ class DocumentService:
                 self.cleaner.wake()
 
     def _recover(self) -> None:
-        self._sweep_away()
+        with self._adding:  # in another process, too
+            self._sweep_away()
         self._originals.sweep()
         # A disk that takes no folder, say: they lie where they lay, and the library opens.
         try:
