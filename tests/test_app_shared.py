@@ -16,9 +16,10 @@ from rag_app.access.quotas import Limited
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.scope import Role
-from rag_app.types import Computation, RowsUsed
+from rag_app.types import Answer, Basis, Computation, RowsUsed, Timing
 from rag_app.ui import answers, texts, texts_access, texts_library
-from rag_app.ui.state import _LiveView
+from rag_app.ui.live_answer import FinishedGeneration
+from rag_app.ui.state import ShownExchange, _LiveView
 from rag_app.ui.who import widget_key
 from tests.test_app import FERRY, MUSEUM, Page, opened  # noqa: F401 - a fixture
 from tests.test_sign_in import said  # noqa: F401 - a fixture
@@ -201,6 +202,25 @@ def test_the_click_after_a_role_was_taken_back_changes_nothing(people):
     people.page(BEN, run=False).click(f"remove-{ferry}")
     assert people.view(ANNA).document(ferry)
     assert "ferry.txt" not in page.html()
+
+
+def test_what_was_computed_from_a_sheet_leaves_the_open_page_with_the_role(people):
+    people.share(Role.READER)
+    fees = people.add(ANNA, "fees.csv", b"year,fee\n2019,10\n2020,20\n", people.team)
+    used = RowsUsed(fees, "fees.csv", "", ("fee",), 2, ())
+    computed = Computation("SELECT 1", ("fee",), (("4711",),), (used,), numbers=((4711.0,),))
+    answer = Answer(
+        "Fees?", "The fees are 4711.", "4711", False, 0.9, "writer", (), (), Timing(0, 0),
+        basis=Basis.COMPUTED, computation=computed,
+    )  # fmt: skip
+    page = people.page(BEN)
+    memory = page.at.session_state["session"]
+    memory.exchanges.append(ShownExchange("Fees?", generation=FinishedGeneration(answer, None)))
+    assert "4711" in "".join(m.value for m in page.run().at.markdown)
+    people.take_back()
+    page = people.page(BEN)
+    assert "4711" not in page.html() + "".join(m.value for m in page.at.markdown)
+    assert "4711" not in repr(memory.exchanges[0].generation.now())
 
 
 # What leaves as a file is in the log

@@ -17,7 +17,19 @@ from rag_app.storage.conversations import (
     to_json,
     without,
 )
-from rag_app.types import Answer, Basis, Box, Chunk, Citation, Note, NoteKind, Passage, Timing
+from rag_app.types import (
+    Answer,
+    Basis,
+    Box,
+    Chunk,
+    Citation,
+    Computation,
+    Note,
+    NoteKind,
+    Passage,
+    RowsUsed,
+    Timing,
+)
 
 LLAMA = {"generator": "llama", "basis": Basis.WRITTEN}
 
@@ -154,6 +166,13 @@ def test_what_was_worked_out_from_a_removed_document_goes_with_it():
     left = without(answer(notes=notes, basis=Basis.COMPUTED), "ferry")
     assert left.text == REMOVED and left.notes == (Note(NoteKind.CUT),)
     assert sureness(answer()) and not sureness(left)
+
+
+def test_a_figure_that_cites_no_cell_goes_with_the_sheet_that_it_was_computed_from():
+    used = RowsUsed("fees", "fees.csv", "", ("fee",), 2, ())
+    computed = Computation("SELECT 1", ("fee",), (("30",),), (used,))
+    left = without(answer("30", short_answer="30", citations=(), computation=computed), "fees")
+    assert (left.text, left.short_answer, left.computation) == (REMOVED, "", None)
 
 
 def test_where_the_nearest_sentences_are_removed_nothing_else_is_called_the_nearest():

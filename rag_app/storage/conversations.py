@@ -90,7 +90,7 @@ def without(answer: Answer, document_id: str) -> Answer:
         answer,
         text=text,
         rewritten_query="",
-        short_answer="" if gone else answer.short_answer,
+        short_answer="" if gone or text == REMOVED else answer.short_answer,
         citations=tuple(
             dataclasses.replace(c, quote="", boxes=()) if c.number in gone else c
             for c in answer.citations

@@ -491,10 +491,12 @@ def _without_removed(
     """The same unless it holds words of a document that is gone."""
     moment = made.now()
     held = {passage.chunk.document_id for passage in moment.passages}
-    held |= {c.document_id for c in moment.answer.citations if c.quote} if moment.answer else set()
+    answer = moment.answer
+    if answer:  # of a citation whose quote went before nothing is left but where it stood
+        quoted = tuple(citation for citation in answer.citations if citation.quote)
+        held |= conversations.documents_of(dataclasses.replace(answer, citations=quoted))
     if held <= present:
         return made
-    answer = moment.answer
     for document_id in held - present:
         answer = conversations.without(answer, document_id) if answer else None
     return FinishedGeneration(answer, moment.error)
