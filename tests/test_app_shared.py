@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,11 +14,12 @@ from rag_app.access import proof
 from rag_app.access.audit import Action
 from rag_app.access.nouns import MACHINE, Grantee, Identity
 from rag_app.access.quotas import Limited
+from rag_app.answering.ask_options import AskOptions
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.scope import Role
 from rag_app.types import Answer, Basis, Computation, RowsUsed, Timing
-from rag_app.ui import answers, texts, texts_access, texts_library
+from rag_app.ui import answers, check_panel, texts, texts_access, texts_library
 from rag_app.ui.live_answer import FinishedGeneration
 from rag_app.ui.state import ShownExchange, _LiveView
 from rag_app.ui.who import widget_key
@@ -174,6 +176,32 @@ def test_a_collection_that_is_shared_by_a_group_is_left_with_the_group(people):
     assert leave not in page.buttons() and texts_access.BY_GROUP in page.html()
     people.share(Role.READER)
     assert leave in page.run().buttons()
+
+
+# A check is one's own, and one at a time
+
+
+def test_a_check_that_runs_is_seen_by_every_window_of_who_began_it_and_by_nobody_else(
+    people, monkeypatch
+):
+    begun, let_go = [], threading.Event()
+
+    def checks(library: Library, **_: Any) -> None:
+        begun.append(library)
+        let_go.wait(30)
+
+    def of(who: Identity) -> Any:  # as each run of a page has it
+        return _LiveView(people.library, who.subject, "")
+
+    monkeypatch.setattr(check_panel, "check", checks)
+    try:
+        now = check_panel.begin(of(BEN), AskOptions("quotes"))
+        assert check_panel.of(of(BEN)) is now and check_panel.of(of(ANNA)) is None
+        assert check_panel.begin(of(BEN), AskOptions("quotes")) is now
+        assert check_panel.stage(of(BEN)) == "running"
+    finally:
+        let_go.set()
+    assert now.wait(30) and len(begun) == 1
 
 
 # What is taken back is gone at the next click

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
+from rag_app.access.access import Access
 from rag_app.answering.ask_options import AskOptions
 from rag_app.answering.model_spec import QUOTING, parse
 from rag_app.evaluation.self_check import Check, Tried, check, last
@@ -21,17 +22,19 @@ from rag_app.ui.jobs import Job, caught
 from rag_app.ui.state import Place, current, open_page, open_place, say
 from rag_app.ui.widgets import button, page_head, progress_bar
 
-# A check of the library in a thread of its own; every window sees the same one.
+# A check of the library in a thread of its own; every window of a person sees the same one.
 #
 # Knows nothing of Streamlit.
 
-_CHECKUPS: WeakKeyDictionary[Library, Job] = WeakKeyDictionary()
+# Of each open library by whose they are. A page has a view of its own in every run, so not by view;
+# people and what they may (`access`) there is once.
+_CHECKUPS: WeakKeyDictionary[Access, dict[str, Job]] = WeakKeyDictionary()
 _BEGINNING = threading.Lock()
 
 
 def of(library: Library) -> Job | None:
-    """The check that runs, or the last one of this process."""
-    return _CHECKUPS.get(library)
+    """The check that runs, or the last one of this process, of what this person sees."""
+    return _CHECKUPS.get(library.access, {}).get(library.scope.subject)
 
 
 def begin(library: Library, manner: AskOptions) -> Job:
@@ -41,9 +44,10 @@ def begin(library: Library, manner: AskOptions) -> Job:
         check(library, manner=manner, progress=tell, stop=stop)
 
     with _BEGINNING:
-        now = _CHECKUPS.get(library)
+        now = of(library)
         if now is None or not now.running:
-            now = _CHECKUPS[library] = Job("rag-app-check", work)
+            now = Job("rag-app-check", work)
+            _CHECKUPS.setdefault(library.access, {})[library.scope.subject] = now
         return now
 
 
