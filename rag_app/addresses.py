@@ -63,6 +63,14 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{parts.port or PORTS[parts.scheme]}"
 
 
+def is_at(origin: str, host: str | None) -> bool:
+    """Whether a page's origin, as its browser says it, is the server that a Host header names."""
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False  # no address
+
+
 def is_loopback(address: str | None) -> bool:
     """Whether an address is one that other computers cannot reach; no address is all of them."""
     if address == "localhost":

@@ -215,6 +215,26 @@ def test_pages_of_other_sites_are_refused_and_get_no_leave_to_read(served, path)
         assert client.get("/v1/models", headers={"Origin": served.url}).status_code == 200
 
 
+@pytest.mark.parametrize("origin", ["http://[", "https://[::1", "null", ""])
+def test_an_origin_that_cannot_be_read_is_a_foreign_one(served, origin):
+    with served.client() as client:
+        for path in PATHS:
+            answer = client.get(path, headers={"Origin": origin})
+            assert answer.status_code == 403 and "foreign_page" in answer.text
+
+
+def test_a_key_that_cannot_be_looked_up_now_is_answered_when_to_try_again(served):
+    class Away:
+        def scope_of_key(self, secret: str) -> Scope:
+            raise errors.DatabaseUnavailable("The database cannot be reached.")
+
+    with api_server(served.library, holder=Away()) as running, running.client() as client:
+        for path in ("/api/v1/documents", "/v1/models", "/mcp"):
+            answer = client.get(path)
+            assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
+            assert "The database cannot be reached." in answer.text
+
+
 def test_a_document_of_somebody_else_cannot_be_told_from_one_that_is_not_there(tmp_path):
     scopes = {name: Scope.of(name, {name: Role.OWNER}) for name in ("anna", "ben")}
     with (

@@ -278,6 +278,12 @@ def test_a_name_that_would_open_more_than_it_says_is_refused(name, value):
         Settings.load(**{name: value})
 
 
+@pytest.mark.parametrize("origin", ["http://[", "https://[::1", "null"])
+def test_a_page_whose_origin_cannot_be_read_is_not_ours(origin):
+    assert not web_guard._is_own_page(origin, "localhost:8501")
+    assert web_guard._is_own_page("http://localhost:8501", "localhost:8501")
+
+
 def test_a_request_that_fails_is_guarded_as_well():
     answer = web_guard.failed(None, RuntimeError("what nobody is told"))
     assert answer.status_code == 500 and is_guarded(answer.headers | {})

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import anyio
 from starlette.datastructures import Headers
@@ -25,13 +25,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_app import scope as scopes
 from rag_app.access.keys import holds_key
+from rag_app.addresses import is_at
 from rag_app.errors import NotAllowed, RagAppError, SettingsError
 from rag_app.scope import OWN
 from rag_app.server.problems import (
     ForeignPage,
     KeyInAddress,
     KeyNeeded,
-    RequestError,
     TooLarge,
     status_of,
 )
@@ -89,7 +89,7 @@ class Gate:
                 key = headers.get("authorization", "")
                 scope[VIEW] = view = await self._view(key)
                 scope[_STILL] = partial(self._check_still, key, view)
-        except RequestError as error:
+        except RagAppError as error:  # no key, or nobody can look now whose it is
             answer = self._refuse(error)
             if isinstance(error, KeyNeeded):
                 answer.headers["WWW-Authenticate"] = 'Bearer realm="rag-app"'
@@ -136,7 +136,7 @@ def _check_origin(headers: Headers) -> None:
 
     Raises ForeignPage."""
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+    if origin is not None and not is_at(origin, headers.get("host")):
         raise ForeignPage(
             "Pages of other sites may not ask here. Ask from a program, or from a server of yours."
         )

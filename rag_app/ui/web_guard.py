@@ -28,6 +28,7 @@ from streamlit import net_util
 
 from rag_app import scope as scopes
 from rag_app.access.keys import is_key
+from rag_app.addresses import is_at
 from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.observing import logs, traces
@@ -261,7 +262,7 @@ def _is_own_page(origin: str | None, host: str) -> bool:
     if origin is None or not st.get_option("server.enableCORS"):
         return True
     listed: list[Any] = st.get_option("server.corsAllowedOrigins")
-    return urlsplit(origin).netloc == host or origin in listed
+    return is_at(origin, host) or origin in listed
 
 
 # The settings of the served page: they are the same for the server and for what it draws.
