@@ -18,7 +18,7 @@ from rag_app.answering.ask_options import AskOptions
 from rag_app.errors import UnknownDocument
 from rag_app.library import Library
 from rag_app.scope import Role
-from rag_app.types import Answer, Basis, Computation, RowsUsed, Timing
+from rag_app.types import Answer, Basis, Computation, Note, NoteKind, RowsUsed, Timing
 from rag_app.ui import answers, check_panel, texts, texts_access, texts_library
 from rag_app.ui.live_answer import FinishedGeneration
 from rag_app.ui.state import ShownExchange, _LiveView
@@ -202,6 +202,30 @@ def test_a_check_that_runs_is_seen_by_every_window_of_who_began_it_and_by_nobody
     finally:
         let_go.set()
     assert now.wait(30) and len(begun) == 1
+
+
+# Two documents of one name are two
+
+
+def test_of_two_documents_of_one_name_each_is_offered_with_its_collection(people, monkeypatch):
+    people.share(Role.READER)
+    lease = [
+        people.add(ANNA, "lease.txt", FERRY, people.team),
+        people.add(BEN, "lease.txt", MUSEUM),
+        people.add(BEN, "ferry.txt", FERRY),
+    ]
+    offered: list[tuple[str, str]] = []
+    monkeypatch.setattr(answers, "button", lambda name, *of: offered.append((name, of[-1])))
+    note = Note(NoteKind.WHICH_DOCUMENTS, ("lease.txt", "lease.txt", "ferry.txt"))
+    asked = Answer(
+        "Summarise it", "Which?", "", True, 0.0, "app", (), (), Timing(0, 0), notes=(note,)
+    )
+    held: Any = _LiveView(people.library, BEN.subject, "")
+    answers._offered(held, ShownExchange("Summarise it"), asked, NoteKind.WHICH_DOCUMENTS)
+    assert {one for _, one in offered} == {*lease} and len(offered) == 3
+    names = dict((one, name.replace("\\", "")) for name, one in offered)
+    assert names[lease[0]] == "lease.txt · Team" and names[lease[2]] == "ferry.txt"
+    assert names[lease[1]].startswith("lease.txt · ") and names[lease[1]] != names[lease[0]]
 
 
 # What is taken back is gone at the next click

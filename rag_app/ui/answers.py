@@ -28,6 +28,7 @@ from rag_app.types import (
     Chunk,
     Citation,
     Computation,
+    Document,
     NoteKind,
     Passage,
     RetrieverKind,
@@ -75,21 +76,36 @@ def _offered(
     named = [name for note in answer.notes if note.kind is kind for name in note.values]
     if not named:
         return
-    known = {document.name: document.id for document in library.documents()}
-    if not (names := [name for name in named if name in known]):
+    documents = library.documents()  # those of one name are told apart by where they are
+    meant = [one for name in dict.fromkeys(named) for one in documents if one.name == name]
+    if not meant:
         return
     with st.container(key=f"which-{exchange.id}", horizontal=True, gap="small"):
         if lead:
             st.html(f"<p class='how'>{escape(lead)}</p>")
-        for number, name in enumerate(names):
+        for number, (label, one) in enumerate(zip(_called(library, meant), meant, strict=True)):
             button(
-                escape_markdown(name),
+                escape_markdown(label),
                 f"which-{exchange.id}-{number}",
                 _of_one,
                 library,
                 answer.query,
-                known[name],
+                one.id,
             )
+
+
+def _called(library: Library, documents: Sequence[Document]) -> list[str]:
+    """The names of documents, with the collection's where several are called alike."""
+    names = [one.name for one in documents]
+    if len({*names}) == len(names):
+        return names
+    held = {of.id: of.name for of, _ in library.access.collections_of(library.scope.subject)}
+    return [
+        words.in_collection(one.name, held.get(one.collection, ""))
+        if names.count(one.name) > 1
+        else one.name
+        for one in documents
+    ]
 
 
 @caught(say)

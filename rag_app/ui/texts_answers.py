@@ -61,6 +61,11 @@ def other_sheets(abstained: bool) -> str:
     return "Ask one sheet alone:" if abstained else "Another sheet may be meant. Ask it of:"
 
 
+def in_collection(name: str, collection: str) -> str:
+    """A document of which there are several of one name, told from the others."""
+    return f"{name} · {collection}" if collection else name
+
+
 def export_progress(done: int, total: int) -> str:
     """How many of the pages that a web page shows are drawn."""
     return f"Drawing page {min(done + 1, total):,} of {total:,}"
