@@ -7,6 +7,7 @@ import dataclasses
 
 import pytest
 
+from rag_app.errors import DiskFull
 from rag_app.ui import chat, texts, texts_answers
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
@@ -180,6 +181,19 @@ def test_a_forged_press_does_nothing(page, said):
         page.at.session_state[listener] = {"act": said}
         page.run()
     assert kept(page)[0].rating == 0
+
+
+def test_a_question_that_cannot_be_kept_says_so_in_its_place_and_is_asked_again(page, monkeypatch):
+    page.drop(("ferry.txt", FERRY))
+
+    def full(question: str) -> str:
+        raise DiskFull.now()
+
+    with monkeypatch.context() as while_full:
+        while_full.setattr(page.library.conversations, "start", full)
+        said = page.ask(FERRY_COSTS)
+    assert str(DiskFull.now()) in said and texts.ATTACHED not in said
+    assert "four euros" in page.ask(FERRY_COSTS)
 
 
 def test_a_removed_document_leaves_the_memory_of_every_session(page, opened):

@@ -3,6 +3,7 @@ questions, which are kept in the conversation and answered in the background."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -175,7 +176,13 @@ def submit(
         exchange.error = texts.NONE_CHOSEN
         return
     exchange.first = exchange.first or _not_read_yet(library, exchange.documents)
-    begin(library, session, exchange, subject)
+    with caught(partial(_not_asked, exchange)):
+        begin(library, session, exchange, subject)
+
+
+def _not_asked(exchange: ShownExchange, sentence: str) -> None:
+    """What could not be kept says so where its answer would stand, and can be asked again."""
+    exchange.error, exchange.asked_at = sentence, -math.inf
 
 
 def _not_read_yet(library: Library, documents: list[str] | None) -> tuple[str, ...]:
