@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from rag_app import errors
@@ -221,6 +223,39 @@ def test_an_origin_that_cannot_be_read_is_a_foreign_one(served, origin):
         for path in PATHS:
             answer = client.get(path, headers={"Origin": origin})
             assert answer.status_code == 403 and "foreign_page" in answer.text
+
+
+def test_who_takes_nothing_of_an_original_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(desk, "_PATIENCE", 0.5)
+    large = tmp_path / "large.bin"
+    with large.open("wb") as file:
+        file.truncate(64 << 20)  # more than lies between a server and who does not read
+    document = SimpleNamespace(document=SimpleNamespace(id=UNKNOWN, name="large.bin"))
+    library = SimpleNamespace(
+        scoped=lambda scope: library,
+        report=lambda document_id: document,
+        original=lambda document_id: large,
+        taken_away=lambda *of: None,
+        settings=Settings.load(data_dir=tmp_path),
+    )
+
+    def is_open() -> bool:
+        return str(large) in {one.path for one in psutil.Process().open_files()}
+
+    with api_server(library) as running:
+        at = httpx.URL(running.url)
+        with socket.create_connection((at.host, at.port), timeout=30) as line:
+            line.sendall(
+                f"GET /api/v1/documents/{UNKNOWN}/original HTTP/1.1\r\nHost: x\r\n"
+                f"Authorization: Bearer {KEY}\r\n\r\n".encode()
+            )
+            came = 0
+            while came < 1 << 16:
+                came += len(line.recv(1 << 16))
+            end = time.monotonic() + 20
+            while is_open() and time.monotonic() < end:
+                time.sleep(0.05)
+            assert not is_open()
 
 
 def test_a_key_that_cannot_be_looked_up_now_is_answered_when_to_try_again(served):

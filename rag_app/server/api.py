@@ -25,7 +25,7 @@ from rag_app.export.json_contract import answer_json, document_json, event_json,
 from rag_app.library import Library
 from rag_app.scope import Scope
 from rag_app.server import problems, schemas
-from rag_app.server.desk import Ask, Desk, EventStream, frame, generator_of, whole_answer
+from rag_app.server.desk import Ask, Desk, Download, EventStream, frame, generator_of, whole_answer
 from rag_app.server.gate import view_of
 from rag_app.server.upload_forms import FILE, UploadedForm, received
 from rag_app.settings import Settings
@@ -327,7 +327,7 @@ def _add_original(app: FastAPI, desk: Desk) -> None:
             if not path.is_file():
                 raise UnknownDocument("That document is not in the library any more.")
             library.taken_away(document_id, "original")
-            return FileResponse(path, filename=document.name, media_type="application/octet-stream")
+            return Download(path, filename=document.name, media_type="application/octet-stream")
 
         return await desk.call(view_of(request.scope), found)
 

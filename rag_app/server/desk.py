@@ -11,11 +11,12 @@ import json
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import anyio
 from anyio import to_thread
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_app import scope as scopes
@@ -263,6 +264,25 @@ def gone_from(scope: Scope) -> Receive:
     return receive
 
 
+def patiently(send: Send) -> Send:
+    """What sends, and raises TimeoutError where nothing was taken for too long."""
+
+    async def out(message: Message) -> None:
+        with anyio.fail_after(_PATIENCE):
+            await send(message)
+
+    return out
+
+
+class Download(FileResponse):
+    """A file, until its end or until nobody takes it any more."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with suppress(TimeoutError):
+            await super().__call__(scope, receive, patiently(send))
+
+
 class EventStream(Response):
     """An answer on its way."""
 
@@ -275,11 +295,10 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it, until its end or until nobody reads it any more."""
-        begun = False
+        begun, patient = False, patiently(send)
 
         async def out(body: bytes, more: bool = True) -> None:
-            with anyio.fail_after(_PATIENCE):
-                await send({"type": "http.response.body", "body": body, "more_body": more})
+            await patient({"type": "http.response.body", "body": body, "more_body": more})
 
         async def take(event: Event) -> None:
             nonlocal begun
