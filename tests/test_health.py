@@ -83,6 +83,29 @@ def test_a_library_that_cannot_be_opened_is_tried_again_and_nobody_waits_for_ano
     assert standing.ready()["database"] == "open"
 
 
+def test_of_two_who_ask_an_open_library_at_once_both_hear_how_it_stands():
+    looking, go = threading.Event(), threading.Event()
+
+    class Slow(Opened):
+        def figures(self) -> LibraryFigures:
+            looking.set()
+            assert go.wait(10)
+            return super().figures()
+
+    library = Slow()
+    library.warm_state = "ready"
+    standing = Standing(lambda: library)
+    standing.library = library
+    first: list[object] = []
+    asking = threading.Thread(target=lambda: first.append(standing.ready()["ready"]))
+    asking.start()
+    assert looking.wait(10)
+    threading.Timer(0.1, go.set).start()
+    assert standing.ready()["ready"] is True
+    asking.join(10)
+    assert first == [True]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_a_signal_drains_first_and_a_second_one_does_not_wait(monkeypatch):
     monkeypatch.setattr(health, "_NOTICED", 0.3)

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 LIVE, READY, METRICS = "/health/live", "/health/ready", "/metrics"
 _NOTICED = 4.0  # seconds of draining, at least: balancers have to ask before they know
 _LOOK = 0.1
+_IN_TURN = 1.0  # seconds that who asks waits for who asks already
 _WARNS = "streamlit.runtime.scriptrunner_utils.script_run_context"
 _LOADING = ("cold", "warming")
 
@@ -63,8 +64,9 @@ class Standing:
         return {"ready": well and not self.draining, **said, "draining": self.draining}
 
     def _database(self) -> str:
-        if not self._opens.acquire(blocking=False):
-            return "opening"  # or asked, by who came before
+        # Opening may take long, and nobody waits for it; looking takes a moment.
+        if not self._opens.acquire(timeout=0 if self.library is None else _IN_TURN):
+            return "opening"
         try:
             with surviving(log, "the library cannot be asked") as attempt:
                 if self.library is None:
