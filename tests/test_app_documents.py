@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rag_app.answering.questioner import Questioner
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Heading, Progress, Status
-from rag_app.ui import browser, conversation_list, document_list, state, texts
+from rag_app.ui import browser, composer, conversation_list, document_list, state, texts
 from rag_app.ui import texts_library as words
 from rag_app.ui.document_page import map_parts
 from rag_app.ui.state import Search
@@ -288,3 +290,24 @@ def test_work_on_large_files_counts_for_more_than_on_small_ones(page):
     worked, total = document_list.share_of_work([*many, large], {large.id: half})
     assert total == 4 * 20_000 + 480_000
     assert worked == 4 * 20_000 + 0.7 * 480_000, "it is read and found, and half embedded"
+
+
+def failed(address: str, error: str) -> Any:
+    return SimpleNamespace(address=address, error=error, added=None, running=False, stopping=False)
+
+
+def test_of_pages_that_cannot_be_fetched_each_is_said_and_what_is_typed_stays(page):
+    session = page.at.session_state["session"]
+    session.web.fetching = [failed("https://a.example/1", "No such site.")]
+    composer._take(page.library, session)
+    assert (session.web.open, session.web.again) == (True, "https://a.example/1")
+    session.web.again = ""  # as it is once the field was drawn, in which somebody goes on typing
+    session.web.fetching = [
+        failed("https://b.example/2", "The page is too large."),
+        failed("https://c.example/3", "No such site."),
+    ]
+    composer._take(page.library, session)
+    assert session.web.again == ""
+    page.run()
+    for said in ("No such site.", "b.example/2: The page is too large.", "c.example/3: No such"):
+        assert said in page.html()

@@ -318,8 +318,11 @@ def _take(library: Library, session: Session) -> None:
 
 def _note(library: Library, session: Session, receipt: Receipt, one: Fetching) -> None:
     if one.added is None:
-        session.web.open, session.web.again = True, one.address
-        session.web.trouble = one.error
+        if session.web.open:  # what is in the field is somebody's, or was refused before this one
+            receipt.refused.append(texts.not_fetched(one.address, one.error))
+        else:
+            session.web.open, session.web.again = True, one.address
+            session.web.trouble = one.error
         return
     document = one.added.document
     receipt.note(one.added)

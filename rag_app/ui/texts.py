@@ -563,6 +563,11 @@ FROM = "From"  # before the name of a site
 ENOUGH = "Wait until the pages before it have come, then fetch the next."
 
 
+def not_fetched(address: str, why: str) -> str:
+    """What became of one page of the web among several."""
+    return f"{address}: {why}"
+
+
 def fetching(site: str, done: int, total: int) -> str:
     """How far a page is."""
     if total and done < total:
