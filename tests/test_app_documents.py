@@ -311,3 +311,22 @@ def test_of_pages_that_cannot_be_fetched_each_is_said_and_what_is_typed_stays(pa
     page.run()
     for said in ("No such site.", "b.example/2: The page is too large.", "c.example/3: No such"):
         assert said in page.html()
+
+
+def test_of_several_that_can_be_replaced_the_others_stay_offered(page):
+    page.drop(("a.txt", FERRY), ("b.txt", MUSEUM))
+    page.drop(("a.txt", FERRY + b"New."), ("b.txt", MUSEUM + b"New."))
+    page.at.session_state["session"].receipt.refused.append("“c.zip” is too large.")
+    page.run()
+
+    def offers() -> list[str]:
+        return sorted(str(key) for key in page.buttons() if str(key).startswith("replace-"))
+
+    before = offers()
+    assert len(before) == 2 and "c.zip" in page.html()
+    page.click(before[0])
+    assert offers() == before[1:] and "c.zip" in page.html()
+    page.click(before[1])
+    assert not offers() and "c.zip" in page.html()
+    page.click("receipt_ok")
+    assert page.at.session_state["session"].receipt is None

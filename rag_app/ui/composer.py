@@ -138,7 +138,10 @@ def draw_receipt(library: Library, session: Session) -> None:
 @caught(say)
 def _replace(library: Library, choice: Replaceable) -> None:
     library.replace(choice.older_id, choice.document_id)
-    current().receipt = None
+    if receipt := current().receipt:  # what else became of the drop is still to be seen
+        receipt.replaceable = [one for one in receipt.replaceable if one != choice]
+        if not (receipt.refused or receipt.notes or receipt.replaceable):
+            current().receipt = None
 
 
 def _dismiss() -> None:
