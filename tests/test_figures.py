@@ -32,6 +32,20 @@ from rag_app.answering.attribution import invented, known_figures, missing
         ("in March", "12 March"),
         ("٣٤ euros", "34 euros"),
         ("x² euros", "nothing"),
+        ("1 month", "one month"),
+        ("25 days", "twenty-five days"),
+        ("twenty-five days", "25 days"),
+        ("£200", "two hundred pounds"),
+        ("a hundred or two thousand", "100 or 2,000"),
+        ("200,000 and 150", "two hundred thousand, and one hundred and fifty"),
+        ("100 or 200", "between one hundred and two hundred"),
+        ("_Two_ weeks", "2 weeks"),
+        ("15 March 2026", "15/03/26"),
+        ("15 March 1999", "15.3.99"),
+        ("14:30", "2:30 pm"),
+        ("14:05", "2.05 p.m."),
+        ("14:00", "2pm"),
+        ("12:30", "12:30 pm"),
     ],
 )
 def test_the_same_number_is_known_in_another_writing(claim, source):
@@ -46,6 +60,12 @@ def test_the_same_number_is_known_in_another_writing(claim, source):
         ("1.25", "125"),
         ("in March", "in May"),
         ("five euros", "four euros"),
+        ("20 days", "twenty-five days"),
+        ("5 days", "twenty-five days"),
+        ("2", "two hundred"),
+        ("in 2015", "2026-03-15"),
+        ("24:30", "12:30 pm"),
+        ("14:30", "2:30 am"),
     ],
 )
 def test_another_number_is_missing(claim, source):
@@ -56,6 +76,29 @@ def test_a_word_that_counts_is_not_invented_but_a_number_is():
     known = known_figures("Ferries cost 4 euros.")
     assert not invented("There are two ways.", known)
     assert invented("There are 2 ways.", known)
+
+
+SMALL = [
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen"),
+]
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+
+
+def spelt(number):
+    for scale, name in ((1000, "thousand"), (100, "hundred")):
+        if number >= scale:
+            more = f" and {spelt(number % scale)}" if number % scale else ""
+            return f"{spelt(number // scale)} {name}{more}"
+    if number < 20:
+        return SMALL[number - 1]
+    return TENS[number // 10 - 2] + (f"-{SMALL[number % 10 - 1]}" if number % 10 else "")
+
+
+@given(st.integers(1, 999_999))
+def test_a_number_in_words_is_that_number_and_no_other(number):
+    assert known_figures(f"They are {spelt(number)} in all.") == {str(number)}
 
 
 @given(st.text(max_size=60) | st.text("0123 .,", max_size=40))

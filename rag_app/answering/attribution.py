@@ -30,9 +30,9 @@ from rag_app.types import Passage, Span
 _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
 _APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)*(?!\d)")  # 12 500, 12 500,50
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
+_DIGITS = "one two three four five six seven eight nine"
 _ENGLISH = (
-    "two three four five six seven eight nine ten eleven twelve "
-    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+    f"{_DIGITS} ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ABROAD = (
@@ -40,12 +40,25 @@ _ABROAD = (
     "dos tres cuatro cinco seis siete ocho nueve diez once doce",
     "deux trois quatre cinq six sept huit neuf dix onze douze",
 )
-_IN_WORDS = {word: at for at, word in enumerate(_ENGLISH.split(), start=2)} | {
+_IN_WORDS = {word: at for at, word in enumerate(_ENGLISH.split(), start=1)} | {
     word: 10 * at for at, word in enumerate(_TENS.split(), start=2)
 }
-# For what stands in a source only: "once" and "sept" are English words, too.
+_SCALES = {"hundred": 100, "thousand": 1000}
+_A_DIGIT, _A_TEN, _A_UNIT = (words.replace(" ", "|") for words in (_DIGITS, _TENS, _ENGLISH))
+_TO_99 = rf"(?:(?:{_A_TEN})(?:[-\s]+(?:{_A_DIGIT}))?|{_A_UNIT})"
+_TO_999 = (
+    rf"(?:(?:a|{_TO_99})[-\s]+hundred(?:(?:\s+and)?[-\s]+{_TO_99}(?![-\s]+hundred))?|{_TO_99})"
+)
+_SPELT = re.compile(  # "one hundred and two hundred" are two numbers
+    rf"(?<![^\W\d_])(?:(?:a|{_TO_999})[-\s]+thousand"
+    rf"(?:(?:,|\s+and)?[-\s]+{_TO_999}(?![-\s]+(?:hundred|thousand)))?|{_TO_999})(?![^\W\d_])"
+)
+# For what stands in a source only: "once" and "sept" are English words, too. "Six" is read as one.
 _IN_FOREIGN_WORDS = {
-    word: at for words in _ABROAD for at, word in enumerate(words.split(), start=2)
+    word: at
+    for words in _ABROAD
+    for at, word in enumerate(words.split(), start=2)
+    if word not in _IN_WORDS
 }
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
@@ -66,6 +79,8 @@ _SMALL = {name.lower(): name for name in _MONTHS if name not in ("March", "May")
     if short not in ("Mar", "May", "Sat", "Sun")
 }
 _DATE = re.compile(r"(?<![\d./-])(\d{1,4})[./-](\d{1,2})[./-](\d{2}(?:\d\d)?)(?![\d./-])")
+_AFTERNOON = re.compile(r"(?<![\d.,:])(\d{1,2})(?:[.:](\d\d))?\s?p\.?\s?m\b", re.IGNORECASE)
+_LAST_CENTURY = 68  # two digits of a year up to which it is of this one, as POSIX has it
 _PERCENT = re.compile(rf"({_NUMBER.pattern})\s?%")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -76,16 +91,16 @@ def numbers(text: str) -> list[frozenset[str]]:
 
 
 def figures(text: str) -> list[frozenset[str]]:
-    """The same, with numbers in words, and months and days of the week."""
+    """The same, with numbers in words but "one", and months and days of the week."""
     found = numbers(text)
-    words = _WORD.findall(text.lower())
-    found += [frozenset({str(_IN_WORDS[word])}) for word in words if word in _IN_WORDS]
+    found += [frozenset({str(value)}) for value in _spelt(text) if value != 1]
     return found + [frozenset({name}) for name in _TIMES.findall(text)]
 
 
 def known_figures(text: str) -> set[str]:
     """All values that stand in a text, parts of dates and times of day among them."""
     known = {value for one in figures(text) for value in one}
+    known |= {str(value) for value in _spelt(text)}
     known |= {v for number in _APART.findall(text) for v in _values(number.replace(" ", ""))}
     words = _WORD.findall(text.lower())
     known |= {str(_IN_FOREIGN_WORDS[word]) for word in words if word in _IN_FOREIGN_WORDS}
@@ -93,6 +108,11 @@ def known_figures(text: str) -> set[str]:
     known |= {_SMALL[word] for word in words if word in _SMALL}
     for date in _DATE.findall(text):
         known |= {_MONTHS[int(part) - 1] for part in date[:2] if 1 <= int(part) <= 12}
+        if len(date[0]) <= len(date[2]) == 2:
+            known.add(f"{19 if int(date[2]) > _LAST_CENTURY else 20}{int(date[2]):02}")
+    for hour, minutes in _AFTERNOON.findall(text):
+        if 1 <= int(hour) < 12:
+            known |= _values(f"{int(hour) + 12}:{minutes or '00'}")
     for number in _NUMBER.findall(text):
         parts = re.split(r"\D", number)
         if _is_time_or_date(parts):
@@ -101,6 +121,21 @@ def known_figures(text: str) -> set[str]:
             if len(parts) == 2 and int(parts[0]) > 12:
                 known |= _values(f"{int(parts[0]) - 12}:{parts[1]}")
     return known
+
+
+def _spelt(text: str) -> list[int]:
+    """The numbers in English words of a text, each whole: "two hundred and twenty-five"."""
+    found = []
+    for spelt in _SPELT.findall(text.lower()):
+        whole = part = 0
+        for word in _WORD.findall(spelt):
+            if word in _SCALES:
+                part = max(part, 1) * _SCALES[word]
+            if word == "thousand":
+                whole, part = part, 0
+            part += _IN_WORDS.get(word, 0)
+        found.append(whole + part)
+    return found
 
 
 def percentages(text: str) -> set[str]:
