@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_app.answering.attribution import invented, known_figures, missing
+from rag_app.answering.chat_generator import sayable, without_invented
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,28 @@ def test_a_word_that_counts_is_not_invented_but_a_number_is():
     known = known_figures("Ferries cost 4 euros.")
     assert not invented("There are two ways.", known)
     assert invented("There are 2 ways.", known)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["37. That is what the contract says.", "It is this:\n3) days.", "2. A form.\n3. A fee."],
+)
+def test_a_figure_at_the_beginning_of_a_line_is_checked(said):
+    assert not any(c.isdigit() for c in without_invented(said, set()))
+    assert not any(c.isdigit() for c in sayable(said, set()))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Bring:\n\n1. A form.\n2. A fee.\n3. A friend.",
+        "1) a form\n2) a fee",
+        "1. Come:\n   1. by bus,\n   2. by boat.\n2. Pay.",
+    ],
+)
+def test_the_numbers_of_a_list_need_not_be_known(said):
+    assert without_invented(said, set()) == said
+    assert sayable(said, set()) == said
 
 
 SMALL = [

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -216,10 +216,10 @@ _BIAS, _MEANING, _WORDS, _NAMES = -7.865, 4.556, 7.835, 0.335
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w’'-]+")
 _MARKUP = re.compile(
-    r"^[\s>#*+-]+|^\s*\d+[.)]\s|[*_`|]+"
+    r"^[\s>#*+-]+|[*_`|]+"
     r"|</?[a-zA-Z][^<>]{0,500}>|(?<=\])\([^()\s]{0,500}\)|[\[\]]"  # tags, targets of links
 )
-
+_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}[.)])\s", re.MULTILINE)
 
 Place = tuple[str, int]  # document and page
 
@@ -255,6 +255,24 @@ def pieces_of(text: str) -> list[str]:
         return [text] if text else []
     bounds = [0, *starts[1:], len(text)]
     return [text[a:b] for a, b in pairwise(bounds)]
+
+
+def claims_of(text: str) -> list[tuple[str, str]]:
+    """The pieces of a text, each with the same as Markdown whose list numbers are no figures.
+
+    Lines are numbered where they count up from 1; one that begins "37." says so."""
+    runs: dict[str, list[re.Match[str]]] = {}
+    marked = text
+    for found in _NUMBERED.finditer(text):
+        number, run = int(found[2][:-1]), runs.get(found[1], [])
+        run = [*run, found] if number == len(run) + 1 else [found][: number == 1]
+        runs[found[1]] = run
+        for one in run[-2:] if len(run) > 1 else ():
+            start, end = one.span(2)
+            marked = f"{marked[:start]}{'*' * (end - start)}{marked[end:]}"
+    pieces = pieces_of(text)
+    ends = list(accumulate(map(len, pieces)))
+    return [(p, marked[end - len(p) : end]) for p, end in zip(pieces, ends, strict=True)]
 
 
 def support(
@@ -310,7 +328,7 @@ def _supported(
     enough: float,
 ) -> list[Supported]:
     pieces = pieces_of(text)
-    claims = [claim_of(piece) for piece in pieces]
+    claims = [claim_of(marked) for _, marked in claims_of(text)]
     to_judge = [c for c in claims if len(TOKEN.findall(c)) >= _FEWEST_WORDS]
     rows: dict[str, np.ndarray] = {}
     if to_judge and found:

@@ -14,6 +14,7 @@ from rag_app.answering.abstention import Signals
 from rag_app.answering.attribution import (
     Supported,
     claim_of,
+    claims_of,
     invented,
     known_figures,
     percentages,
@@ -412,7 +413,7 @@ def nothing(asked: Writing, chance: float, notes: tuple[Note, ...]) -> Draft:
 
 def without_invented(text: str, known: Set[str]) -> str:
     """A text without the sentences that hold a number that is not known."""
-    return "".join(p for p in pieces_of(text) if not invented(claim_of(p), known)).strip()
+    return "".join(p for p, said in claims_of(text) if not invented(claim_of(said), known)).strip()
 
 
 def sayable(text: str, known: Set[str]) -> str:
@@ -420,13 +421,13 @@ def sayable(text: str, known: Set[str]) -> str:
 
     A number at its end may still grow: it is held back."""
     said = ""
-    for piece in pieces_of(text):
-        if invented(claim_of(piece), known):
-            words = piece.split(" ")
+    for piece, marked in claims_of(text):
+        if invented(claim_of(marked), known):
+            words = marked.split(" ")
             good = next(
                 n for n in range(len(words)) if invented(claim_of(" ".join(words[: n + 1])), known)
             )
-            return said + "".join(f"{word} " for word in words[:good])
+            return said + "".join(f"{word} " for word in piece.split(" ")[:good])
         said += piece
     head, space, last = said.rpartition(" ")
     return head + space if any(c.isdigit() for c in last) else said
