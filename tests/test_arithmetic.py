@@ -32,6 +32,17 @@ def test_what_is_not_whole_has_two_decimals():
     assert computed("<<1250 / 85>> je Stück", KNOWN, comma=True).text == "14,71 je Stück"
 
 
+def test_a_small_result_is_not_rounded_to_nothing():
+    found = computed("<<3.5 / 1250>> and <<85 / 960>>", KNOWN)
+    assert found.text == "0.0028 and 0.0885"
+    assert found.figures == {"0.0028", "0.0885"}
+    assert computed("<<3 / 1250>>", KNOWN, comma=True).text == "0,0024"
+
+
+def test_a_figure_alone_is_said_as_it_is():
+    assert computed("<<0.125>> g of <<123456.78>> g", KNOWN).text == "0.125 g of 123,456.78 g"
+
+
 def test_large_results_are_grouped():
     assert computed("<<1250 * 960>>", KNOWN).text == "1,200,000"
     assert computed("<<1250 * 960>>", KNOWN, comma=True).text == "1.200.000"

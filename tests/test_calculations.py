@@ -145,6 +145,19 @@ def test_a_ratio_is_worked_out_by_code_and_cites_the_lines_it_rests_on(store):
     )
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [("b / a", "0.00185"), ("percent(b / a / 10)", "0.0185%"), ("b", "0.0120 billion")],
+)
+def test_a_small_result_is_not_rounded_to_nothing(store, result, said):
+    reply = (
+        'a = line("Net revenue", "", 2020)\nb = line("Stores at end of year", "", 2020)\n'
+        f'result = {result}\nsay = "It was {{0}}."'
+    )
+    draft = answered(store, "What was it in 2020, in USD billions?", reply, caution=0.0)
+    assert draft.short_answer == said
+
+
 def test_the_writer_is_asked_the_question_and_shown_no_figure(store):
     asked, model = calculations(store, "None")
     assert asked.answer(ASKED, passages(store), "English", lambda: False) is None

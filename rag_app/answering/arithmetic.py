@@ -60,7 +60,7 @@ def computed(
 
     def worked_out(found: re.Match[str]) -> str:
         if _DIGITS.fullmatch(found[1].strip()):
-            return _said(Decimal(found[1].strip()), comma)
+            return _written(Decimal(found[1].strip()), comma)
         written = _with_shares(found[1], shares)
         value = _value(written, known)
         used = {_plain(Decimal(one)) for one in _DIGITS.findall(written)} & known
@@ -123,10 +123,22 @@ def may_be_used(value: Decimal, known: Set[str]) -> bool:
     return counted or plain in _CONSTANTS or plain in known
 
 
+def rounded(value: Decimal, places: int = 2) -> Decimal:
+    """A value to some places, or to three digits below 0.1, of which these would leave little."""
+    return round(value, places) if abs(value) >= Decimal("0.1") else Decimal(f"{value:.3g}")
+
+
 def _said(value: Decimal, comma: bool) -> str:
-    whole = value == value.to_integral_value()
-    places = "0" if whole or abs(value) >= 100_000 else "2"
-    grouped = format(value, f"{',' if abs(value) >= 10_000 else ''}.{places}f")
+    """What a sum comes to, as far as anybody wants to know it."""
+    if value != value.to_integral_value():
+        value = round(value, 0) if abs(value) >= 100_000 else rounded(value)
+    return _written(value, comma)
+
+
+def _written(value: Decimal, comma: bool) -> str:
+    """A figure with all its places, without noughts behind the mark of a whole one."""
+    places = ".0" if value == value.to_integral_value() else ""
+    grouped = format(value, f"{',' if abs(value) >= 10_000 else ''}{places}f")
     return grouped.translate(str.maketrans(",.", ".,")) if comma else grouped
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_app.answering.abstention import chance_of
-from rag_app.answering.arithmetic import as_shown, may_be_used
+from rag_app.answering.arithmetic import as_shown, may_be_used, rounded
 from rag_app.answering.attribution import invented, known_figures
 from rag_app.answering.chat_generator import language_of
 from rag_app.answering.generation import Cancelled, Tokens, Writer
@@ -464,9 +464,9 @@ def _said(worked: Worked, percent: bool, scale: int, question: str, language: st
     if not worked.value.is_finite() or (percent and worked.degree):
         return None
     if percent:
-        return f"{said(round(worked.value * 100, 1), language)}%"
+        return f"{said(rounded(worked.value * 100, 1), language)}%"
     if worked.degree != 1:
-        return said(round(worked.value, 2), language)
+        return said(rounded(worked.value), language)
     wished = _SCALE.search(question)
     power = _SCALES[wished[1].lower()] if wished and scale else scale
     word = next((name for name, one in _SCALES.items() if one == power), "")
@@ -474,8 +474,8 @@ def _said(worked: Worked, percent: bool, scale: int, question: str, language: st
 
 
 def _plain(value: Decimal) -> Decimal:
-    """A value to two places behind the mark, without noughts at its end."""
-    exact = round(value, 2)
+    """A value to two places behind the mark, if it is not small, without noughts at its end."""
+    exact = rounded(value)
     return exact.quantize(Decimal(1)) if exact == exact.to_integral_value() else exact
 
 
