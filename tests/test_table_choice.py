@@ -137,6 +137,16 @@ def test_without_a_writer_a_row_is_no_answer_where_something_is_to_be_computed(
     assert draft.abstained is computes and draft.closest == ((row.span,) if computes else ())
 
 
+def test_who_stops_before_a_row_is_quoted_gets_nothing(store):
+    class Stopped(Silent):
+        def generate(self, question, passages, cancelled):
+            yield from ()
+
+    tables = TableAnswers(store, OWN, None, 0.3, taught=False)
+    both = WithTables(Stopped(), None, tables, DOCUMENTS, "", computes=True)
+    assert list(both.generate(COST, found(store, *OF_BOTH), lambda: True)) == []
+
+
 RENT = "The rent is 61 euros."
 TEXT = Document("t" * 64, "agreement.txt", ".txt", 1, Status.READY, "2024")
 IN_TEXT = Span(TEXT.id, 1, 0, len(RENT))

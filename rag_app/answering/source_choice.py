@@ -104,7 +104,10 @@ class WithTables:
         if not self._computes or self._tables.has_writer:
             yield from said
             return
-        *_, last = found = list(said)
+        found = list(said)
+        if not found:  # stopped
+            return
+        last = found[-1]
         spans = [span for each in last.draft.evidence for span in each] if last.draft else []
         if last.draft and spans and all(span.document_id in self._sheets for span in spans):
             sure, near = last.draft.confidence, tuple(spans)
