@@ -27,12 +27,20 @@ LANGUAGES = tuple(sorted(NAMES.values()))
 
 _ASKS = r"(?:please\s+)?(?:answer|reply|respond|write)(?:\s+(?:me|it))?\s+in"
 _FIRST = re.compile(rf"^\W*{_ASKS}\s+(\w+)\s*[:,.\-–—]?\s+(?=\S)", re.IGNORECASE)
-_LAST = re.compile(rf"[\s.?!,;(]+{_ASKS}\s+(\w+)(?:[\s,]+please)?\W*$", re.IGNORECASE)
+_LAST = re.compile(  # where a clause begins: "do they have to write in English?" wishes for none
+    rf"(?:[.?!,;:(–—\n]|\s-)[\s.?!,;(]*{_ASKS}\s+(\w+)(?:[\s,]+please)?\W*$", re.IGNORECASE
+)
 _OF_TASK = re.compile(
     r"\b(?:in|into|auf|ins|en|al)\s+(\w+)(?=\W*\Z|\s*[.,;:!?)]|\s+(\w+))", re.IGNORECASE
 )
 _GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
-_BEFORE = 5  # words before a colon in which the language of an answer is named
+_PLEASE = r"(?:please|pls|bitte|por\s+favor|s['’]il\s+(?:te|vous)\s+pla[iî]t)"
+_WISH = re.compile(  # and nothing else: "Courses in French: …" is a topic
+    rf"\W*(?:{_PLEASE}\W+)?(?:(?:answer|reply|respond|write|antworte|schreib|schreibe|responde|"
+    r"contesta|escribe|réponds|répondez|écris|écrivez)\s+(?:(?:me|it|mir|es|moi)\s+)?)?"
+    rf"(?:in|auf|en)\s+(\w+)(?:\W+{_PLEASE})?\W*",
+    re.IGNORECASE,
+)
 
 
 def language_asked(said: str) -> tuple[str, str]:
@@ -51,10 +59,11 @@ def language_asked(said: str) -> tuple[str, str]:
 
 
 def language_before(question: str) -> tuple[str, str]:
-    """The same of a question, in any language that is named with its preposition before a colon:
-    "auf Englisch bitte: wer zahlt?"."""
+    """The same of a question, in any language that is named with its preposition before a colon,
+    where nothing else stands there: "auf Englisch bitte: wer zahlt?"."""
     head, _, rest = question.partition(": ")
-    named = language_of_task(head) if rest.strip() and len(head.split()) <= _BEFORE else ""
+    wish = _WISH.fullmatch(head)
+    named = language_called(wish[1]) if wish and rest.strip() else ""
     return (rest.strip(), named) if named else (question, "")
 
 
