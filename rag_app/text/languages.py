@@ -314,7 +314,8 @@ def _unmarked(word: str) -> str:
 def is_english(text: str) -> bool:
     """Whether a text is in English, or too short to be told from it."""
     words = _WORD.findall(text.lower())
-    if text.isascii() and any(word in _ONLY_ENGLISH for word in words):
+    listed = sum(word in _ONLY_ENGLISH for word in words) if text.isascii() else 0
+    if listed > 1:
         return True
     others = len(NOT_LATIN.findall(text))
     if 3 * others > len(_LATIN.findall(text)):
@@ -322,7 +323,9 @@ def is_english(text: str) -> bool:
     if len(words) < 2:
         return True
     chances: dict[str, float] = dict(_identifier().rank(text))
-    return chances["en"] >= _HARDLY_ENGLISH
+    # One word may be another language's, too: "have" is Danish.
+    other_surely = max(chances.values()) >= _SURE
+    return chances["en"] >= _HARDLY_ENGLISH or bool(listed and not other_surely)
 
 
 def _identifier() -> Any:
