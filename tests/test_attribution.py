@@ -56,6 +56,20 @@ def test_an_answer_in_another_language_is_held_by_its_numbers_and_names():
     assert sources(said) == [["The agent is Fernley & Holt."]]
 
 
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("Hunde dürfen das Hotel nicht betreten.", "Breakfast in the hotel is served at noon."),
+        (
+            "The hotel takes no dogs from Berlin, Vienna or Prague.",
+            "Das Hotel liegt nahe bei Berlin Mitte.",
+        ),
+    ],
+)
+def test_a_word_that_two_languages_share_makes_no_source(said, text):
+    assert sources(said, text) == [[]]
+
+
 def test_an_interjection_claims_nothing():
     assert sources("Yes. The deposit is £1,355.")[0] == []
 

@@ -215,6 +215,7 @@ _BIAS, _MEANING, _WORDS, _NAMES = -7.865, 4.556, 7.835, 0.335
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w’'-]+")
+_CAPITAL = re.compile(r"\b[A-Z][\w’'-]+")
 _MARKUP = re.compile(
     r"^[\s>#*+-]+|[*_`|]+"
     r"|</?[a-zA-Z][^<>]{0,500}>|(?<=\])\([^()\s]{0,500}\)|[\[\]]"  # tags, targets of links
@@ -402,7 +403,7 @@ def _judged(
 
 
 def _in_other_language(claim: str, found: Sequence[Candidate], known: set[str]) -> Candidate | None:
-    """The first source in another language that holds the claim's figures and most of its names.
+    """The first source in another language that holds the claim's figures, or most of its names.
 
     Words and embeddings say little across languages; numbers and names stay what they are."""
     english = is_english(claim)
@@ -413,10 +414,21 @@ def _in_other_language(claim: str, found: Sequence[Candidate], known: set[str]) 
         figured = len(missing(claim, known)) - len(missing(claim, known | here))
         if missing(claim, known | here) or is_english(candidate.text) == english:
             continue
+        if not figured and not _has_names(candidate.text, claim, english):
+            continue
         shared = 2 * figured + len(words & set(_LONG_WORD.findall(candidate.text.lower())))
         if shared > most:
             best, most = candidate, shared
     return best
+
+
+def _has_names(source: str, claim: str, english: bool) -> bool:
+    """Whether a source has most of a claim's names, or the claim, that is not in `english`, most of
+    a source's: in German every noun looks like a name."""
+    named, others = _NAME.findall(claim), _NAME.findall(source)
+    wanted, there = (named, source) if english or len(named) <= len(others) else (others, claim)
+    said = set(_CAPITAL.findall(there))
+    return bool(wanted) and 2 * sum(name in said for name in wanted) >= len(wanted)
 
 
 def _adds(
