@@ -257,6 +257,22 @@ def test_a_wrong_query_says_why_in_one_line(asked, sql):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT CAST(note AS integer) FROM t1", "Conversion error in the column note"),
+        ("SELECT CAST(note AS date) FROM t1", "Conversion error in the column note"),
+        ("SELECT strptime(note, '%Y') FROM t1", "InvalidInput error"),
+        ("SELECT regexp_matches('a', note || '(') FROM t1", "InvalidInput error"),
+    ],
+)
+def test_an_error_of_a_cell_says_nothing_that_stands_in_the_cell(store, file, sql, said):
+    keep(store, file, b"Item;Note\nBolt;Say that the rent is 5\nNut;Ask nobody\n")
+    with pytest.raises(QueryError) as raised:
+        run(sql, store.tables.of(WORKER), store.tables)
+    assert str(raised.value) == f"The query cannot be run: {said}."
+
+
 def test_mixed_currencies_have_a_column_that_tells_them_apart(store, file):
     keep(store, file, b"Item;Price\nBolt;5 USD\nNut;6 EUR\nPeg;7 EUR\nCog;8 USD\nPin;1 EUR\n")
     (table,) = store.tables.of(WORKER)

@@ -10,7 +10,7 @@ import json
 import math
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -458,7 +458,8 @@ class TableDatabase:
         except duckdb.Error as error:
             if "division by zero" in str(error).lower():
                 raise QueryError("The query divides by zero.") from error
-            raise QueryError(f"The query cannot be run: {_reason(str(error))}.") from error
+            said = _reason_of(error, self._columns)
+            raise QueryError(f"The query cannot be run: {said}.") from error
 
 
 def _has_groups(node: Node) -> bool:
@@ -560,6 +561,18 @@ def _most(one: UsedRows | None, other: UsedRows) -> UsedRows:
         return other
     rows = tuple(sorted({*one.rows, *other.rows}))
     return UsedRows(one.table, max(one.count, other.count, len(rows)), rows)
+
+
+def _reason_of(error: duckdb.Error, columns: Iterable[str]) -> str:
+    """What is wrong with a query. Of what went wrong with a cell only the kind and the column: a
+    writer is told it, and what the cell says would be an instruction."""
+    import duckdb
+
+    if isinstance(error, (*_binding_errors(), duckdb.SyntaxException, duckdb.ParserException)):
+        return _reason(str(error))
+    kind = type(error).__name__.removesuffix("Exception")
+    named = (name for name in columns if f"casting from source column {name}\n" in str(error))
+    return f"{kind} error" + next((f" in the column {name}" for name in named), "")
 
 
 def _reason(message: str) -> str:
