@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_app.retrieval.document_names import DocumentMarks, Label, Names
+from rag_app.retrieval.document_names import Catalogue, DocumentMarks, Label, Names
+from rag_app.scope import WORKER
+from rag_app.storage import Store
+from rag_app.types import Document, Page, Reading, Status
 
 
 def named(labels: list[Label]) -> Names:
@@ -107,3 +110,18 @@ def test_a_word_is_told_to_name_none_or_documents_that_there_are(text):
     for held in FILINGS.called(text).values():
         assert set(held) <= {"w18", "w22", "q2", "gl", "dd", "t"}
         assert all(0 < weight <= 1 for weight in held.values())
+
+
+def test_a_scan_is_called_what_its_page_says_once_that_is_recognised(database):
+    store = Store(database)
+    for id, name in (("a", "scan 1.pdf"), ("b", "scan 2.pdf")):
+        store.add_document(Document(id, name, ".pdf", 1, Status.RECEIVED, "2024"))
+        store.save_reading(id, Reading((Page(1, ""),)))
+        store.save_chunks(id, [])
+    catalogue = Catalogue(store)
+    ask = "How large is Quartz?"
+    assert not best(ask, catalogue.names(store.documents(WORKER), WORKER))
+    store.save_reading("a", Reading((Page(1, "FORM 10-Q\nQuartz Instruments Inc.\nQRTZ"),)))
+    store.save_chunks("a", [])
+    assert best(ask, catalogue.names(store.documents(WORKER), WORKER)) == ["a"]
+    store.close()

@@ -242,7 +242,7 @@ def _initials(called: str) -> set[str]:
 
 _SCOPES = 32  # whose names are kept at once
 
-_Key = tuple[str, str, str]  # id, name and title of a document
+_Key = tuple[str, str, str, int]  # id, name and title of a document, when its text was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +266,14 @@ class Catalogue:
 
     def names(self, documents: Sequence[Document], scope: Scope) -> Names:
         """The names of these documents, all that the scope sees."""
-        wanted = tuple((d.id, d.name, d.title) for d in documents if d.pages)
+        at = self._store.tables.written([d.id for d in documents])
+        wanted = tuple((d.id, d.name, d.title, at.get(d.id, 0)) for d in documents if d.pages)
         whose = None if scope.everything else scope.collections
         with self._lock:
             known = self._listed.pop(whose, None)
             if known is None or known.documents != wanted:
                 before = known.marks if known else {}
-                marks = {one: before.get(one) or self._marked(*one, scope) for one in wanted}
+                marks = {one: before.get(one) or self._marked(*one[:3], scope) for one in wanted}
                 names = Names({one[0]: mark for one, mark in marks.items()})
                 known = _Listed(wanted, marks, names)
             self._listed[whose] = known
