@@ -377,6 +377,12 @@ def test_a_limit_that_is_none_changes_nothing(enter, typed):
     assert access_of(page).quotas.for_everybody() == Quota()
 
 
+@pytest.mark.parametrize("most", [1, 1_500_000, 999_999_500_000, 1_000_000_000_000])
+def test_a_limit_of_bytes_is_read_as_it_is_shown(most):
+    shown = administration._as_typed(Limited.BYTES, most)
+    assert administration._limit(Limited.BYTES, shown) == most
+
+
 def test_what_was_not_changed_is_not_set_again(enter):
     page = enter(ANNA)
     access = access_of(page)

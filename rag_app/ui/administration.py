@@ -4,9 +4,11 @@ Drawn for administrators only, and everything that it does `Access` allows or re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from functools import partial
 from html import escape
 from operator import attrgetter
@@ -28,6 +30,8 @@ from rag_app.ui.widgets import button, choose, page_head, submit_button, table, 
 PAGE = "administration"  # its name among the pages that stand in the place of the conversation
 _SHOWN = 100  # lines of a list
 _MEGABYTE = 1_000_000
+_WHOLE = re.compile(r"[0-9]{1,12}")
+_MEGABYTES = re.compile(rf"{_WHOLE.pattern}(\.[0-9]{{1,6}})?")  # to the byte
 _REMOVING = "person_sure"  # who was asked to be removed
 
 
@@ -269,7 +273,7 @@ def _limits_form(
 def _as_typed(what: Limited, most: int | None) -> str:
     if most is None:
         return words.NO_LIMIT
-    return f"{most / _MEGABYTE:g}" if what is Limited.BYTES else str(most)
+    return f"{Decimal(most) / _MEGABYTE:f}" if what is Limited.BYTES else str(most)
 
 
 def _set_limits(visitor: Visitor, subject: str | None, before: dict[Limited, int | None]) -> None:
@@ -292,9 +296,9 @@ def _limit(what: Limited, typed: str) -> int | None:
     if typed.casefold() == words.NO_LIMIT:
         return None
     number = typed.replace(",", "").replace(" ", "")
-    if not (number.isascii() and number.isdigit() and len(number) <= 12):
+    if not (_MEGABYTES if what is Limited.BYTES else _WHOLE).fullmatch(number):
         raise AccessError(words.NO_NUMBER)
-    return int(number) * (_MEGABYTE if what is Limited.BYTES else 1)
+    return int(Decimal(number) * (_MEGABYTE if what is Limited.BYTES else 1))
 
 
 # Work, models and the log

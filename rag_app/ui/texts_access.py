@@ -93,7 +93,9 @@ NO_LIMIT = "none"
 EVERYBODY_EMPTY = "no limit"
 PERSON_EMPTY = "as everybody"
 PERSON_LIMITS_HINT = f"A number, “{NO_LIMIT}” for no limit, or nothing for what everybody has."
-NO_NUMBER = f"A limit is a whole number, or “{NO_LIMIT}”, or nothing."
+NO_NUMBER = (
+    f"A limit is a whole number, of megabytes also one like 1.5, or “{NO_LIMIT}”, or nothing."
+)
 
 # Work
 WORK_COLUMNS = ("Whose", "Document", "Where it is")
