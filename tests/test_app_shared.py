@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import threading
 from types import SimpleNamespace
 from typing import Any, cast
@@ -333,6 +335,15 @@ def test_a_result_is_written_down_and_gone_with_what_it_rests_on(people, monkeyp
     with pytest.raises(UnknownDocument):
         downloads.take("result-e1")
     assert people.logged(BEN, Action.EXPORT) == [("e1", "csv")]
+
+
+def test_no_cell_of_a_result_is_a_formula_in_a_spreadsheet_and_figures_stay_figures():
+    evil = ["-2+3+cmd|' /C calc'!A0", "\t=1+1", "\r=1", "=1+1", "+1+1", "@SUM(A1)"]
+    plain = ["-1,234.50", "-7", "12 %", "-5%", "ferry"]
+    computed = Computation("SELECT 1", ("what",), tuple((one,) for one in evil + plain), ())
+    written = io.StringIO(answers._csv(computed).decode("utf-8-sig"), newline="")
+    _, *rows = csv.reader(written)
+    assert [cell for (cell,) in rows] == [f"'{one}" for one in evil] + plain
 
 
 def test_on_ones_own_computer_nothing_is_written_down(opened, monkeypatch):

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from rag_app.storage.database import AnyDatabase, Connection, InDatabase
+from rag_app.text.highlighting import escape_formula
 
 _LONGEST = 4_000  # characters of a detail
 _PAGE = 1_000  # entries that are read at once for an export
 _DAY = 86_400.0  # seconds
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 _COLUMNS = ("number", "at", "subject", "action", "about", "detail")
 
 
@@ -175,5 +175,5 @@ def as_json_lines(entries: Iterator[AuditEntry]) -> Iterator[str]:
 
 def _row(cells: tuple[str, ...]) -> str:
     out = io.StringIO()
-    csv.writer(out).writerow(f"'{one}" if one.startswith(_FORMULA) else one for one in cells)
+    csv.writer(out).writerow(map(escape_formula, cells))
     return out.getvalue()

@@ -102,6 +102,14 @@ _ARROW = r"(?<!\S)(?:<->|->|<-|--|>=|<=|~=)(?!\S)"
 _LIVE = re.compile(f"{_LINKED}|{_NAMED}|{_ARROW}", re.IGNORECASE)
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
+
+
+def escape_formula(cell: str) -> str:
+    """A cell of a file for spreadsheets that is a text there, whatever it begins with."""
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+
+
 def escape_markdown(text: str) -> str:
     """Markdown that shows `text` on one line, as it is, in a Streamlit text or a widget's label."""
     line = " ".join("".join(c if c.isprintable() else _blank(c) for c in text).split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import textwrap
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -20,7 +21,7 @@ from rag_app.export.conversation import file_name, where_in
 from rag_app.export.readable import CELLS, PageMarks, header_row, readable
 from rag_app.library import Library
 from rag_app.text import formats
-from rag_app.text.highlighting import CITE, escape_markdown, link_citations, mark
+from rag_app.text.highlighting import CITE, escape_formula, escape_markdown, link_citations, mark
 from rag_app.types import (
     Answer,
     Basis,
@@ -143,6 +144,7 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
 # What was computed: the figures as a table and a chart, the rows that they rest on, the query.
 
 _LINE_HEIGHT, _BAR_HEIGHT = 240, 34  # of a chart, of one bar of it; pixels
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*%?")  # it computes nothing, whatever it begins with
 _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
 _NAME_WIDTH, _NAME_LINES = 24, 2  # of a name beside its bar; characters
 
@@ -261,7 +263,7 @@ def _csv(computed: Computation) -> bytes:
     out = io.StringIO()
     rows = csv.writer(out)
     for row in (messages.headings(computed), *computed.rows):
-        rows.writerow(f"'{one}" if one[:1] in ("=", "+", "@") else one for one in row)
+        rows.writerow(one if _NUMBER.fullmatch(one) else escape_formula(one) for one in row)
     return out.getvalue().encode("utf-8-sig")
 
 
