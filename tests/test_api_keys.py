@@ -99,6 +99,13 @@ def test_a_key_ends_when_it_was_said_to(keys, now):
         keys.create_key("ben", "script", 0)
 
 
+@pytest.mark.parametrize("seconds", [9_999_999 * 86_400.0, float("inf"), float("nan")])
+def test_a_key_that_would_outlast_every_calendar_is_refused_in_a_sentence(keys, seconds):
+    with pytest.raises(AccessError, match="No key lasts that long"):
+        keys.create_key("ben", "script", seconds)
+    assert not keys.keys("ben")
+
+
 def test_a_revoked_key_is_nobody_s_and_only_its_own(keys):
     info, secret = keys.create_key("ben", "one")
     _, other = keys.create_key("ben", "two")

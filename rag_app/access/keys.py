@@ -71,7 +71,7 @@ class ApiKeys(InDatabase):
         if expires_in is not None and expires_in <= 0:
             raise AccessError("The key would have expired already. Give it more time.")
         secret = secrets.token_bytes(_SECRET_BYTES)
-        until = None if expires_in is None else moment(now + expires_in)
+        until = None if expires_in is None else _end(now + expires_in)
         made = KeyInfo(secrets.token_hex(8), subject, called, moment(now), until, None)
         who = subject if by is None else by
         with self._write() as db:
@@ -130,6 +130,16 @@ class ApiKeys(InDatabase):
         row = db.execute("SELECT count(*) FROM api_keys WHERE person = ?", (subject,)).fetchone()
         if row[0] >= _MOST:
             raise AccessError(f"There are {_MOST} keys already, which is the most. Revoke one.")
+
+
+def _end(at: float) -> str:
+    """When a key ends, as it is kept. Raises AccessError for what no calendar has."""
+    try:
+        return moment(at)
+    except (ValueError, OverflowError, OSError) as error:
+        raise AccessError(
+            "No key lasts that long. Give it less time, or none at all: then it never ends."
+        ) from error
 
 
 def _hash(secret: bytes) -> bytes:
