@@ -95,6 +95,17 @@ def test_a_download_given_up_is_gone_on_with_by_the_next(hub, converted, tmp_pat
     assert ranges(hub)[-1] == "bytes=300000-" and converted == [CONTENT]
 
 
+def test_a_whole_file_that_was_not_checked_yet_is_not_fetched_again(hub, converted, tmp_path):
+    hub.cuts = [300_000, 0]
+    with pytest.raises(ModelUnavailable, match="what has arrived is kept"):
+        ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub))
+    [half] = tmp_path.rglob("*.part")
+    half.write_bytes(CONTENT)
+    asked = len(hub.asked)
+    ensure(ONLY_AT_THE_HUB, tmp_path, sources=from_hub(hub))
+    assert converted == [CONTENT] and len(hub.asked) == asked
+
+
 def test_another_file_is_removed_and_said(hub, converted, tmp_path):
     hub.content = CONTENT[:-1] + b"!"
     with pytest.raises(ModelUnavailable, match="its SHA-256 differs") as caught:

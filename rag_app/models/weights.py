@@ -116,10 +116,11 @@ def from_hub(
     url = f"{sources.hub_address}/{hub.repository}/resolve/{hub.revision}/{hub.file}"
     limits = httpx.Timeout(sources.read_seconds, connect=sources.connect_seconds)
     half = target.with_suffix(".part")
-    with httpx.Client(timeout=limits, follow_redirects=True) as client:
-        if not _answers(client, url, sources.connect_seconds):
-            raise Unreachable("the hub is silent")
-        _whole(client, url, half, model, progress, cancelled)
+    if _size(half) < model.bytes:  # else it was stopped before it was checked
+        with httpx.Client(timeout=limits, follow_redirects=True) as client:
+            if not _answers(client, url, sources.connect_seconds):
+                raise Unreachable("the hub is silent")
+            _whole(client, url, half, model, progress, cancelled)
     progress("checking", 0, 0)
     with half.open("rb") as file:
         check(half, model, hashlib.file_digest(file, "sha256").hexdigest())
