@@ -126,6 +126,16 @@ def test_half_a_file_of_other_bytes_is_found_out_and_fetched_anew(served, files,
     assert download(MODEL, tmp_path).is_dir()
 
 
+def test_whole_files_of_another_version_are_fetched_anew(served, files, tmp_path):
+    part = tmp_path / "people--tiny-chat.part"
+    part.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (part / name).write_bytes(b"\xff" * len(files[name]))
+    folder = download(MODEL, tmp_path)
+    for name in ("config.json", "model.safetensors"):
+        assert (folder / name).read_bytes() == files[name]
+
+
 def test_what_is_done_with_a_fetched_model_may_fail_in_a_sentence(served, tmp_path):
     def refuse(folder):
         raise ModelUnavailable(f"{folder.name} is not used.")

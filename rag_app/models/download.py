@@ -298,8 +298,10 @@ def _go_on(url: str, file: BinaryIO) -> None:
 
 
 def _is_there(path: Path, one: Wanted) -> bool:
-    """Files get their names when they are whole; another size is another version's."""
-    return path.is_file() and path.stat().st_size == one.size
+    """Files get their names when they are whole, but it may be another version's. Small ones, of
+    which the hub does not say what they are, are fetched anew."""
+    there = path.is_file() and path.stat().st_size == one.size
+    return there and bool(one.sha256) and _sha256(path) == one.sha256
 
 
 def _check_room(folder: Path, missing: Sequence[Wanted]) -> None:
