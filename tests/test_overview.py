@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from rag_app.answering import overview
 from rag_app.answering.overview import Makers, Overviews, timeline, topic_places
-from rag_app.errors import QuestionError
+from rag_app.errors import ModelAway, QuestionError, UnknownDocument
 from rag_app.ingestion.worker import index
 from rag_app.scope import WORKER
 from rag_app.storage import Store
@@ -235,6 +236,47 @@ def test_a_failure_stops_neither_the_others_nor_the_page(store, made, answers):
     overviews.start()
     until(lambda: complete(overviews, other))
     assert overviews.given_up(document.id) and not overviews.given_up(other.id)
+
+
+def test_a_document_that_was_removed_meanwhile_gets_its_overview_when_it_is_added_again(
+    store, made, answers
+):
+    document, overviews = add(store), made()
+    removed = threading.Event()
+
+    def remove(question: str) -> bool:
+        if not removed.is_set():
+            store.remove(document.id)
+            removed.set()
+            raise UnknownDocument("gone")
+        return False
+
+    answers.wrong = remove
+    overviews.start()
+    assert removed.wait(20)
+    other = add(store, "b.txt")  # made next: by then the first one was left
+    until(lambda: complete(overviews, other))
+    again = add(store)
+    overviews.of(again.id)
+    until(lambda: complete(overviews, again))
+
+
+def test_a_model_whose_server_was_away_is_asked_again(store, answers, monkeypatch):
+    monkeypatch.setattr(overview, "_AWAY", 0.05)
+    document, tries = add(store), []
+
+    class Away(WordEmbedder):
+        def embed_documents(self, texts):
+            tries.append(texts)
+            if len(tries) == 1:
+                raise ModelAway("away")
+            return super().embed_documents(texts)
+
+    overviews = Overviews(store, Makers(answers, Away(), "q", lambda: False))
+    overviews.start()
+    until(lambda: complete(overviews, document))
+    assert not overviews.given_up(document.id)
+    overviews.stop()
 
 
 def test_stopping_does_not_wait_for_all_questions(store, made, answers):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rag_app.answering.suggested_questions import opening
-from rag_app.errors import RagAppError
+from rag_app.errors import ModelAway, RagAppError
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER, Scope, readers_of
 from rag_app.storage import Store
@@ -306,6 +306,7 @@ _QUESTIONS = 3
 _SURE = 0.65  # confidence from which an answer counts
 _SUMMARISE = "Summarise this document"
 _SHORT = 0.5  # seconds until a busy library is looked at again in the middle of the work
+_AWAY = 60.0  # seconds after which a model whose server was away is tried again
 _IDLE = 3.0  # seconds after which a busy library is looked at again
 
 
@@ -404,12 +405,20 @@ class Overviews:
                 with surviving(*about, but=(RagAppError,)) as attempt:
                     self.make(document)
                 if attempt.failed:
-                    self._given_up.add(document.id)
+                    self._give_up(document)
+            except ModelAway as error:
+                log.warning("no overview of a document for now: %s", error)
+                self._stop.wait(_AWAY)
             except RagAppError as error:
                 log.warning("no overview of a document: %s", error)
-                self._given_up.add(document.id)
+                self._give_up(document)
             finally:
                 self._said.pop(document.id, None)
+
+    def _give_up(self, document: Document) -> None:
+        """Make no more of a document; one that was removed meanwhile may be added again."""
+        if any(one.id == document.id for one in self._store.documents(WORKER)):
+            self._given_up.add(document.id)
 
     def _pick(self) -> Document | None:
         """The next document to look at; None when stopping."""
