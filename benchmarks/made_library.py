@@ -20,6 +20,7 @@ from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import HOME, WORKER
 from rag_app.storage import Indexed, Store
 from rag_app.storage.chroma import ChromaVectors
+from rag_app.storage.database import AnyDatabase
 from rag_app.types import Chunk, Document, Page, Reading, Status
 
 SIZE = 384
@@ -156,12 +157,24 @@ def fill(folder: Path, base: Base, chunks: int, collections: int = 1) -> int:
     return chunks // each
 
 
+def make_collections(database: AnyDatabase, *ids: str) -> None:
+    """Collections of these ids, of nobody."""
+    with database.write() as db:
+        for one in ids:
+            db.execute(
+                "INSERT INTO access_collections (id, name, created) VALUES (?, ?, '') "
+                "ON CONFLICT DO NOTHING",
+                (one, one),
+            )
+
+
 def _written(
     store: Store, base: Base, numbers: range, each: int, collections: int
 ) -> Iterator[tuple[int, Document, list[Indexed]]]:
     for number in numbers:
         document, reading, indexed = base.document(number, each)
         document = replace(document, collection=collection_name(number % collections))
+        make_collections(store.database, document.collection)
         store.add_document(document)
         store.save_reading(document.id, reading)
         store.save_chunks(document.id, indexed, "en")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks.made_library import MadeEmbedder
+from benchmarks.made_library import MadeEmbedder, make_collections
 from rag_app.errors import RagAppError
 from rag_app.library import Library
 from rag_app.scope import WORKER, Role, Scope
@@ -36,6 +36,7 @@ def library_of_two(folder: Path, documents: int) -> Iterator[Library]:
     """A library in which Anna and Ben have so many documents each; a word stands in Ben's alone."""
     settings = Settings.load(data_dir=folder, generator="quotes", caution=0.0)
     with Library(settings, embedder=MadeEmbedder()) as library:
+        make_collections(library._store.database, "anna", "ben")
         chance, added = random.Random(1), []
         for number in range(documents):
             for scope, own in ((MINE, "reef"), (_THEIRS, _RARE)):

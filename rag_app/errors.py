@@ -141,6 +141,10 @@ class LimitReached(DocumentError):
     """The file is over one of the limits in the settings; the message names it."""
 
 
+class CollectionGone(DocumentError):
+    """The collection that the file was to be in was deleted meanwhile."""
+
+
 class AddressError(DocumentError):
     """What is given is no web address that can be fetched."""
 

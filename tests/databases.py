@@ -91,3 +91,13 @@ def postgres_library(tmp_path: Path) -> Iterator[AnyDatabase]:
     made = Databases("postgres", tmp_path)
     yield made.open()
     made.close()
+
+
+def make_collections(database: AnyDatabase, *ids: str) -> None:
+    """Collections of these ids, which are their names and of nobody."""
+    with database.write() as db:
+        db.executemany(
+            "INSERT INTO access_collections (id, name, created) VALUES (?, ?, '') "
+            "ON CONFLICT DO NOTHING",
+            [(one, one) for one in ids],
+        )

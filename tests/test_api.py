@@ -32,6 +32,7 @@ from rag_app.settings import Settings
 from rag_app.types import Draft, Passage
 from rag_app.ui import web_guard
 from tests.api_servers import KEY, Served, api_server
+from tests.databases import make_collections
 from tests.fakes import WordEmbedder
 from tests.pdfs import pdf
 
@@ -278,6 +279,7 @@ def test_a_document_of_somebody_else_cannot_be_told_from_one_that_is_not_there(t
         running.client("anna") as anna,
         running.client("ben") as ben,
     ):
+        make_collections(library._store.database, *scopes)
         annas = library.scoped(scopes["anna"])
         document = annas.add("ferry.txt", FERRY).document.id
         annas.wait([document], timeout=30)

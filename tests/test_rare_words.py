@@ -11,6 +11,7 @@ from rag_app.scope import HOME, OWN, Role, Scope
 from rag_app.settings import Settings
 from rag_app.storage import words
 from rag_app.types import RetrieverKind
+from tests.databases import make_collections
 from tests.fakes import WordEmbedder
 
 ANNA = Scope.of("anna", {"anna": Role.OWNER})
@@ -26,6 +27,7 @@ def told(folder: Path, said: bytes) -> list[object]:
     """What Ben is told who looks for two words of his, where Anna has written something."""
     settings = Settings.load(data_dir=folder, caution=0.0, generator="quotes")
     with Library(settings, embedder=WordEmbedder()) as library:
+        make_collections(library._store.database, "anna", "ben")
         anna, ben = library.scoped(ANNA), library.scoped(BEN)
         for n in range(8):
             add(anna, f"{n}.txt", b"%s in letter %d of nine words of hers" % (said, n))

@@ -10,6 +10,7 @@ import pytest
 from rag_app.scope import WORKER, Role, Scope
 from rag_app.storage import Indexed, Store, words
 from rag_app.types import Chunk, Document, Page, Reading, Status
+from tests.databases import make_collections
 
 WORDS = ["ferry", "pier", "lighthouse", "harbour", "keeper", "winter"]
 PEOPLE = ["anna", "ben", "club"]
@@ -25,6 +26,7 @@ def id_of(number: int) -> str:
 def write(store: Store, number: int, collection: str, words: list[str]) -> None:
     """A document of a chunk for every word, written anew if it is there."""
     document = id_of(number)
+    make_collections(store.database, collection)
     store.add_document(
         Document(document, f"{number}.txt", ".txt", 1, Status.RECEIVED, "", collection=collection)
     )

@@ -18,6 +18,7 @@ from rag_app.access.nouns import MACHINE, Identity
 from rag_app.access.quotas import Limited
 from rag_app.answering.questioner import Questioner
 from rag_app.errors import (
+    CollectionGone,
     DocumentError,
     NotAllowed,
     QuotaReached,
@@ -30,10 +31,11 @@ from rag_app.ingestion.service import DocumentService
 from rag_app.library import Library
 from rag_app.scope import HOME, OWN, WORKER, Role, Scope
 from rag_app.settings import Settings
-from rag_app.storage.originals import begun_for
+from rag_app.storage.originals import Incoming, Originals, begun_for
 from rag_app.storage.queue import EditableDocument, Queue, SeenDocument
 from rag_app.storage.words import Choice, matching
 from rag_app.types import Finished, RetrieverKind
+from tests.databases import make_collections
 from tests.fakes import WordEmbedder
 from tests.web_sites import web_site
 
@@ -64,6 +66,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         data_dir=tmp_path / "data", caution=0.0, generator="quotes", own_networks="127.0.0.0/8"
     )
     with Library(settings, embedder=WordEmbedder()) as opened:
+        make_collections(opened._store.database, "anna", "ben")
         yield opened
 
 
@@ -339,6 +342,24 @@ def test_what_is_in_an_archive_stays_in_the_collection_of_the_archive(library, t
     anna.wait(anna.parts(box), timeout=60)
     assert {d.collection for d in anna.documents()} == {"anna"} and len(anna.documents()) == 2
     assert library.scoped(BEN).documents() == [] == library.documents()
+
+
+def test_a_collection_that_is_deleted_while_a_file_comes_takes_nothing_in(library, monkeypatch):
+    access, receive = library.access, Originals.receive
+    team = access.create_collection(MACHINE, "Team").id
+    anna = library.scoped(Scope.of("anna", {team: Role.EDITOR}))
+
+    def received(self: Originals, *given: Any) -> Incoming:
+        incoming = receive(self, *given)
+        access.delete_collection(MACHINE, team)
+        library.empty_deleted()
+        return incoming
+
+    monkeypatch.setattr(Originals, "receive", received)
+    with pytest.raises(CollectionGone, match="was to be in has been deleted"):
+        anna.add("ferry.txt", FERRY)
+    assert library._store.documents(WORKER) == []
+    assert not [path for path in (library.folder / "files").rglob("*") if path.is_file()]
 
 
 def test_a_page_of_the_web_goes_where_it_is_told_and_replaces_nothing_of_others(library):

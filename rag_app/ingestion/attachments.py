@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_app.access.quotas import Quotas, Usage
-from rag_app.errors import DocumentError, UnsupportedFormat
+from rag_app.errors import CollectionGone, DocumentError, UnsupportedFormat
 from rag_app.ingestion.job_queue import place
 from rag_app.reading import detect
 from rag_app.reading.limits import TOO_LARGE, TOO_MANY, Limits, left_inside
@@ -55,7 +55,7 @@ class Intake:
 
         It was `handed_in` by a person, came out of another, lies in a watched folder, or was set
         aside: then nobody claims it until one of the others brings it and its name. It waits for
-        its turn with what is `added_by` the same person."""
+        its turn with what is `added_by` the same person. Raises CollectionGone."""
         for known in self._store.documents(WORKER, [incoming.content_id]):
             return self._known(known, incoming, shown, handed_in, inside)
         taken = self._store.provenance.taken_names(shown, split_name(shown)[0], collection)
@@ -71,15 +71,22 @@ class Intake:
             added_at=now.isoformat(timespec="microseconds"),
             collection=collection,
         )
-        self._store.add_document(
-            document,
-            handed_in=handed_in,
-            inside=inside,
-            added_by=added_by,
-            place=place(now.timestamp(), incoming.size),
-        )
+        with self._kept(document):
+            turn = place(now.timestamp(), incoming.size)
+            self._store.add_document(
+                document, handed_in=handed_in, inside=inside, added_by=added_by, place=turn
+            )
         warning = f"You already have another document called “{shown}”; this one is now “{name}”."
         return Added(document, warnings=(warning,) if name != shown else ())
+
+    @contextmanager
+    def _kept(self, document: Document) -> Iterator[None]:
+        """The original goes again where there is no place for its document."""
+        try:
+            yield
+        except CollectionGone:
+            self._originals.forget(document.id, document.suffix)
+            raise
 
     def _known(
         self,

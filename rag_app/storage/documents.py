@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from rag_app.errors import UnknownDocument
+from rag_app.errors import CollectionGone, UnknownDocument
 from rag_app.scope import Scope
 from rag_app.storage.contents import Contents, Scans
 from rag_app.storage.database import (
@@ -85,8 +85,9 @@ class Store(Contents):
 
         It was `handed_in` by a person, or came out of another, or is in a watched folder. `place`
         is that among what the same person added; what came out of another is theirs who added
-        that."""
+        that. Raises CollectionGone."""
         with self._write() as db:
+            _check_collection(db, document)
             db.execute(
                 "INSERT INTO documents "
                 "(id, name, suffix, size, status, added_at, collection, place, added_by) "
@@ -94,16 +95,9 @@ class Store(Contents):
                 "coalesce((SELECT added_by FROM documents WHERE id = ?), ?)) "
                 "ON CONFLICT DO NOTHING",
                 (
-                    document.id,
-                    document.name,
-                    document.suffix,
-                    document.size,
-                    document.status,
-                    document.added_at,
-                    document.collection,
-                    place,
-                    inside.container if inside else None,
-                    added_by,
+                    *(document.id, document.name, document.suffix, document.size),
+                    *(document.status, document.added_at, document.collection, place),
+                    *(inside.container if inside else None, added_by),
                 ),
             )
             # The same file may come back before the old one is fully swept away.
@@ -260,6 +254,16 @@ class Store(Contents):
         with self._write() as db:
             self.words.tidy(db)
         self.database.rewrite()
+
+
+def _check_collection(db: Connection, document: Document) -> None:
+    """Raises CollectionGone where nobody would ever see a document, or remove it."""
+    there = "SELECT 1 FROM access_collections WHERE id = ? AND NOT emptying"
+    if db.execute(there, (document.collection,)).fetchone() is None:
+        raise CollectionGone(
+            f"The collection that “{document.name}” was to be in has been deleted. "
+            "Add it to another one."
+        )
 
 
 def _remove(db: Connection, document_id: str) -> None:
