@@ -102,6 +102,7 @@ def test_hyphens_at_line_ends_and_empty_cells_lose_no_heading(tmp_path):
         [TWO, _prose(4), _prose(4)],  # too few to be its structure
         [[(text, BOLD, 16) for text in PROSE], _prose(2)],  # as much large as small
         [[("Harbour", BOLD, 11), *[(text, BOLD, 11) for text in PROSE * 2]]],  # all of it is bold
+        [[(f"Part {n}", BOLD, 14), *_prose(2 + n % 3)] for n in range(61)],  # it is long
     ],
 )
 def test_type_that_tells_nothing_makes_no_headings(tmp_path, pages):
