@@ -27,7 +27,8 @@ def test_importing_the_package_imports_nothing_heavy():
 
 
 CODES = """
-    access address address_not_public backup chat_model damaged_file database_unavailable
+    access address address_not_public backup chat_model collection_gone damaged_file
+    database_unavailable
     disk_full document empty_file fetch_stopped files files_differ files_full files_missing
     files_refused files_unreachable last_administrator last_owner library_closed
     library_damaged library_in_use limit_reached model_away model_unavailable move

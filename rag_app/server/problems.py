@@ -91,6 +91,7 @@ STATUSES: dict[type[RagAppError], HTTPStatus] = {
     errors.SettingsError: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.QueryError: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.DocumentError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.CollectionGone: HTTPStatus.NOT_FOUND,
     errors.UnsupportedFormat: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.LimitReached: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.ChatModelError: HTTPStatus.BAD_GATEWAY,
