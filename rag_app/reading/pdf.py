@@ -22,7 +22,7 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from rag_app.errors import DamagedFile, DocumentError, LimitReached, NoText
 from rag_app.reading.limits import DAMAGED, Limits, Unpacking, over_ocr_pages
-from rag_app.reading.pdf_headings import SetLine, headings, set_lines
+from rag_app.reading.pdf_headings import SHORT, SetLine, headings, set_lines
 from rag_app.reading.pdf_page import (
     HYPHEN,
     TORN,
@@ -300,7 +300,8 @@ def _read_page(document: pdfium.PdfDocument, number: int, most: int) -> _Read:
                 drawn = raw.FPDFPage_CountObjects(page) > 0
                 placed = words(text, found)
                 tables = tuple(grids(placed, number))
-                lines = set_lines(text, found, placed, tables, number)
+                given = (text, found, placed, tables, number)
+                lines = set_lines(*given) if len(document) <= SHORT else ()
                 return _Read(found, size, drawn, tables, lines)
     except (DamagedFile, pdfium.PdfiumError):
         return _Read("", None, False)

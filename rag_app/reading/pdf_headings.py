@@ -23,10 +23,12 @@ _APART = 1.5  # heights between two words of a line that belong to two columns
 _MOST = 0.25  # of the text that is set so, beyond which it tells nothing
 _SAME = 4  # points between the places of a running title on two pages, at most
 _FEWEST = 2  # headings that make a structure, and one for each page
-_SHORT = 60  # pages of a document of which it is known what they are worth (benchmarks/LOG.md)
 _DEEPEST = 6
 _LINE_END = 3  # characters between two lines that follow each other, at most
 _NAME = 128  # bytes of a font's name
+SHORT = 60
+"""Pages of a document of which it is known what they are worth (benchmarks/LOG.md)."""
+
 _NUMBER = re.compile(r"\W?(?:\d[\d.]*|[^\W\d_]|[ivxIVX]{1,5})[.):]?")  # before a heading
 
 
@@ -95,14 +97,14 @@ def _is_bold(text: pdfium.PdfTextPage, index: int) -> bool:
 
 
 def headings(lines: Sequence[SetLine], pages: int) -> tuple[Heading, ...]:
-    """The headings among the lines of a document of so many pages, outermost the largest; none of
-    a long one, or if they are too few, or too many, to be its structure."""
+    """The headings among the lines of a document of so many pages, outermost the largest; none if
+    they are too few, or too many, to be its structure."""
     sizes, bold = Counter[int](), 0
     for line in lines:
         sizes[line.height] += len(line.text)
         bold += len(line.text) * line.bold
     total = sizes.total()
-    if not total or pages > _SHORT:
+    if not total:
         return ()
     usual = sizes.most_common(1)[0][0]
     tells = 2 * bold < total
