@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import SimpleDocTemplate, Table
 
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
@@ -274,3 +275,99 @@ def test_a_long_second_cell_names_no_column(tmp_path):
     reading = drawn(tmp_path / "a.pdf", rows)
     (one,) = typed_tables(ID, reading)
     assert [column.name for column in one.table.columns] == ["Column 1", "Column 2"]
+
+
+def names_of(reading: Reading) -> list[list[str]]:
+    return [[column.name for column in one.table.columns] for one in typed_tables(ID, reading)]
+
+
+def written(canvas: Canvas, x: float, y: float, lines: list[str], apart: float = 12) -> None:
+    for number, line in enumerate(lines):
+        canvas.drawString(x, y - apart * number, line)
+
+
+TESTS = [["Test", "Today", "Before"], ["Sugar", "71 mmol", "64 mmol"], ["Weight", "81 kg", "83 kg"]]
+PILLS = [["Medicine", "Dose", "Change"], ["Metformin", "two", "none"], ["Ramipril", "one", "more"]]
+
+
+def test_a_heading_in_larger_letters_parts_two_tables(tmp_path):
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    y = 780
+    for heading, rows in (("Results", TESTS), ("What to take", PILLS)):
+        canvas.setFont("Helvetica", 13)
+        canvas.drawString(60, y, heading)
+        canvas.setFont("Helvetica", 10)
+        for number, row in enumerate(rows, start=1):
+            for x, cell in zip((60, 200, 340), row, strict=True):
+                canvas.drawString(x, y - 18 * number, cell)
+        y -= 18 * len(rows) + 24
+    canvas.save()
+    (tmp_path / "a.pdf").write_bytes(data.getvalue())
+    assert names_of(read_pdf(tmp_path / "a.pdf", limits=Limits())) == [TESTS[0], PILLS[0]]
+
+
+def test_names_in_other_columns_below_a_gap_begin_another_table(tmp_path):
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    canvas.setFont("Helvetica", 10)
+    fees = [["What you pay of each claim", "Amount"], *(["Fire, theft", f"£{n}"] for n in (50, 75))]
+    for top, at, rows in ((700, (60, 150), [*LABELS]), (618, (60, 420), fees)):
+        for number, row in enumerate(rows):
+            for x, cell in zip(at, row, strict=True):
+                canvas.drawString(x, top - 17 * number, cell)
+    canvas.save()
+    (tmp_path / "a.pdf").write_bytes(data.getvalue())
+    first, second = read_pdf(tmp_path / "a.pdf", limits=Limits()).grids
+    assert list(first.counts) == [2] * 4 and list(second.counts) == [2] * 3
+
+
+LABELS = [
+    ["Number", "HM 604"],
+    ["Since", "1 April 2026"],
+    ["Premises", "Cropwick Hall, and the land behind it, 12 acres"],
+    ["Contact", "Gillian Frome, 01632 960 530"],
+]
+
+
+@pytest.mark.parametrize("aligned", ["TOP", "MIDDLE", "BOTTOM"])
+def test_cells_of_a_row_may_begin_at_one_height_or_end_there(tmp_path, aligned):
+    rows = [
+        ["Code", "Meaning", "What to do"],
+        ["E1", "Sensor broken\nor unplugged", "Half the power is left.\nCall us"],
+        ["E2", "Valve stuck", "Tap it lightly, and\npress RESET;\nelse call us"],
+        ["E3 and all\nabove", "Leak", "Close the red tap"],
+    ]
+    place = tmp_path / "a.pdf"
+    style = [("VALIGN", (0, 0), (-1, -1), aligned)]
+    SimpleDocTemplate(str(place)).build([Table(rows, colWidths=(90, 160, 160), style=style)])
+    found = cells(read_pdf(place, limits=Limits()))
+    assert found == [[" ".join(cell.split()) for cell in row] for row in rows]
+
+
+def test_text_that_stands_beside_a_table_is_none_of_its_cells(tmp_path):
+    text = ["Use ordinary water only.", "Do not use boiled water:", "the sensor needs more", "salt"]
+    rows = [["Part", "Warranty"], ["Heater bar", "2 years"], ["Tank", "12 months"], ["Pads", "0"]]
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842), invariant=1)
+    canvas.setFont("Helvetica", 10)
+    written(canvas, 60, 700, text)
+    for number, row in enumerate(rows):
+        for x, cell in zip((320, 430), row, strict=True):
+            canvas.drawString(x, 700 - 12 * number, cell)
+    canvas.save()
+    (tmp_path / "a.pdf").write_bytes(data.getvalue())
+    assert cells(read_pdf(tmp_path / "a.pdf", limits=Limits())) == rows
+
+
+@pytest.mark.parametrize("corner", ["", "Figures"])
+def test_the_first_line_names_columns_of_quantities(tmp_path, corner):
+    rows = [
+        [corner, "Arco 42", "Arco 52"],
+        ["Motor", "85 kW", "100 kW"],
+        ["Tyres", "wide ones", "195/60 R16"],
+        ["Range", "160 miles", "205 miles"],
+    ]
+    (table,) = typed_tables(ID, drawn(tmp_path / "a.pdf", rows))
+    assert [column.name for column in table.table.columns][1:] == ["Arco 42", "Arco 52"]
+    assert table.table.rows == 3

@@ -32,10 +32,14 @@ _SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
 _MOST_HEADS = 6  # lines that name the columns
 _MOST_LINES = 6  # of a row
 _FLUSH = 0.2  # of a line's height
+_LARGER = 1.08  # than the letters of a table, in which a heading is set
+_WIDER, _NEARER = 1.5, 0.6  # than most gaps between its lines: between two tables, within a row
+_FEWEST_APART = 2  # lines of each of two tables that stand below each other
 _BETWEEN = 4  # characters between two words that follow each other, and less
 _VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
 _MONEY = re.compile(r"[$€£¥]\s?[1-9]")
 _FIGURE = re.compile(r"[^\w\s]{0,3}\d")
+_QUANTITY = re.compile(r"[^\w\s]{0,2}\d[\d.,/]*(\s?[^\W\d]+\d?([/ ][^\W\d]+)?){0,2}")
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
 _SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
 
@@ -56,15 +60,25 @@ class _Cell:
 
     @property
     def x0(self) -> float:
-        return self.words[0].box.x0
+        return min(word.box.x0 for word in self.words)
 
     @property
     def x1(self) -> float:
-        return self.words[-1].box.x1
+        return max(word.box.x1 for word in self.words)
 
     @property
     def text(self) -> str:
         return " ".join(word.text for word in self.words)
+
+    @property
+    def lines(self) -> list[list[PlacedWord]]:
+        """Its words by the lines in which they stand."""
+        lines = [[self.words[0]]]
+        for before, word in pairwise(self.words):
+            if word.box.y0 + word.box.y1 > 2 * before.box.y1:
+                lines.append([])
+            lines[-1].append(word)
+        return lines
 
     def joined(self, other: _Cell) -> _Cell:
         return replace(self, words=self.words + other.words)
@@ -75,20 +89,22 @@ _Row = list[_Cell | None]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """Cells that stand beside each other; of a row that was put together, from its first line to
+    its last."""
+
     cells: tuple[_Cell, ...]
     top: float
     bottom: float
-
-    @property
-    def height(self) -> float:
-        return self.bottom - self.top
+    height: float  # of its letters
 
 
 def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
     """The tables of a page, from the top."""
     lines = [_line(row) for row in _rows(words)]
-    blocks = (part for block in _joined_blocks(_blocks(lines)) for part in _parted(_tight(block)))
-    return [grid for block in blocks if (grid := _grid(block, page)) is not None]
+    rows = (_whole(_tight(block)) for block in _joined_blocks(_blocks(lines)))
+    parts = (part for row in rows for table in _by_strips(row) for part in _parted(table))
+    alone = map(_without_text_beside, parts)
+    return [grid for part in alone if (grid := _grid(part, page)) is not None]
 
 
 def grids_of_scan(page: int, found: Recognised) -> list[Grid]:
@@ -123,7 +139,7 @@ def _line(row: Sequence[PlacedWord], gap: float = _GAP) -> _Line:
         else:
             cells.append(_Cell((word,)))
     top = min(word.box.y0 for word in row)
-    return _Line(tuple(_with_signs(cells)), top, top + height)
+    return _Line(tuple(_with_signs(cells)), top, top + height, height)
 
 
 def _with_signs(cells: Sequence[_Cell]) -> Iterator[_Cell]:
@@ -176,16 +192,18 @@ def _tight(block: Sequence[_Line]) -> list[_Line]:
 
 
 def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """Runs of lines that may be a table: several cells each, seldom one alone between them. Below
-    labels and what each is, one alone is the heading of a table with more columns."""
+    """Runs of lines that may be a table: several cells each, seldom one alone between them. One
+    alone in larger letters is a heading; so is, below labels and what each is, one alone above
+    lines with more cells."""
     block: list[_Line] = []
     alone: list[_Line] = []
-    for line in lines:
+    for line, after in zip_longest(lines, lines[1:]):
         last = (alone or block)[-1:]
         apart = bool(last) and line.top - last[0].bottom > _APART * max(line.height, 1.0)
         labels = len(block) >= _FEWEST_LABELS and max(len(one.cells) for one in block) == 2
         widens = labels and bool(alone) and len(line.cells) > 2
-        if block and (apart or widens or len(alone) > _LONELY):
+        heading = len(line.cells) == 1 and _is_larger(line, block, after)
+        if block and (apart or widens or heading or len(alone) > _LONELY):
             yield block
             block, alone = [], []
         if len(line.cells) > 1 or (not alone and _continues(line, block)):
@@ -195,6 +213,25 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
             alone.append(line)
     if block:
         yield block
+
+
+def _is_larger(line: _Line, above: Sequence[_Line], below: _Line | None) -> bool:
+    """Whether a line is set in larger letters than the rows below which it stands, and than what
+    is below it."""
+    if len(_with_labels(above)) < _FEWEST_APART:
+        return False
+    heights = [median(one.height for one in above), below.height if below else 0.0]
+    return line.height >= _LARGER * max(heights)
+
+
+def _with_labels(lines: Sequence[_Line]) -> list[_Line]:
+    """Those that are rows for sure: with a label, and something with a digit beside it."""
+    left = min((line.cells[0].x0 for line in lines), default=0.0)
+    return [
+        line
+        for line in lines
+        if line.cells[0].x0 - left < line.height and any(map(_has_digit, line.cells[1:]))
+    ]
 
 
 def _joined_blocks(blocks: Iterable[list[_Line]]) -> Iterator[list[_Line]]:
@@ -222,6 +259,103 @@ def _goes_on(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
     return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in heads)
 
 
+def _whole(lines: Sequence[_Line]) -> list[_Line]:
+    """The rows that lines make."""
+    gaps = sorted(below.top - above.bottom for above, below in pairwise(lines))
+    usual = gaps[3 * len(gaps) // 4] if gaps else 0.0
+    whole: list[_Line] = []
+    at = 0
+    while at < len(lines):
+        # All lines together are a table that is written column by column.
+        most = min(_MOST_LINES, len(lines) - max(at, 1))
+        some = ((n, _together(lines[at : at + n], usual)) for n in range(most, 1, -1))
+        count, row = next(((n, row) for n, row in some if row), (1, lines[at]))
+        whole.append(row)
+        at += count
+    return whole
+
+
+def _together(lines: Sequence[_Line], usual: float) -> _Line | None:
+    """Lines as one row; None if they are several. A page is written cell by cell: what stands below
+    a cell and follows it in the text, before the cell beside it does, goes on there. Where a first
+    cell alone goes on that cannot be told, but lines of one row stand nearer than `usual`."""
+    columns = _beside(lines)
+    words = [word for cells in columns for cell in cells for word in cell.words]
+    own = all(len({cell.words[0].box.y0 for cell in cells}) == len(cells) for cells in columns)
+    if len(columns) < 2 or not own or not _follow(words):
+        return None
+    by_line = [word for line in lines for cell in line.cells for word in cell.words]
+    near = all(b.top - a.bottom < _NEARER * usual for a, b in pairwise(lines))
+    cells = tuple(_Cell(tuple(w for c in cells for w in c.words)) for cells in columns)
+    row = _Line(cells, lines[0].top, lines[-1].bottom, lines[0].height)
+    full = len(lines[0].cells) == len(columns)
+    return row if full or ((near or not _follow(by_line)) and _is_level(row)) else None
+
+
+def _is_level(row: _Line) -> bool:
+    """Whether the cells of a row end at one height, or have their middle there."""
+    tops = [min(word.box.y0 for word in cell.words) for cell in row.cells]
+    ends = [max(word.box.y1 for word in cell.words) for cell in row.cells]
+    middles = [(top + end) / 2 for top, end in zip(tops, ends, strict=True)]
+    return any(max(one) - min(one) < row.height / 2 for one in (ends, middles))
+
+
+def _beside(lines: Sequence[_Line]) -> list[list[_Cell]]:
+    """The cells of lines by the strips in which they stand, from the left."""
+    strips: list[list[_Cell]] = []
+    edge = 0.0
+    for cell in sorted((cell for line in lines for cell in line.cells), key=lambda c: c.x0):
+        if strips and cell.x0 < edge:
+            strips[-1].append(cell)
+        else:
+            strips.append([cell])
+        edge = max(edge, cell.x1) if len(strips[-1]) > 1 else cell.x1
+    return [sorted(one, key=lambda c: c.words[0].box.y0) for one in strips]
+
+
+def _follow(words: Sequence[PlacedWord]) -> bool:
+    """Whether words follow each other in the text."""
+    return all(b.start - a.end in range(_BETWEEN) for a, b in pairwise(words))
+
+
+def _by_strips(block: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """The tables of a block: what stands further below than its lines do from each other, and in
+    other columns, is another one."""
+    gaps = [below.top - above.bottom for above, below in pairwise(block)]
+    wide = max(median(gaps), 0.0) * _WIDER if gaps else 0.0
+    part: list[_Line] = []
+    for lines in _cut(block, [gap > wide for gap in gaps]):
+        if part and _are_others(part, lines):
+            yield part
+            part = []
+        part = [*part, *lines]
+    if part:
+        yield part
+
+
+def _cut(block: Sequence[_Line], wide: Sequence[bool]) -> Iterator[list[_Line]]:
+    """The lines of a block up to each wide gap."""
+    begins = [0, *(at for at, gap in enumerate(wide, start=1) if gap), len(block)]
+    return (list(block[begin:end]) for begin, end in pairwise(begins))
+
+
+def _are_others(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
+    """Whether lines below the rows of a table name other columns than those: a cell of the one
+    lies across two columns of the other."""
+    several = [line for line in below if len(line.cells) > 1]
+    if min(len(_with_labels(above)), len(several)) < _FEWEST_APART:
+        return False
+    if any(map(_has_digit, several[0].cells)):
+        return False
+    ours = [line for line in above if len(line.cells) > 1]
+    return any(
+        sum(min(cell.x1, right) > max(cell.x0, left) for left, right in _columns(others)) > 1
+        for lines, others in ((ours, several), (several, ours))
+        for line in lines
+        for cell in line.cells
+    )
+
+
 def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
     """The tables of a block: names that stand over columns of figures begin another one."""
     left = min(line.cells[0].x0 for line in block)
@@ -243,16 +377,37 @@ def _parted(block: Sequence[_Line]) -> Iterator[list[_Line]]:
 
 
 def _continues(line: _Line, above: Sequence[_Line]) -> bool:
-    """Whether a line is the next one of a cell above it: alone, flush with it, and behind it in the
-    text."""
+    """Whether a line is the next one of a cell of the row above it: alone, flush with it, and
+    behind it in the text."""
     [cell, *others] = line.cells
     if others or not above:
         return False
+    between = len(above[-1].cells) > 1  # other cells, the middle of which is at its height
     return any(
         abs(one.x0 - cell.x0) < _FLUSH * line.height
         and cell.words[0].start - one.words[-1].end in range(_BETWEEN)
-        for one in above[-1].cells
+        for near in above[-1 - between :]
+        for one in near.cells
     )
+
+
+def _without_text_beside(block: list[_Line]) -> list[_Line]:
+    """A block without the lines of running text that stand beside it, as on a page of two columns:
+    from line to line their text goes on."""
+    columns = _columns([line for line in block if len(line.cells) > 1])
+    placed = [_placed(line, columns) for line in block]
+    texts = {n for n in range(len(columns)) if _runs([row[n] for row in placed])}
+    if not texts or len(texts) == len(columns):
+        return block
+    kept = [tuple(c for n, c in enumerate(row) if c and n not in texts) for row in placed]
+    return [replace(line, cells=cells) for line, cells in zip(block, kept, strict=True) if cells]
+
+
+def _runs(column: Sequence[_Cell | None]) -> bool:
+    """Whether the cells of a column are lines of running text."""
+    cells = [cell for cell in column if cell]
+    pairs = [(a.words[-1], b.words[0]) for a, b in pairwise(cells)]
+    return len(cells) > _FEWEST_ROWS and all(b.start - a.end in range(_BETWEEN) for a, b in pairs)
 
 
 def _grid(block: Sequence[_Line], page: int) -> Grid | None:
@@ -261,10 +416,9 @@ def _grid(block: Sequence[_Line], page: int) -> Grid | None:
     if len(several) < _FEWEST_ROWS or not 2 <= len(columns) <= _MOST_COLUMNS:
         return None
     named = _last_above_figures(block)
-    lines = [_placed(_by_columns(n, columns) if n is named else n, columns) for n in block]
-    if not _looks_like_a_table([line for line in lines if sum(map(bool, line)) > 1]):
+    rows = [_placed(_by_columns(n, columns) if n is named else n, columns) for n in block]
+    if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1]):
         return None
-    rows = _whole(lines)
     grid, torn = Grid(header_rows=_heads(rows)), 0
     for number, row in enumerate(rows, start=1):
         grid.rows.append(number)
@@ -283,6 +437,8 @@ def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
     """How many lines name the columns: those above the first figure, where the first column is
     empty but for the first and the last of them, or several others are filled; 0: that cannot be
     told so."""
+    if _names_all(rows):
+        return 1
     values = [any(cell and _says_value(cell.text) for cell in row[1:]) for row in rows]
     first = values.index(True) if any(values) else 0
     heads = [row for row in rows[: first + 1] if any(row[1:])][:-1]
@@ -291,6 +447,17 @@ def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
     count = rows.index(heads[-1]) + 1
     plain = all(row[0] is None or sum(map(bool, row)) > 2 for row in rows[1 : count - 1])
     return count if plain else 0
+
+
+def _names_all(rows: Sequence[Sequence[_Cell | None]]) -> bool:
+    """Whether the first line surely names the columns, and no other does: it has a name for each,
+    its corner may be empty, and what stands under them are quantities."""
+    (corner, *names), *below = rows
+    if not below or not all(names) or (corner is None and not all(row[0] for row in below)):
+        return False
+    texts = [cell.text for cell in names if cell]
+    quantities = [cell is not None and bool(_QUANTITY.fullmatch(cell.text)) for cell in below[0]]
+    return all(quantities[1:]) and not any(map(_FIGURE.match, texts))
 
 
 def _says_value(text: str) -> bool:
@@ -339,33 +506,6 @@ def _placed(line: _Line, columns: Sequence[tuple[float, float]]) -> _Row:
     return row
 
 
-def _whole(lines: Sequence[_Row]) -> list[_Row]:
-    """The rows that lines make. A page is written cell by cell: what stands below a cell and
-    follows it in the text, before the cell beside it does, goes on there."""
-    whole: list[_Row] = []
-    at = 0
-    while at < len(lines):
-        # All lines together are a table that is written column by column.
-        most = min(_MOST_LINES, len(lines) - max(at, 1))
-        some = ((n, _together(lines[at : at + n])) for n in range(most, 1, -1))
-        count, row = next(((n, row) for n, row in some if row), (1, lines[at]))
-        whole.append(row)
-        at += count
-    return whole
-
-
-def _together(lines: Sequence[_Row]) -> _Row | None:
-    """Lines as one row, if the text has them cell by cell; None if it has not."""
-    columns = [[cell for cell in column if cell] for column in zip(*lines, strict=True)]
-    filled = [n for n, cell in enumerate(lines[0]) if cell]
-    if len(filled) < 2 or any(cells and not lines[0][n] for n, cells in enumerate(columns)):
-        return None
-    words = [word for cells in columns for cell in cells for word in cell.words]
-    if any(after.start - before.end not in range(_BETWEEN) for before, after in pairwise(words)):
-        return None
-    return [_Cell(tuple(w for c in cells for w in c.words)) if cells else None for cells in columns]
-
-
 def _last_above_figures(block: Sequence[_Line]) -> _Line | None:
     """The line that names columns one by one; those above it may name several together."""
     held = [any(_VALUE.fullmatch(cell.text) for cell in line.cells[1:]) for line in block]
@@ -392,11 +532,11 @@ def _names(cell: _Cell, columns: Sequence[tuple[float, float]]) -> Sequence[_Cel
 
 def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
     """Whether these are cells, and not the columns of running text."""
-    cells = [cell for row in rows for cell in row if cell]
-    wordy = sum(len(cell.words) >= _LONG for cell in cells)
+    lines = [line for row in rows for cell in row if cell for line in cell.lines]
+    wordy = sum(len(line) >= _LONG for line in lines)
     behind = [cell for row in rows for cell in row[1:] if cell]
     digits = sum(map(_has_digit, behind))
-    if wordy > _WORDY * len(cells) or len(rows) < _FEWEST_ROWS:
+    if wordy > _WORDY * len(lines) or len(rows) < _FEWEST_ROWS:
         return False
     return len(rows[0]) > 2 or digits >= _DIGITS * len(behind)
 
