@@ -453,6 +453,14 @@ def test_where_another_likely_place_says_otherwise_both_are_read_together_and_th
     assert draft.confidence <= 0.7
 
 
+def test_two_places_that_decide_the_same_are_not_read_together():
+    question = "If I take my bike on the ferry am I covered?"
+    own, other = "Answer: Yes, up to 4 euros.", "Answer: Yes, up to 6 euros."
+    draft, asked = both(other, question=question, own=own)
+    assert asked == ["costs 4", "costs 6"]
+    assert draft.sentences == ("Yes, up to 4 euros.",) and not draft.notes
+
+
 def test_an_older_paper_settles_nothing_and_is_named():
     old, new = (
         replace(passage(n, one), name=f"Fares {n}.txt") for n, one in ((2024, OLD), (2026, NEW))

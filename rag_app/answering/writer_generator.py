@@ -382,7 +382,10 @@ def _contradict(question: str, draft: Draft, other: Draft) -> bool:
 
 
 def _is_otherwise(question: str, draft: Draft, other: Draft) -> bool:
-    """Whether another draft contradicts one, or has other figures beside its own: "6, not 4"."""
+    """Whether another draft contradicts one, or has other figures beside its own: "6, not 4". Two
+    that decide the same ("Yes, up to £5,000", "Yes, up to £750") speak of two things."""
+    if "" != _decided(draft) == _decided(other):
+        return False
     fact = form(question) is AnswerType.FACT
     figured = bool(missing(_told(draft), known_figures(question)))
     more = fact and figured and _lacks(question, draft, other) > 0
