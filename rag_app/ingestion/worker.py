@@ -34,8 +34,8 @@ from rag_app.observing import traces
 from rag_app.observing.measures import measures
 from rag_app.reading.limits import pages_searched
 from rag_app.reading.pdf_page import named
-from rag_app.reading.pdf_tables import grids_of_scan
 from rag_app.reading.sandbox import Cancelled, ReaderKilled, Sandbox
+from rag_app.reading.spaced_tables import grids_of_scan
 from rag_app.retrieval.chunking import Placing, chunk_pages, search_text
 from rag_app.retrieval.embedding import Embedder
 from rag_app.scope import WORKER

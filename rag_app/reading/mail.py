@@ -24,9 +24,10 @@ from pathlib import Path
 from rag_app.errors import DamagedFile
 from rag_app.reading.limits import Limits, Unpacking
 from rag_app.reading.ole import Compound
-from rag_app.reading.plain_text import decode
+from rag_app.reading.plain_text import decode, with_tables
 from rag_app.reading.rtf import add_rtf
 from rag_app.reading.sections import PageBuilder
+from rag_app.reading.spaced_tables import has_columns
 from rag_app.reading.web import add_html, decode_html
 from rag_app.supervision import Told, untold
 from rag_app.types import Reading
@@ -96,8 +97,9 @@ def add_letter(letter: Letter, sections: PageBuilder) -> None:
         if body.html and len(body.plain.strip()) * 3 < len(_TAGS.sub("", body.html)):
             add_html(body.html, sections)
             continue
+        columns = has_columns(body.plain)
         for paragraph in re.split(r"\n\s*\n", body.plain.replace("\r\n", "\n")):
-            sections.paragraph(paragraph)
+            sections.paragraph(paragraph, exact=columns and has_columns(paragraph, 1))
 
 
 def take_attachments(letter: Letter, unpacking: Unpacking, prefix: str = "") -> None:
@@ -123,7 +125,8 @@ def finished(
             f"Attachments are not read: {', '.join(names[:_NAMED])}{more}. "
             "Save the ones you need and add them."
         )
-    return dataclasses.replace(sections.reading(title, warnings), parts=unpacking.parts)
+    reading = with_tables(sections.reading(title, warnings))
+    return dataclasses.replace(reading, parts=unpacking.parts)
 
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")

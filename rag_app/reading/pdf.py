@@ -33,7 +33,7 @@ from rag_app.reading.pdf_page import (
     open_text,
     words,
 )
-from rag_app.reading.pdf_tables import grids
+from rag_app.reading.spaced_tables import grids
 from rag_app.supervision import Told, untold
 from rag_app.types import Grid, Heading, Page, Reading
 

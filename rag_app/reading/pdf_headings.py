@@ -13,7 +13,7 @@ from itertools import pairwise
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from rag_app.reading.pdf_tables import PlacedWord
+from rag_app.reading.spaced_tables import PlacedWord
 from rag_app.types import Grid, Heading
 
 _LARGER = 1.12  # than most of the text, in heights of letters

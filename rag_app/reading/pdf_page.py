@@ -21,7 +21,7 @@ from rag_app.errors import (
     UnsupportedFormat,
     WrongPassword,
 )
-from rag_app.reading.pdf_tables import PlacedWord, offsets
+from rag_app.reading.spaced_tables import PlacedWord, offsets
 from rag_app.types import Box, PagePicture
 
 # Opens PDF files with PDFium, and says in plain words why one cannot be opened.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
+from rag_app.reading.spaced_tables import grids_of_text
 from rag_app.supervision import Told, untold
 from rag_app.types import Heading, Page, Reading
 
@@ -52,7 +53,13 @@ _NO_TITLE = re.compile(r"\s*(?:[-*+>|#]|\d+[.)])|\s*\Z")
 def read_text(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of a plain text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
-    return Reading(_pages(text, []), encoding=encoding)
+    return with_tables(Reading(_pages(text, []), encoding=encoding))
+
+
+def with_tables(reading: Reading) -> Reading:
+    """A reading with those tables whose columns are kept apart by spaces."""
+    found = (grid for page in reading.pages for grid in grids_of_text(page.text, page.number))
+    return replace(reading, grids=(*reading.grids, *found))
 
 
 def read_markdown(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:

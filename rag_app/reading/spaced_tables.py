@@ -1,4 +1,4 @@
-"""The tables of a page of a PDF or of a picture, found by how its words stand.
+"""The tables of a page of a PDF, of a picture or of a plain text, found by how its words stand.
 
 Words of a line that stand close together are one cell; lines whose cells stand under each other are
 a table. Ruling lines are not needed: where there are any, the words keep to them anyway. The way of
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
+from itertools import accumulate, islice, pairwise, zip_longest
 from statistics import median
 
 from rag_app.types import Box, Grid, Recognised
@@ -32,6 +32,10 @@ _SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
 _MOST_HEADS = 6  # lines that name the columns
 _MOST_LINES = 6  # of a row
 _FLUSH = 0.2  # of a line's height
+_WIDTH = 0.43  # of a letter, in heights of its line: one space is less than a gap, two are one
+_APART_AT_LEAST = 2  # letters between two columns
+_SPACED_LINE = re.compile(r"[^\s>](?: {2,}| ?\t[ \t]*)\S[^\r\n]*")
+_QUOTING = "> \t\r\n"
 _LARGER = 1.08  # than the letters of a table, in which a heading is set
 _WIDER, _NEARER = 1.5, 0.6  # than most gaps between its lines: between two tables, within a row
 _FEWEST_APART = 2  # lines of each of two tables that stand below each other
@@ -114,6 +118,40 @@ def grids_of_scan(page: int, found: Recognised) -> list[Grid]:
         for word in found.words
     ]
     return grids(words, page)
+
+
+def has_columns(text: str, least: int = _FEWEST_ROWS) -> bool:
+    """Whether a text has as many lines, as a table needs, with spaces between columns."""
+    return sum(1 for _ in islice(_SPACED_LINE.finditer(text), least)) == least
+
+
+def grids_of_text(text: str, page: int) -> list[Grid]:
+    """The tables of a plain text, whose columns are kept apart by spaces or tabs. A line without
+    any below an empty one is a heading, or begins a paragraph."""
+    if not has_columns(text):
+        return []
+    lines = text.splitlines(keepends=True)
+    begins = accumulate(map(len, lines), initial=0)
+    widest = _APART_AT_LEAST + max(len(one) for line in lines for one in line.split("\t"))
+    parts: list[list[PlacedWord]] = [[]]
+    empty = False
+    for row, (at, line) in enumerate(zip(begins, lines, strict=False)):
+        if empty and not has_columns(line, 1):
+            parts.append([])
+        parts[-1] += _set(line, at, row, widest)
+        empty = not line.strip(_QUOTING)
+    return [grid for part in parts for grid in grids(part, page)]
+
+
+def _set(line: str, at: int, row: int, tab: int) -> Iterator[PlacedWord]:
+    """The words of a line that begins at a place of its text, as they stand in letters that are all
+    as wide, `tab` of them at most from one tab to the next; without the marks of what is quoted."""
+    for found in re.finditer(r"\S+", line):
+        start, end = found.span()
+        if line[:end].strip(_QUOTING):
+            left = len(line[:start].expandtabs(tab))
+            box = Box(left * _WIDTH, row, (left + end - start) * _WIDTH, row + 1)
+            yield PlacedWord(at + start, at + end, found.group(), box)
 
 
 def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
@@ -436,7 +474,7 @@ def _grid(block: Sequence[_Line], page: int) -> Grid | None:
 def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
     """How many lines name the columns: those above the first figure, where the first column is
     empty but for the first and the last of them, or several others are filled; 0: that cannot be
-    told so."""
+    told so, as of rows of labels, or with numbers before them."""
     if _names_all(rows):
         return 1
     values = [any(cell and _says_value(cell.text) for cell in row[1:]) for row in rows]
@@ -446,7 +484,10 @@ def _heads(rows: Sequence[Sequence[_Cell | None]]) -> int:
         return 0
     count = rows.index(heads[-1]) + 1
     plain = all(row[0] is None or sum(map(bool, row)) > 2 for row in rows[1 : count - 1])
-    return count if plain else 0
+    labels = [row[0] for row in heads if row[0]]
+    rows_of_labels = len(rows[0]) == 2 and len(labels) > 1
+    numbered = any(_VALUE.fullmatch(label.text) for label in labels)
+    return count if plain and not rows_of_labels and not numbered else 0
 
 
 def _names_all(rows: Sequence[Sequence[_Cell | None]]) -> bool:
