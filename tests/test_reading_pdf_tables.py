@@ -371,3 +371,31 @@ def test_the_first_line_names_columns_of_quantities(tmp_path, corner):
     (table,) = typed_tables(ID, drawn(tmp_path / "a.pdf", rows))
     assert [column.name for column in table.table.columns][1:] == ["Arco 42", "Arco 52"]
     assert table.table.rows == 3
+
+
+@pytest.mark.parametrize(
+    "rows, found",
+    [
+        ([["Votes for", "Against", "Missing"], ["75,612,318", "1,854", "84,193"]], True),
+        (
+            [["Charging", "Arco 42", "Arco 52"], ["At 10 A", "19 hours 30 minutes", "24 hours"]],
+            True,
+        ),
+        ([["Votes for", "Against"], ["75,612,318", "1,854"]], False),
+        ([["Harbour Mutual", "Page", "of"], ["Wednesday", "1", "two or three"]], False),
+    ],
+)
+def test_one_row_is_a_table_if_it_has_quantities_and_each_has_a_name(tmp_path, rows, found):
+    reading = drawn(tmp_path / "a.pdf", rows, at=(60, 180, 340))
+    assert [cells(reading)] == [rows] if found else not reading.grids
+
+
+def test_long_cells_are_those_of_a_table_where_rows_are_written_cell_by_cell(tmp_path):
+    long = "Have the second fridge repaired or replaced, so that\nit holds eight degrees or less"
+    rows = [["What has to be done", "By when"], [long, "Before the\nnext market"]]
+    rows += [[long.replace("second", word), "At once,\nor at noon"] for word in ("third", "old")]
+    place = tmp_path / "a.pdf"
+    style = [("VALIGN", (0, 0), (-1, -1), "TOP")]
+    SimpleDocTemplate(str(place)).build([Table(rows, colWidths=(300, 100), style=style)])
+    found = cells(read_pdf(place, limits=Limits()))
+    assert found == [[" ".join(cell.split()) for cell in row] for row in rows]

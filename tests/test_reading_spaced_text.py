@@ -95,3 +95,9 @@ def test_numbers_before_rows_and_labels_are_no_names_of_columns(tmp_path):
     place.write_text("Plan    SIM Only\nTerm    30 days, rolling\nCharge  £9.00\nCap     £5.00\n")
     (grid,) = read_text(place, limits=Limits()).grids
     assert grid.header_rows == 0
+
+
+def test_no_tables_are_looked_for_in_a_log(tmp_path):
+    place = tmp_path / "a.txt"
+    place.write_text("10:15  started   worker 3\n" * 10_000)
+    assert read_text(place, limits=Limits()).grids == ()

@@ -10,18 +10,24 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 from rag_app.errors import LimitReached, NoText
 from rag_app.reading.limits import Limits
-from rag_app.reading.spaced_tables import grids_of_text
+from rag_app.reading.spaced_tables import PlacedWord, grids
 from rag_app.supervision import Told, untold
-from rag_app.types import Heading, Page, Reading
+from rag_app.types import Box, Grid, Heading, Page, Reading
 
 _SECTION = 3_000  # characters
 _LEAST = _SECTION // 2
 _MOST = _SECTION * 6 // 5
+_WIDTH = 0.43  # of a letter, in heights of its line: one space is less than a gap, two are one
+_APART = 2  # letters between two columns
+_FEWEST_COLUMNED = 3  # lines that make a table
+_LONGEST_COLUMNED = 200_000  # characters of a text in which tables are looked for
+_COLUMNED = re.compile(r"[^\s>](?: {2,}| ?\t[ \t]*)\S[^\r\n]*")
+_QUOTING = "> \t\r\n"
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -57,8 +63,11 @@ def read_text(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
 
 
 def with_tables(reading: Reading) -> Reading:
-    """A reading with those tables whose columns are kept apart by spaces."""
-    found = (grid for page in reading.pages for grid in grids_of_text(page.text, page.number))
+    """A reading with those tables whose columns are kept apart by spaces; what is longer than
+    people write by hand has none: it is a log."""
+    if sum(len(page.text) for page in reading.pages) > _LONGEST_COLUMNED:
+        return reading
+    found = (grid for page in reading.pages for grid in _grids(page.text, page.number))
     return replace(reading, grids=(*reading.grids, *found))
 
 
@@ -66,6 +75,40 @@ def read_markdown(path: Path, *, limits: Limits, on_page: Told = untold) -> Read
     """The sections and headings of a Markdown text. Raises NoText or LimitReached."""
     text, encoding = load(path, limits)
     return with_headings(text, list(_markdown_headings(text)), encoding)
+
+
+def has_columns(text: str, least: int = _FEWEST_COLUMNED) -> bool:
+    """Whether a text has as many lines, as a table needs, with spaces between columns."""
+    return sum(1 for _ in islice(_COLUMNED.finditer(text), least)) == least
+
+
+def _grids(text: str, page: int) -> list[Grid]:
+    """The tables of a plain text, whose columns are kept apart by spaces or tabs. A line without
+    any below an empty one is a heading, or begins a paragraph."""
+    if not has_columns(text):
+        return []
+    lines = text.splitlines(keepends=True)
+    begins = accumulate(map(len, lines), initial=0)
+    widest = _APART + max(len(one) for line in lines for one in line.split("\t"))
+    parts: list[list[PlacedWord]] = [[]]
+    empty = False
+    for row, (at, line) in enumerate(zip(begins, lines, strict=False)):
+        if empty and not has_columns(line, 1):
+            parts.append([])
+        parts[-1] += _set(line, at, row, widest)
+        empty = not line.strip(_QUOTING)
+    return [grid for part in parts for grid in grids(part, page)]
+
+
+def _set(line: str, at: int, row: int, tab: int) -> Iterator[PlacedWord]:
+    """The words of a line that begins at a place of its text, as they stand in letters that are all
+    as wide, `tab` of them at most from one tab to the next; without the marks of what is quoted."""
+    for found in re.finditer(r"\S+", line):
+        start, end = found.span()
+        if line[:end].strip(_QUOTING):
+            left = len(line[:start].expandtabs(tab))
+            box = Box(left * _WIDTH, row, (left + end - start) * _WIDTH, row + 1)
+            yield PlacedWord(at + start, at + end, found.group(), box)
 
 
 def with_headings(text: str, found: Sequence[tuple[int, int, str]], encoding: str) -> Reading:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 from statistics import median
 
 from rag_app.types import Box, Grid, Recognised
@@ -22,6 +22,7 @@ _FAR = 9.0  # line heights between two parts of one table whose columns stand un
 _FEWEST_ROWS = 3
 _FEWEST_LABELS = 3  # lines: fewer of two cells may be names of columns
 _MOST_COLUMNS = 30
+_FEWEST_SURE = 2  # rows that are written cell by cell, over several lines: running text never is
 _WHITE = 0.12  # of the rows that may cross the white strip between two columns
 _LONG = 7  # words that a cell of running text has
 _WORDY = 0.3  # of the cells that may be so long
@@ -32,10 +33,6 @@ _SHORTEST_NAME = 4  # characters; less is the mark of a note, set high
 _MOST_HEADS = 6  # lines that name the columns
 _MOST_LINES = 6  # of a row
 _FLUSH = 0.2  # of a line's height
-_WIDTH = 0.43  # of a letter, in heights of its line: one space is less than a gap, two are one
-_APART_AT_LEAST = 2  # letters between two columns
-_SPACED_LINE = re.compile(r"[^\s>](?: {2,}| ?\t[ \t]*)\S[^\r\n]*")
-_QUOTING = "> \t\r\n"
 _LARGER = 1.08  # than the letters of a table, in which a heading is set
 _WIDER, _NEARER = 1.5, 0.6  # than most gaps between its lines: between two tables, within a row
 _FEWEST_APART = 2  # lines of each of two tables that stand below each other
@@ -43,7 +40,10 @@ _BETWEEN = 4  # characters between two words that follow each other, and less
 _VALUE = re.compile(r"(?!(?:19|20)\d\d\Z)[^A-Za-z]*\d[^A-Za-z]*|[-–—]")
 _MONEY = re.compile(r"[$€£¥]\s?[1-9]")
 _FIGURE = re.compile(r"[^\w\s]{0,3}\d")
-_QUANTITY = re.compile(r"[^\w\s]{0,2}\d[\d.,/]*(\s?[^\W\d]+\d?([/ ][^\W\d]+)?){0,2}")
+_UNIT = r"[^\W\d]+\d*"
+_QUANTITY = re.compile(
+    rf"[^\w\s]{{0,2}}\d[\d.,/]*(?:\s?{_UNIT}(?:[/ ](?:[\d.]+\s?)?{_UNIT}){{0,3}})?"
+)
 _SIGN_BEFORE = re.compile(r"[$€£¥(]{1,2}\Z")
 _SIGN_AFTER = re.compile(r"[%)]{1,2}\Z")
 
@@ -61,14 +61,13 @@ class PlacedWord:
 @dataclass(frozen=True, slots=True)
 class _Cell:
     words: tuple[PlacedWord, ...]
+    x0: float
+    x1: float
 
-    @property
-    def x0(self) -> float:
-        return min(word.box.x0 for word in self.words)
-
-    @property
-    def x1(self) -> float:
-        return max(word.box.x1 for word in self.words)
+    @classmethod
+    def of(cls, words: Iterable[PlacedWord]) -> _Cell:
+        own = tuple(words)
+        return cls(own, min(one.box.x0 for one in own), max(one.box.x1 for one in own))
 
     @property
     def text(self) -> str:
@@ -85,7 +84,7 @@ class _Cell:
         return lines
 
     def joined(self, other: _Cell) -> _Cell:
-        return replace(self, words=self.words + other.words)
+        return _Cell.of(self.words + other.words)
 
 
 _Row = list[_Cell | None]
@@ -100,6 +99,7 @@ class _Line:
     top: float
     bottom: float
     height: float  # of its letters
+    cell_by_cell: bool = False  # its lines were put together as they are written
 
 
 def grids(words: Sequence[PlacedWord], page: int) -> list[Grid]:
@@ -120,40 +120,6 @@ def grids_of_scan(page: int, found: Recognised) -> list[Grid]:
     return grids(words, page)
 
 
-def has_columns(text: str, least: int = _FEWEST_ROWS) -> bool:
-    """Whether a text has as many lines, as a table needs, with spaces between columns."""
-    return sum(1 for _ in islice(_SPACED_LINE.finditer(text), least)) == least
-
-
-def grids_of_text(text: str, page: int) -> list[Grid]:
-    """The tables of a plain text, whose columns are kept apart by spaces or tabs. A line without
-    any below an empty one is a heading, or begins a paragraph."""
-    if not has_columns(text):
-        return []
-    lines = text.splitlines(keepends=True)
-    begins = accumulate(map(len, lines), initial=0)
-    widest = _APART_AT_LEAST + max(len(one) for line in lines for one in line.split("\t"))
-    parts: list[list[PlacedWord]] = [[]]
-    empty = False
-    for row, (at, line) in enumerate(zip(begins, lines, strict=False)):
-        if empty and not has_columns(line, 1):
-            parts.append([])
-        parts[-1] += _set(line, at, row, widest)
-        empty = not line.strip(_QUOTING)
-    return [grid for part in parts for grid in grids(part, page)]
-
-
-def _set(line: str, at: int, row: int, tab: int) -> Iterator[PlacedWord]:
-    """The words of a line that begins at a place of its text, as they stand in letters that are all
-    as wide, `tab` of them at most from one tab to the next; without the marks of what is quoted."""
-    for found in re.finditer(r"\S+", line):
-        start, end = found.span()
-        if line[:end].strip(_QUOTING):
-            left = len(line[:start].expandtabs(tab))
-            box = Box(left * _WIDTH, row, (left + end - start) * _WIDTH, row + 1)
-            yield PlacedWord(at + start, at + end, found.group(), box)
-
-
 def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
     """Words that stand beside each other, from the top; each row from the left."""
     row: list[PlacedWord] = []
@@ -169,13 +135,13 @@ def _rows(words: Sequence[PlacedWord]) -> Iterator[list[PlacedWord]]:
 
 def _line(row: Sequence[PlacedWord], gap: float = _GAP) -> _Line:
     height = median(word.box.y1 - word.box.y0 for word in row)
-    cells = [_Cell((row[0],))]
-    for word in row[1:]:
-        near = word.box.x0 - cells[-1].x1 < gap * height
-        if near:
-            cells[-1] = _Cell((*cells[-1].words, word))
+    parts = [[row[0]]]
+    for before, word in pairwise(row):
+        if word.box.x0 - before.box.x1 < gap * height:
+            parts[-1].append(word)
         else:
-            cells.append(_Cell((word,)))
+            parts.append([word])
+    cells = [_Cell.of(part) for part in parts]
     top = min(word.box.y0 for word in row)
     return _Line(tuple(_with_signs(cells)), top, top + height, height)
 
@@ -208,8 +174,8 @@ def _signs_apart(cells: Sequence[_Cell]) -> Iterator[_Cell]:
         *words, last = cell.words
         figures = after is not None and not after.text[0].isalpha()
         if words and figures and _SIGN_BEFORE.fullmatch(last.text) and _has_digit(cell):
-            yield _Cell(tuple(words))
-            yield _Cell((last,))
+            yield _Cell.of(words)
+            yield _Cell.of([last])
         else:
             yield cell
 
@@ -306,11 +272,23 @@ def _whole(lines: Sequence[_Line]) -> list[_Line]:
     while at < len(lines):
         # All lines together are a table that is written column by column.
         most = min(_MOST_LINES, len(lines) - max(at, 1))
+        most = most if _may_go_on(lines[at], lines[at + 1 : at + 3]) else 1
         some = ((n, _together(lines[at : at + n], usual)) for n in range(most, 1, -1))
         count, row = next(((n, row) for n, row in some if row), (1, lines[at]))
         whole.append(row)
         at += count
     return whole
+
+
+def _may_go_on(line: _Line, below: Sequence[_Line]) -> bool:
+    """Whether a cell below one of a line, or below the next one, follows it in the text."""
+    cells = [*line.cells, *(cell for one in below[:1] for cell in one.cells)]
+    return any(
+        lower.x0 < cell.x1 and cell.x0 < lower.x1 and _follow([cell.words[-1], lower.words[0]])
+        for one in below
+        for lower in one.cells
+        for cell in cells
+    )
 
 
 def _together(lines: Sequence[_Line], usual: float) -> _Line | None:
@@ -324,10 +302,11 @@ def _together(lines: Sequence[_Line], usual: float) -> _Line | None:
         return None
     by_line = [word for line in lines for cell in line.cells for word in cell.words]
     near = all(b.top - a.bottom < _NEARER * usual for a, b in pairwise(lines))
-    cells = tuple(_Cell(tuple(w for c in cells for w in c.words)) for cells in columns)
-    row = _Line(cells, lines[0].top, lines[-1].bottom, lines[0].height)
+    cells = tuple(_Cell.of(w for c in cells for w in c.words) for cells in columns)
+    sure = not _follow(by_line)
+    row = _Line(cells, lines[0].top, lines[-1].bottom, lines[0].height, sure)
     full = len(lines[0].cells) == len(columns)
-    return row if full or ((near or not _follow(by_line)) and _is_level(row)) else None
+    return row if full or ((near or sure) and _is_level(row)) else None
 
 
 def _is_level(row: _Line) -> bool:
@@ -451,11 +430,11 @@ def _runs(column: Sequence[_Cell | None]) -> bool:
 def _grid(block: Sequence[_Line], page: int) -> Grid | None:
     several = [line for line in block if len(line.cells) > 1]
     columns = _columns(several)
-    if len(several) < _FEWEST_ROWS or not 2 <= len(columns) <= _MOST_COLUMNS:
+    if not several or not 2 <= len(columns) <= _MOST_COLUMNS:
         return None
     named = _last_above_figures(block)
     rows = [_placed(_by_columns(n, columns) if n is named else n, columns) for n in block]
-    if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1]):
+    if not _looks_like_a_table([row for row in rows if sum(map(bool, row)) > 1], block):
         return None
     grid, torn = Grid(header_rows=_heads(rows)), 0
     for number, row in enumerate(rows, start=1):
@@ -568,18 +547,28 @@ def _names(cell: _Cell, columns: Sequence[tuple[float, float]]) -> Sequence[_Cel
         for word, (left, right) in zip(cell.words, over, strict=True)
     ):
         return [cell]
-    return [_Cell((word,)) for word in cell.words]
+    return [_Cell.of([word]) for word in cell.words]
 
 
-def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]]) -> bool:
+def _looks_like_a_table(rows: Sequence[Sequence[_Cell | None]], block: Sequence[_Line]) -> bool:
     """Whether these are cells, and not the columns of running text."""
+    if len(rows) < _FEWEST_ROWS:
+        return len(rows) == len(block) == 2 and _is_named_row(*rows)
+    if sum(line.cell_by_cell for line in block) >= _FEWEST_SURE:
+        return True
     lines = [line for row in rows for cell in row if cell for line in cell.lines]
     wordy = sum(len(line) >= _LONG for line in lines)
     behind = [cell for row in rows for cell in row[1:] if cell]
     digits = sum(map(_has_digit, behind))
-    if wordy > _WORDY * len(lines) or len(rows) < _FEWEST_ROWS:
-        return False
-    return len(rows[0]) > 2 or digits >= _DIGITS * len(behind)
+    return wordy <= _WORDY * len(lines) and (len(rows[0]) > 2 or digits >= _DIGITS * len(behind))
+
+
+def _is_named_row(names: Sequence[_Cell | None], row: Sequence[_Cell | None]) -> bool:
+    """Whether two lines are names, three at least, and what is so called: quantities."""
+    texts = [(name.text, cell.text) for name, cell in zip(names, row, strict=True) if name and cell]
+    worded = all(any(map(str.isalpha, name)) for name, _ in texts)
+    quantities = all(_QUANTITY.fullmatch(t) or _VALUE.fullmatch(t) for _, t in texts[1:])
+    return len(texts) == len(row) > 2 and worded and quantities
 
 
 def _span(cell: _Cell | None) -> tuple[int, int]:
