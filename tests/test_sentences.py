@@ -234,3 +234,16 @@ def test_a_long_answered_mail_is_read_at_once(end):
     assert one_line(f"Heading{end}{quoted}then one").count(">> we") == 40
     assert one_line(f"Heading{end}{quoted * 1_000}>").count(">") == 0
     assert time.perf_counter() - began < 1  # about 30 ms on an idle machine
+
+
+@pytest.mark.parametrize(
+    "stamp", ["05/10/2025, 09:5{} - Ruth: ", "[2025-10-05, 9.5{}.12] Ruth: ", "5.10.25, 10:5{} - "]
+)
+def test_every_message_of_an_exported_chat_is_a_unit(stamp):
+    lines = [
+        "can't get down there for the skip 😂",
+        "the pie is steak or leek, 11.95",
+        "chairs then",
+    ]
+    chat = "\n".join(stamp.format(number) + line for number, line in enumerate(lines))
+    assert len(sentences(chat)) == len(lines)

@@ -38,6 +38,8 @@ _NUMBERED = re.compile(
     r"(?:[-–—*+·]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]"
     r"|(?:Item|ITEM|Part|PART|Note|NOTE)\s+(?:\d{1,3}[A-Z]?|[IVX]{1,5})[.:]?)(?:\s|\Z)"
 )
+# "05/10/2025, 09:53 - Ruth: …", "[2025-10-05 9.53.12] …": a message of a chat that was exported.
+_STAMP = re.compile(r"\[?\d{1,4}([./-])\d{1,2}\1\d{1,4},? \d{1,2}[.:]\d{2}")
 _HEADING = re.compile(
     r"#{1,6}\s|(?:item|part|note|section|chapter|article|appendix|exhibit|schedule)"
     r"\s+(?:\d{1,3}[a-z]?|[ivx]{1,5}|[a-z])\b[.:\s—–-]*\Z",
@@ -123,7 +125,7 @@ def _breaks(text: str, lines: list[tuple[int, int]], index: int, width: int) -> 
     """Whether line `index` begins something new; `width` is that of the widest line around."""
     before = text[slice(*lines[index - 1])]
     line = text[slice(*lines[index])]
-    if not before or _BULLET.match(line):
+    if not before or _BULLET.match(line) or _STAMP.match(line):
         return True
     if len(before) <= 4 and (_BULLET.fullmatch(before) or _NUMBERED.fullmatch(before)):
         return False  # a bullet on a line of its own belongs to the text under it
