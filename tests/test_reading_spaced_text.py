@@ -7,6 +7,7 @@ import pytest
 from rag_app.reading.limits import Limits
 from rag_app.reading.mail import read_eml
 from rag_app.reading.plain_text import read_text
+from rag_app.retrieval.chunking import chunk_pages
 from rag_app.types import Reading
 
 TIMES = """Dear parents,
@@ -101,3 +102,25 @@ def test_no_tables_are_looked_for_in_a_log(tmp_path):
     place = tmp_path / "a.txt"
     place.write_text("10:15  started   worker 3\n" * 10_000)
     assert read_text(place, limits=Limits()).grids == ()
+
+
+BOOKED = """PASSENGERS
+ 7  Ms Ebony Clarke      small bag     -
+ 8  Ms Kayleigh Frost    small bag     -
+
+WHAT YOU PAID
+ Seats (not chosen)             0.00
+ TOTAL                    GBP 990.50
+
+BAGS
+- Everyone may bring one small bag of up to 40 x 30 x 20 cm that fits under the seat in front.
+- Cabin Plus adds a trolley case of up to 55 x 40 x 23 cm and 10 kg, and boarding first.
+"""
+
+
+def test_a_row_of_columns_is_no_heading(tmp_path):
+    place = tmp_path / "a.txt"
+    place.write_text(BOOKED)
+    pages = read_text(place, limits=Limits()).pages
+    headings = [chunk.heading for chunk in chunk_pages("a" * 64, pages, max_tokens=30)]
+    assert set(headings) == {"", "WHAT YOU PAID"}

@@ -26,7 +26,10 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})[.)]?\s+[^\W\d_]")
-_OF_TABLES = re.compile(r"[$€£¥%☐☒☑]|\d{3,}(?!\d).*\s\S*\d|\s\d+\Z")  # sums, ticks, page numbers
+# Sums, ticks, page numbers, columns.
+_OF_TABLES = re.compile(
+    r"[$€£¥%☐☒☑]|\d{3,}(?!\d).*\s\S*\d|\s\d+\Z|\S {3,}\S.* {3,}\S|\S {3,}.*\d[.,]\d\d\Z"
+)
 _JOINS = frozenset(["and", "or", "of", "by", "with", "from"])
 _SMALL = frozenset(
     ["and", "or", "of", "the", "a", "an", "to", "in", "for", "by", "with", "from", "on", "at", "as"]
