@@ -250,6 +250,15 @@ def test_messages_are_sections_among_headings_of_a_reader_too_and_end_with_the_n
     assert list(dict.fromkeys(found)) == ["Letters", "Letters > Bo Reed, 3 May", "Bills"]
 
 
+def test_below_the_subject_of_a_mail_lines_in_capitals_are_headings_of_the_message_they_are_in():
+    pasted = "From: Ann Lee\nDate: 3 May 2026\nSubject: Works\n\n1. NOISE\n\nIt begins at nine."
+    text = f"Summer\n\nLOCKING UP\n\nWe lock up at ten.\n\n-----\n{pasted}"
+    chunks = chunk_pages(ID, [Page(1, text)], [Heading(1, 0, 1, "Summer")], max_tokens=8)
+    paths = {chunk.text.strip(): chunk.heading for chunk in chunks}
+    assert paths["We lock up at ten."] == "Summer > LOCKING UP"
+    assert paths["It begins at nine."] == "Summer > Works, Ann Lee, 3 May 2026 > 1. NOISE"
+
+
 @pytest.mark.parametrize(
     ("quoted", "said"),
     [

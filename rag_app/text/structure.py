@@ -30,6 +30,7 @@ _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})[.)]?\s+[^\W\d_]")
 _OF_TABLES = re.compile(
     r"[$€£¥%☐☒☑]|\d{3,}(?!\d).*\s\S*\d|\s\d+\Z|\S {3,}\S.* {3,}\S|\S {3,}.*\d[.,]\d\d\Z"
 )
+_PLAIN = (3, 4)  # levels of lines that are numbered, or in capitals
 _JOINS = frozenset(["and", "or", "of", "by", "with", "from"])
 _SMALL = frozenset(
     ["and", "or", "of", "the", "a", "an", "to", "in", "for", "by", "with", "from", "on", "at", "as"]
@@ -81,10 +82,15 @@ def outline(
     pages: Sequence[Page], spans: Sequence[Spans], headings: Sequence[Heading]
 ) -> list[Heading]:
     """The headings that a reader found, with those of messages that were pasted into the text or
-    are quoted at its end; without any, those that are guessed."""
+    are quoted at its end; without any, those that are guessed. Below a title alone, as the subject
+    of an e-mail, lines that are numbered or in capitals are headings, too."""
     if not headings:
         return guess_headings(pages, spans)
     messages = [heading for page in pages for heading, _ in _message_heads(page)]
+    if len(headings) == 1 and headings[0].level == 1:
+        guessed = guess_headings(pages, spans)
+        plain = [each for each in guessed if each.level in _PLAIN and each.text != headings[0].text]
+        return _with_messages([*headings, *plain], [*messages, *_quoted(pages)], outer=True)
     return _with_messages(headings, [*messages, *_quoted(pages)])
 
 
@@ -120,16 +126,18 @@ def _quoted(pages: Sequence[Page]) -> Iterator[Heading]:
                 yield Heading(page.number, head[0][0], _INNER, _ADDRESS.sub("", said).rstrip(": "))
 
 
-def _with_messages(headings: Sequence[Heading], messages: Sequence[Heading]) -> list[Heading]:
-    """All headings in order. Messages that make up a whole text are what it is divided into; among
-    other headings they end with the next of those. One that stands right under its own subject has
-    a heading already."""
+def _with_messages(
+    headings: Sequence[Heading], messages: Sequence[Heading], outer: bool = False
+) -> list[Heading]:
+    """All headings in order. Messages that make up a whole text are what it is divided into, and
+    `outer` ones, too; among other headings they end with the next of those. One that stands right
+    under its own subject has a heading already."""
 
     def place(heading: Heading) -> tuple[int, int]:
         return heading.page, heading.start
 
     first = min(map(place, headings), default=None)
-    outer = bool(messages) and (first is None or place(messages[0]) < first)
+    outer = outer or (bool(messages) and (first is None or place(messages[0]) < first))
     ends = {(one.page, one.start + len(one.text)): one.text for one in headings}
 
     def is_named(message: Heading) -> bool:
