@@ -77,10 +77,11 @@ def test_two_spaces_between_sentences_make_no_table(tmp_path, text):
 def test_columns_of_an_e_mail_keep_their_spaces(tmp_path, mark):
     place = tmp_path / "a.eml"
     body = "".join(f"{mark}{line}\n" for line in TIMES.splitlines())
-    place.write_text(f"From: a@b.example\nSubject: Times\n\n{body}")
+    place.write_text(f"From: a@b.example\nSubject: Times\n\n{body}\0")
     reading = read_eml(place, limits=Limits())
     assert tables(reading) == [ROWS[:4], ROWS[4:]]
-    assert "Monday     09:00-12:15    Workshop practice" in reading.pages[0].text
+    text = reading.pages[0].text
+    assert "Monday     09:00-12:15    Workshop practice" in text and "\0" not in text
 
 
 def test_numbers_before_rows_and_labels_are_no_names_of_columns(tmp_path):

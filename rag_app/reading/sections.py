@@ -112,7 +112,7 @@ class PageBuilder:
         """Add a paragraph; white space is tidied unless it has to stay exactly as it is.
 
         There is no empty line between two that are `tight`: items of a list, rows of a table."""
-        rest = text.strip("\n").rstrip() if exact else tidy(text)
+        rest = text.replace("\0", "").strip("\n").rstrip() if exact else tidy(text)
         while len(rest) > self._most:
             at = _gap(rest, self._most)
             self._add(_Block(rest[:at].rstrip()))
