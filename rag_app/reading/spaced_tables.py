@@ -366,8 +366,8 @@ def _are_others(above: Sequence[_Line], below: Sequence[_Line]) -> bool:
         return False
     ours = [line for line in above if len(line.cells) > 1]
     return any(
-        sum(min(cell.x1, right) > max(cell.x0, left) for left, right in _columns(others)) > 1
-        for lines, others in ((ours, several), (several, ours))
+        sum(min(cell.x1, right) > max(cell.x0, left) for left, right in columns) > 1
+        for lines, columns in ((ours, _columns(several)), (several, _columns(ours)))
         for line in lines
         for cell in line.cells
     )
@@ -401,8 +401,7 @@ def _continues(line: _Line, above: Sequence[_Line]) -> bool:
         return False
     between = len(above[-1].cells) > 1  # other cells, the middle of which is at its height
     return any(
-        abs(one.x0 - cell.x0) < _FLUSH * line.height
-        and cell.words[0].start - one.words[-1].end in range(_BETWEEN)
+        abs(one.x0 - cell.x0) < _FLUSH * line.height and _follow([one.words[-1], cell.words[0]])
         for near in above[-1 - between :]
         for one in near.cells
     )
@@ -423,8 +422,8 @@ def _without_text_beside(block: list[_Line]) -> list[_Line]:
 def _runs(column: Sequence[_Cell | None]) -> bool:
     """Whether the cells of a column are lines of running text."""
     cells = [cell for cell in column if cell]
-    pairs = [(a.words[-1], b.words[0]) for a, b in pairwise(cells)]
-    return len(cells) > _FEWEST_ROWS and all(b.start - a.end in range(_BETWEEN) for a, b in pairs)
+    pairs = ((a.words[-1], b.words[0]) for a, b in pairwise(cells))
+    return len(cells) > _FEWEST_ROWS and all(map(_follow, pairs))
 
 
 def _grid(block: Sequence[_Line], page: int) -> Grid | None:
