@@ -575,6 +575,38 @@ def test_of_what_is_to_be_decided_no_is_otherwise_than_yes():
     assert not draft.notes and "both" not in asked
 
 
+def decided(alone, question="May dogs come aboard?", own="Answer: Yes, dogs must stay ashore."):
+    """What is said of one place, where the writer says something else of its own words alone."""
+    model = Reading({"On board": (own, 0.99), "must stay ashore": (alone, 0.9)})
+    passages = [passage(0, "On board no dogs are taken: they stay ashore.")]
+    draft = written(model, None, 0.0, question, passages=passages, ranking=even)[1]
+    return draft.sentences, model.asked
+
+
+def test_a_yes_that_its_own_words_deny_is_not_said():
+    assert decided("No, they may not.") == (
+        ("Dogs must stay ashore.",),
+        ["On board", "must stay ashore"],
+    )
+
+
+def test_a_yes_that_stands_alone_goes_with_its_sentence():
+    own = "Answer: Yes. Dogs must stay ashore."
+    assert decided("No, they may not.", own=own)[0] == ("Dogs must stay ashore.",)
+    assert decided("No, they may not.", own="Answer: Yes.")[0] == ("Yes.",)
+
+
+@pytest.mark.parametrize("alone", ["Yes, they may.", "Dogs stay ashore.", "None"])
+def test_what_its_own_words_do_not_deny_stands_as_it_was_written(alone):
+    assert decided(alone)[0] == ("Yes, dogs must stay ashore.",)
+
+
+def test_what_decides_nothing_is_not_read_again():
+    assert decided("No, they may not.", "Where do dogs stay?")[1] == ["On board"]
+    said = "Answer: Dogs must stay ashore."
+    assert decided("No, they may not.", own=said) == (("Dogs must stay ashore.",), ["On board"])
+
+
 def test_two_reasons_are_no_two_answers():
     draft, _ = both("Answer: The ferry costs 6 euros.", question="Why does the ferry cost so much?")
     assert not draft.notes

@@ -237,30 +237,66 @@ class TaughtGenerator(ChatGenerator):
                 yield _Reading(place, *said, begun + raw, heard[0] if heard else 1.0, odds)
 
     def _completed(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
-        """The draft; where another likely place surely says something else, an older paper or what
-        was changed elsewhere, what both say that are read together, and what says otherwise. Where
-        the first place surely answers, but not well enough to be said, what another surely says."""
+        """The draft as it stands beside other places, and its own words."""
         if self._grounding.watch and asked.signals.supported is not None:
             self._grounding.watch(asked.signals)
-        if asked.answers is None or asked.ranked is None or asked.follow_up:
+        if asked.follow_up:
             return draft
-        first, *others = asked.places[asked.answers :]
+        if asked.answers is not None and asked.ranked is not None:
+            draft = self._beside_others(asked, draft, asked.answers, cancelled)
+        return self._consistent(asked, draft, cancelled)
+
+    def _beside_others(
+        self, asked: Writing, draft: Draft, place: int, cancelled: Cancelled
+    ) -> Draft:
+        """A draft from a place; where another likely one surely says something else, an older paper
+        or what was changed elsewhere, what both say that are read together, and what says
+        otherwise. Where the place surely answers, but not well enough to be said, what another
+        surely says."""
+        first, *others = asked.places[place:]
         if draft.abstained:
             return self._from_another(asked, others, cancelled) or draft
         if draft.basis is not Basis.WRITTEN or not any(draft.evidence):
             return draft
-        for place in others[:_RIVALS]:
-            if cancelled() or odds_of(place) < _RIVAL:
+        for rival in others[:_RIVALS]:
+            if cancelled() or odds_of(rival) < _RIVAL:
                 break
-            if _of_one_sheet(first[0], place[0]) or quotes(place, first):
+            if _of_one_sheet(first[0], rival[0]) or quotes(rival, first):
                 continue
-            other = self._surely(asked, place, cancelled)
+            other = self._surely(asked, rival, cancelled)
             if other is not None and _is_otherwise(asked.question, draft, other):
-                older = is_before(place, first)  # which settles nothing
-                both = None if older else self._surely(asked, (*first, *place), cancelled)
-                settled = _settled(asked.question, (draft, first), (other, place), both)
+                older = is_before(rival, first)  # which settles nothing
+                both = None if older else self._surely(asked, (*first, *rival), cancelled)
+                settled = _settled(asked.question, (draft, first), (other, rival), both)
                 return self._stressed(asked, settled)
         return draft
+
+    def _consistent(self, asked: Writing, draft: Draft, cancelled: Cancelled) -> Draft:
+        """A draft without the word that decides it, where the writer decides otherwise once it is
+        shown nothing but the rest of its own words: "Yes, spirits must come from the bar."."""
+        word = _decided(draft)
+        if draft.abstained or not word or form(asked.question) is not AnswerType.DECISION:
+            return draft
+        rest = draft.sentences[0][len(word) + 1 :].lstrip()
+        left = replace(draft, sentences=(rest[:1].upper() + rest[1:], *draft.sentences[1:]))
+        if not any(c.isalnum() for c in rest):  # the word is a sentence of its own
+            left = replace(draft, sentences=draft.sentences[1:], evidence=draft.evidence[1:])
+        again = _DECIDED.match(self._begins(asked, _told(left), cancelled)) if _told(left) else None
+        if again is None or again.group().lower() == word:
+            return draft
+        return self._stressed(asked, left)
+
+    def _begins(self, asked: Writing, told: str, cancelled: Cancelled) -> str:
+        """The first word that the writer answers with, shown some words alone, and the mark behind
+        it. "" if it cannot be asked: there is an answer already."""
+        alone = taught_messages(asked.question, [("", told)], asked.language)
+        said = ""
+        with suppress(ChatModelError):
+            for raw in self.writer.write_on(_BEGUN, lambda _: alone, lambda _: None, cancelled):
+                said = raw.strip()
+                if len(said.split()) > 1 or _DECIDED.match(said):
+                    break
+        return said
 
     def _from_another(
         self, asked: Writing, others: Sequence[tuple[Excerpt, ...]], cancelled: Cancelled
