@@ -19,7 +19,7 @@ from rag_app.reading.sheets import read_delimited
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
-from rag_app.types import Chunk, Document, Draft, Note, NoteKind, Passage, Span, Status
+from rag_app.types import Basis, Chunk, Document, Draft, Note, NoteKind, Passage, Span, Status
 
 FUEL = b"Date;Driver;Litres;Cost\n01.05.2024;Ann Lee;40;61\n02.05.2024;Ben Okoro;38;58\n"
 MEALS = b"Date;Guest;Cost\n01.05.2024;Ann Lee;14\n03.05.2024;Cid;11\n"
@@ -172,6 +172,22 @@ def test_a_text_that_answers_goes_before_tables_unless_something_is_to_be_comput
     passages = (*found(store, *OF_BOTH), *([passage] if text_is_found else []))
     parts = list(both.generate(COST, passages, lambda: False))
     said = "61." if computed else RENT
+    assert "".join(piece.text for piece in parts) == "".join(parts[-1].draft.sentences) == said
+
+
+@pytest.mark.parametrize(("sure", "said"), [(0.2, "61."), (0.99, RENT)])
+def test_of_a_sum_made_of_texts_and_a_figure_of_a_sheet_the_surer_is_said(store, sure, said):
+    class Summing(Quoting):
+        def generate(self, question, passages, cancelled):
+            for piece in super().generate(question, passages, cancelled):
+                draft = piece.draft
+                summed = draft and replace(draft, confidence=sure, basis=Basis.COMPUTED)
+                yield Piece(piece.text, summed)
+
+    tables = answers(store, "SELECT cost FROM t1 WHERE lower(driver) = 'ann lee'")
+    both = WithTables(Summing(IN_TEXT, RENT), None, tables, (*DOCUMENTS, TEXT), "English", False)
+    passage = Passage(Chunk(TEXT.id, 1, 0, 0, len(RENT), RENT), TEXT.name, 1.0)
+    parts = list(both.generate(COST, (*found(store, *OF_BOTH), passage), lambda: False))
     assert "".join(piece.text for piece in parts) == "".join(parts[-1].draft.sentences) == said
 
 

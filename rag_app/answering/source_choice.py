@@ -10,7 +10,7 @@ from rag_app.answering.calculations import Calculations
 from rag_app.answering.generation import Cancelled, Generator, Piece, pieces
 from rag_app.answering.table_answers import TableAnswers
 from rag_app.answering.table_choice import FIRST, sheet_found, sheets
-from rag_app.types import Document, Draft, NoteKind, Passage
+from rag_app.types import Basis, Document, Draft, NoteKind, Passage
 
 # Chances of queries, in all: where a sheet was found, and where nothing else answers (LOG.md).
 _HARDLY, _LIKELY = 0.1, 0.5
@@ -22,7 +22,8 @@ class WithTables:
 
     Where texts were found beside sheets, and nothing says that something is to be computed, the
     app's own writer reads the texts first: the rent is in the agreement, and its sum over a year in
-    the cash book. What it writes is shown when it is known to rest on one of them."""
+    the cash book. What it writes is shown when it is known to rest on one of them. A sum that it
+    has made of them a sheet may hold as well: the surer of both is said."""
 
     def __init__(
         self,
@@ -61,15 +62,18 @@ class WithTables:
         if not sheet and self._calculations and self._calculations.wants(question, passages):
             draft = self._calculations.answer(question, passages, self._language, cancelled)
         held: list[Piece] | None = None
+        sure = 0.0  # of a sum that is made of texts
         if sheet and not (self._computes or self._before) and self._texts_found(passages):
             held = list(self._by.generate(question, passages, cancelled))
-            if cancelled() or (held and self._rests_on_texts(held[-1].draft)):
+            of_texts = self._of_texts(held)
+            if cancelled() or (of_texts and of_texts.basis is not Basis.COMPUTED):
                 yield from held
                 return
+            sure = of_texts.confidence if of_texts else sure
         if draft is None and looks:
             least = 0.0 if self._before or self._computes else _HARDLY
             draft = of_tables(least)
-        if draft is None or draft.abstained:
+        if draft is None or draft.abstained or draft.confidence < sure:
             shown = False
             read = partial(self._by.generate, question, passages, cancelled)
             for piece in self._unless_a_row(read() if held is None else held):
@@ -91,12 +95,13 @@ class WithTables:
         first = (passage.chunk.document_id for passage in passages[:FIRST])
         return self._tables.has_taught_writer and any(one not in self._sheets for one in first)
 
-    def _rests_on_texts(self, draft: Draft | None) -> bool:
-        """Whether a writer has written it, with a text among its sources."""
+    def _of_texts(self, said: Sequence[Piece]) -> Draft | None:
+        """What a writer has written with a text among its sources; None: anything else."""
+        draft = said[-1].draft if said else None
         if draft is None or any(note.kind is NoteKind.QUOTED_INSTEAD for note in draft.notes):
-            return False
+            return None
         spans = (span for each in draft.evidence for span in each)
-        return any(span.document_id not in self._sheets for span in spans)
+        return draft if any(span.document_id not in self._sheets for span in spans) else None
 
     def _unless_a_row(self, said: Iterable[Piece]) -> Iterator[Piece]:
         """What is said without a writer; where something is to be computed, a row of a sheet that
