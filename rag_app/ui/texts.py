@@ -1,4 +1,5 @@
-"""Every English word of the page, in one place, so that a translation is one more file.
+"""English words of the page in one place, with `texts_answers`, `texts_library` and `texts_access`,
+so that a translation is one more file. What stands as the answer itself comes with the answer.
 
 Pure: words and numbers in, a sentence out. What comes from documents is escaped by who shows it."""
 
