@@ -575,10 +575,15 @@ def test_of_what_is_to_be_decided_no_is_otherwise_than_yes():
     assert not draft.notes and "both" not in asked
 
 
-def decided(alone, question="May dogs come aboard?", own="Answer: Yes, dogs must stay ashore."):
+def decided(
+    alone,
+    question="May dogs come aboard?",
+    own="Answer: Yes, dogs must stay ashore.",
+    text="On board no dogs are taken: they stay ashore.",
+):
     """What is said of one place, where the writer says something else of its own words alone."""
     model = Reading({"On board": (own, 0.99), "must stay ashore": (alone, 0.9)})
-    passages = [passage(0, "On board no dogs are taken: they stay ashore.")]
+    passages = [passage(0, text)]
     draft = written(model, None, 0.0, question, passages=passages, ranking=even)[1]
     return draft.sentences, model.asked
 
@@ -588,6 +593,20 @@ def test_a_yes_that_its_own_words_deny_is_not_said():
         ("Dogs must stay ashore.",),
         ["On board", "must stay ashore"],
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "alone"),
+    [
+        ("Dogs, cats and birds must stay ashore.", "Yes, they must."),
+        ("1,250 dogs must stay ashore.", "Yes, they must."),
+        ("12.30 is when dogs must stay ashore.", "No, they may not."),
+    ],
+)
+def test_names_and_figures_at_the_beginning_decide_nothing(own, alone):
+    text = "On board no animals are taken: Dogs, cats and birds, 1,250 of them, from 12.30 on."
+    said, _ = decided(alone, own=f"Answer: {own}", text=text)
+    assert said == (own,)
 
 
 def test_a_yes_that_stands_alone_goes_with_its_sentence():
