@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
 
 from hypothesis import given
@@ -56,6 +57,14 @@ def test_a_day_in_a_cell_is_never_broken_at_the_end_of_a_line():
     page = readable(text, PageMarks(), rows=True)
     assert "<td>at the latest on <span class='figure'>5 March 2026</span>, before noon</td>" in page
     assert "<td class='figure'>1 May 2026</td>" in page
+
+
+def test_a_long_cell_without_spaces_or_figures_is_drawn_at_once():
+    before = time.process_time()
+    assert f"<td>{'GATTACA' * 3_000}</td>" in readable(
+        f"name | strand\nGull | {'GATTACA' * 3_000}", PageMarks(), rows=True
+    )
+    assert time.process_time() - before < 1
 
 
 def test_lines_above_the_names_of_the_columns_stand_above_the_table():

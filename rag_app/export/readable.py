@@ -20,7 +20,9 @@ CELLS = " | "
 _OUTER = re.compile(r"\| (.*) \|", re.DOTALL)  # a row with bars around it
 _RULE = re.compile(r"[|:\s-]*-\s*\|[|:\s-]*")  # what parts the names of columns from the rows
 _FIELD = re.compile(r"(From|To|Cc|Date|Subject|Attachment): ")
-_FIGURE = re.compile(r"(?=\S*\s?\S*\d)(?=\w+[\s/-]).{3,24}")  # a date or an amount: never broken
+_LONGEST_FIGURE = 24  # characters
+# A date or an amount: never broken.
+_FIGURE = re.compile(rf"(?=\S*\s?\S*\d)(?=\w+[\s/-]).{{3,{_LONGEST_FIGURE}}}")
 _DAY_INSIDE = re.compile(rf"(?<!\w)(?:{WRITTEN_DAY})(?!\w)")  # of a longer cell
 _NUMBER = re.compile(r"[-+(]{0,2}[$€£¥]?\s?\d[\d.,'\u00a0 ]*\s?[%)€]{0,2}")
 
@@ -172,7 +174,8 @@ class _PageRenderer:
         written = []
         for n, (a, b) in enumerate(row):
             number = " class='number'" if n in right else ""
-            if not number and _FIGURE.fullmatch(self._text[a:b]):
+            # a long cell is none, and looking for the figure in it would take its length squared
+            if not number and b - a <= _LONGEST_FIGURE and _FIGURE.fullmatch(self._text[a:b]):
                 number = " class='figure'"
             inner = self._unbroken(a, b) if whole else self._marked(a, b, self._unbroken)
             written.append(f"<{tag}{scope}{number}>{inner}</{tag}>")
