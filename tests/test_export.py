@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -154,6 +156,29 @@ def test_what_the_app_says_of_itself_is_no_answer_of_the_documents():
 def test_markup_of_a_document_means_nothing_in_markdown():
     text = as_markdown(MEANT, [exchange(answer("![x](http://e) <b> # 1\n2. `x` [1]"))])
     assert "!\\[x\\](http://e) \\<b\\> \\# 1\n2\\. \\`x\\`[^1-1]" in text
+
+
+@pytest.fixture
+def in_sydney(monkeypatch):
+    monkeypatch.setenv("TZ", "Australia/Sydney")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="no time zones can be set here")
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("2026-03-05T22:00:00+00:00", "2026-03-06"),
+        ("2026-03-05T03:00:00+00:00", "2026-03-05"),
+        ("2026-03-05", "2026-03-05"),
+        ("in March", "in March"),
+    ],
+)
+def test_a_conversation_bears_the_day_of_where_it_was_held(in_sydney, moment, shown):
+    assert f"*{shown}*" in as_markdown(replace(MEANT, started_at=moment), [])
 
 
 def test_a_model_keeps_its_markdown_without_pictures_links_and_markup():

@@ -303,8 +303,12 @@ def as_html(
 
 
 def day(moment: str) -> str:
-    """The day of a time in ISO 8601."""
-    return moment.partition("T")[0]
+    """The day of a time in ISO 8601, where the app runs, as its page says it; what is no time as it
+    is."""
+    try:
+        return datetime.fromisoformat(moment).astimezone().date().isoformat()
+    except ValueError:
+        return moment
 
 
 def _quoted_pages(exchanges: Iterable[Exchange]) -> dict[tuple[str, int], _QuotedPage]:
