@@ -36,6 +36,7 @@ from rag_app.tables.candidates import (
     TableQuestion,
     candidates,
 )
+from rag_app.tables.computing import sentence
 from rag_app.tables.conditions import ConditionKind, fields_of, figures
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import Document, Status
@@ -283,6 +284,39 @@ def test_what_a_question_plainly_asks_for_is_taken_to_be_meant(orders, ranker):
     first = ranker.interpretations("how many orders did Bruno make?", orders)[0]
     assert first.values == (("2.00",),)
     assert said_of(first.candidate).startswith("Customer: Bruno")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "operator", "text"),
+    [
+        ("who but Bruno?", ConditionKind.IS_NOT, Operator.COUNT, "Customer ≠ Bruno – 4"),
+        ("what share is Bruno's?", ConditionKind.IS, Operator.SHARE, "Customer: Bruno – 33.33%"),
+    ],
+)  # fmt: skip
+def test_what_others_have_is_said_of_others_and_a_share_in_percent(
+    orders, question, kind, operator, text
+):
+    asked = over(orders, question).candidates
+    one = next(
+        c
+        for c in asked
+        if c.operator is operator and [(e.kind, e.said) for e in c.conditions] == [(kind, "bruno")]
+    )
+    assert sentence(said_of(one), orders.run(one.sql), "English") == text
+
+
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [
+        ("Wer hat mehr als 12,5 bestellt?", 12.5),
+        ("mehr als 1.234,50 €", 1234.5),
+        ("more than 1,234.50", 1234.5),
+        ("more than 1,234", 1234),
+        ("more than 12, please", 12),
+    ],
+)
+def test_a_number_is_read_with_a_comma_before_its_decimals_too(orders, question, number):
+    assert [one for one, _ in over(orders, question).parsed.numbers] == [number]
 
 
 def test_chances_are_shared_with_that_of_nothing(orders, ranker):

@@ -57,6 +57,7 @@ _BRACES = str.maketrans("{}", "()")  # which stand for values in a template
 _RUN = 30  # of the candidates of a table
 _NEARLY_ALL = 0.8  # of the chance of all queries
 _HEAD = 5  # words in which a question says what it asks for, as a rule
+_SAID_BY = {ConditionKind.IS_NOT: " ≠"}  # between a column and its text; else a colon
 _BETWEEN = {  # two columns that a figure is of
     Operator.PRODUCT: "×",
     Operator.PLUS: "+",
@@ -430,7 +431,7 @@ def said_of(candidate: CandidateQuery) -> str:
     """A template for what a candidate gives: what rows were chosen by, and the column that its
     values are of. In no language but the table's."""
     texts = [
-        f"{c.field.column.name}: {c.field.as_written(c.said)}"
+        f"{c.field.column.name}{_SAID_BY.get(c.kind, ':')} {c.field.as_written(c.said)}"
         for c in candidate.conditions
         if c.said
     ]
@@ -439,7 +440,8 @@ def said_of(candidate: CandidateQuery) -> str:
     if field and by and candidate.operator in _BETWEEN:
         named = f"{field.column.name} {_BETWEEN[candidate.operator]} {by.column.name}: "
     begun = f"{', '.join(texts)} – " if texts else ""
-    return f"{begun}{named}".translate(_BRACES) + "{rows}"
+    percent = "%" if candidate.operator is Operator.SHARE else ""
+    return f"{begun}{named}".translate(_BRACES) + "{rows}" + percent
 
 
 def agreement(values: Values, interpretations: Sequence[Interpretation]) -> float:

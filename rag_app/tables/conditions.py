@@ -22,7 +22,7 @@ from rag_app.tables.describing import alike
 from rag_app.tables.explaining import at_word
 from rag_app.tables.joining import OpenTable, literal
 from rag_app.tables.querying import TableDatabase
-from rag_app.tables.values import Convention, DateOrder, date, month
+from rag_app.tables.values import Convention, DateOrder, date, month, written_number
 from rag_app.text.languages import compared, month_called
 from rag_app.types import Column, ColumnKind
 
@@ -505,7 +505,7 @@ _OF_DAYS = (
     ConditionKind.TO_DAY,
 )
 _SIGNS = ("=", ">", "<", ">=", "<=")
-_NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?!\w)", re.ASCII)
+_NUMBER = re.compile(r"(?<![\w.,])\d(?:[\d.,]*\d)?(?!\w|[.,]\d)", re.ASCII)
 _NAME = r"[^\W\d_]{3,10}"
 _FIGURES = re.compile(r"(?<![\w.,/-])(?:\d{4}-\d\d-\d\d|\d{1,2}([./-])\d{1,2}\1\d{2,4})(?![\w/-])")
 _DAY = re.compile(  # "4 June 2025", "15 to 31 may"
@@ -519,9 +519,14 @@ _DAY_LAST = re.compile(  # "June 4th, 2025"
 
 
 def _numbers(text: str) -> Iterator[tuple[float, frozenset[str]]]:
-    """The numbers of a text, and the words that they are of."""
+    """The numbers of a text, and the words that they are of: with a point before their decimals, or
+    with a comma, if they cannot be read so."""
     for written in dict.fromkeys(_NUMBER.findall(text)):
-        yield float(written.replace(",", "")), frozenset(compared(written))
+        read = written_number(written)
+        values = [read.value(mark) for mark in ".,"] if read else []
+        number = next((one for one in values if one is not None), None)
+        if number is not None:
+            yield float(number), frozenset(compared(written))
 
 
 def _compared(
