@@ -154,6 +154,26 @@ def test_a_year_that_nobody_named_is_that_of_the_sheet(database_of):
         assert mended(asked, "how many hours before 1 november", database) == asked
 
 
+@pytest.mark.parametrize(
+    ("question", "condition", "count"),
+    [
+        ("shifts in 2024?", "day >= '2024-01-01' AND day < '2025-01-01'", 4),
+        ("shifts in December?", "day >= '2024-12-01' AND day < DATE '2025-01-01'", 2),
+        ("shifts in December?", "day >= '2022-12-01' AND day < DATE '2023-01-01'", 2),
+        ("shifts before the new year?", "day < CAST('2025-01-01' AS DATE)", 4),
+        ("shifts before 2025?", "day < '2025-01-01'", 4),
+        ("shifts before 2024?", "day < '2024-01-01'", 0),
+        ("shifts from November to March?", "day BETWEEN '2022-11-01' AND '2023-03-31'", 3),
+        ("shifts from November to March?", "day BETWEEN '2024-11-01' AND '2025-03-31'", 3),
+        ("shifts up to 1 January?", "day <= '2025-01-01'", 0),  # of the only year there is
+    ],
+)
+def test_both_ends_of_a_time_are_moved_together(database_of, question, condition, count):
+    with database_of() as database:
+        sql = mended(f"SELECT count(*) FROM t1 WHERE {condition}", question, database)
+        assert database.run(sql).rows == ((count,),)
+
+
 CAFE = b"""day;what;euros
 2026-01-01;Coffee and tea;4
 2026-01-02;Membership fee;20
@@ -262,6 +282,33 @@ def test_months_are_those_of_a_year_and_follow_each_other(database_of, sql, rows
 
 
 @pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        (
+            "SELECT m, s FROM (SELECT month(day) AS m, sum(out) AS s FROM t1 GROUP BY m) "
+            "ORDER BY s DESC LIMIT 1",
+            ((12, 9),),
+        ),
+        ("SELECT month(day) AS m, sum(out) FROM t1 GROUP BY m HAVING m > 11", ((12, 9),)),
+        (
+            "SELECT month(day), sum(out) FROM t1 GROUP BY month(day) HAVING month(day) > 11",
+            ((12, 9),),
+        ),
+        ("SELECT month(day) m, sum(out) FROM t1 GROUP BY 1 ORDER BY m % 12 LIMIT 1", ((12, 9),)),
+    ],
+)
+def test_a_month_whose_number_a_query_needs_stays_a_number(database_of, sql, rows):
+    with database_of(BOOK) as database:
+        assert database.run(mended(sql, "", database)).rows == rows
+
+
+def test_a_month_is_called_as_its_query_calls_it(database_of):
+    with database_of(BOOK) as database:
+        sql = "SELECT month(day) AS monat, sum(out) FROM t1 GROUP BY monat"
+        assert database.run(mended(sql, "", database)).columns[0] == "monat"
+
+
+@pytest.mark.parametrize(
     ("question", "condition", "total"),
     [
         ("spent in 2026?", "day = DATE '2026-01-01'", 6),
@@ -271,6 +318,10 @@ def test_months_are_those_of_a_year_and_follow_each_other(database_of, sql, rows
         ("spent on 1 November 2025?", "day = DATE '2025-11-01'", None),
         ("spent on New Year's Day?", "day = DATE '2026-01-01'", None),
         ("spent since 2026?", "day >= DATE '2026-01-01'", 6),
+        ("spent on the first of November 2025?", "day = DATE '2025-11-01'", None),
+        ("spent on November first, 2025?", "day = DATE '2025-11-01'", None),
+        ("am ersten November 2025 bezahlt?", "day = DATE '2025-11-01'", None),
+        ("what went out of November 2025?", "day = DATE '2025-11-01'", 1),
     ],
 )
 def test_a_year_that_is_named_is_not_its_first_day(database_of, question, condition, total):

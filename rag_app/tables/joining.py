@@ -6,7 +6,7 @@ all of them, or names one. Pure."""
 from __future__ import annotations
 
 import calendar
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +65,19 @@ class OpenTable:
                 found.append(TablePiece(part, first, month))
                 first += part.rows
         return found
+
+
+def columns_read(read: Set[str], tables: Iterable[OpenTable]) -> dict[str, Column]:
+    """The columns of tables that are read, by what queries call them; `read`: what these call the
+    tables."""
+    found: dict[str, Column] = {}
+    for opened in tables:
+        if opened.sql_name in read:
+            for column in opened.table.columns:
+                found[column.sql_name] = column
+                found |= {column.text_name: column} if column.has_text else {}
+                found |= {column.unit_name: column} if column.units else {}
+    return found
 
 
 def named(tables: Sequence[Table]) -> list[OpenTable]:

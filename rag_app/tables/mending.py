@@ -1,13 +1,12 @@
 """Queries that name what is not there, mended where only one thing can be meant. A small language
-model calls a column of dates "date" though it is called "day", guesses a year that nobody said, and
-forgets one that somebody did.
+model calls a column of dates "date" though it is called "day", and forgets a year that somebody
+said; `periods` has what it does with days and months.
 
 Structure decides: names, kinds and values of the columns that are read. Knows nothing of models."""
 
 from __future__ import annotations
 
 import calendar
-import datetime as dt
 import re
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
@@ -26,22 +25,20 @@ from rag_app.tables.explaining import (
     tables_read,
     text_conditions,
 )
-from rag_app.tables.joining import OpenTable, called, literal
-from rag_app.tables.querying import TableDatabase, selects
+from rag_app.tables.joining import OpenTable, called, columns_read, literal
+from rag_app.tables.periods import (
+    OF_TIME,
+    by_months,
+    of_known_years,
+    of_named_periods,
+    within_periods,
+    years_read,
+)
+from rag_app.tables.querying import TableDatabase
 from rag_app.tables.values import month, with_months
 from rag_app.text.languages import compared
 from rag_app.types import Column, ColumnKind
 
-_DATE = re.compile(r"'(\d{4})(-\d\d-\d\d)'")
-# A column that is held against the beginning of a date; as DuckDB writes a query, ~~* is ILIKE.
-_PERIOD = r"""((?:"?\w+"?\.)?"?\bNAME\b"?)\s*(?:=|I?LIKE|~~\*?)\s*'(\d{4}(?:-\d\d)?)%?'"""
-# A column that is held against the first day of a month, as a writer or DuckDB writes it.
-_FIRST_DAY = re.compile(
-    r"""(?i)((?:"?\b\w+"?\.)?"?\b\w+\b"?)\s*=\s*"""
-    r"""(?:DATE\s*'(\d{4})-(\d\d)-01'|'(\d{4})-(\d\d)-01'|"""
-    r"""CAST\('(\d{4})-(\d\d)-01' AS "?DATE"?\))"""
-)
-_MONTHS, _DAYS = re.compile("%[mBb]"), re.compile("%[djxc]")
 _NAMES = [name.lower() for name in calendar.month_name[1:]]
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _NO_TABLE = "dual"  # as Oracle calls it
@@ -50,7 +47,6 @@ _INSIDE = re.compile(r"%([^\W\d_][^%_]*)%")
 _WORD, _FEW = 4, 3  # letters of what may be a word inside of a word, and of any word
 _ENDS_OF_TIMES = frozenset(["since", "until", "till", "before", "after", "from", "to"])
 _YEAR = 4  # figures
-_OF_TIME = frozenset([ColumnKind.DATE, ColumnKind.TIME])
 
 
 def mended(sql: str, question: str, database: TableDatabase) -> str:
@@ -58,10 +54,10 @@ def mended(sql: str, question: str, database: TableDatabase) -> str:
     read = _of_named_sheet(_of_known_table(sql, database), question, database)
     titled = _without_titles(read, database)
     known = _of_known_columns(titled, database)
-    named = _of_named_periods(known, question)
-    known = _of_known_years(_within_periods(named, database), question, database)
+    named = of_named_periods(known, question)
+    known = of_known_years(within_periods(named, database), question, database)
     known = _of_nothing(_of_words(known, question, database), database)
-    return _by_months(known, database)
+    return by_months(known, database)
 
 
 def left_out(sql: str, question: str, titles: Mapping[str, str], database: TableDatabase) -> str:
@@ -69,7 +65,7 @@ def left_out(sql: str, question: str, titles: Mapping[str, str], database: Table
     in the titles of the tables that it reads (months, if they name no other), as the only year of
     their dates, or as the number of rows that it gives. `titles`: of tables, as queries call them.
     Empty: there is none. Raises QueryError."""
-    years, read = _years(sql, database), tables_read(database.tree(sql))
+    years, read = years_read(sql, database), tables_read(database.tree(sql))
     titled = " ".join(title for name, title in titles.items() if name in read)
     asked = _months(_without_verbs(question))
     for name in asked if {*asked} != {*_months(compared(titled))} else []:
@@ -97,9 +93,9 @@ def of_month(sql: str, name: str, question: str, database: TableDatabase) -> str
     QueryError."""
     node = database.tree(sql)
     opened, spoken = _only_read(node, database), with_months(compared(question))
-    days = [c for c in opened.table.columns if c.kind in _OF_TIME] if opened else []
+    days = [c for c in opened.table.columns if c.kind in OF_TIME] if opened else []
     ends = {word for before, word in pairwise(spoken) if before in _ENDS_OF_TIMES}
-    if name.lower() not in _NAMES or len(days) != 1 or len(_years(sql, database)) != 1:
+    if name.lower() not in _NAMES or len(days) != 1 or len(years_read(sql, database)) != 1:
         return sql
     if opened is None or days[0].sql_name in columns(node) or name.lower() in ends:
         return sql
@@ -349,16 +345,7 @@ def _without_no_table(node: Node, database: TableDatabase) -> bool:
 
 
 def _read(node: Node, database: TableDatabase) -> dict[str, Column]:
-    """The columns of the tables that a query reads, by what queries call them."""
-    read = tables_read(node)
-    found: dict[str, Column] = {}
-    for opened in database.tables:
-        if opened.sql_name in read:
-            for column in opened.table.columns:
-                found[column.sql_name] = column
-                found |= {column.text_name: column} if column.has_text else {}
-                found |= {column.unit_name: column} if column.units else {}
-    return found
+    return columns_read(tables_read(node), database.tables)
 
 
 def _meant(name: str, columns: Mapping[str, Column]) -> str:
@@ -387,80 +374,6 @@ def _nearly(one: str, other: str) -> bool:
 
 def _only(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ""
-
-
-def _within_periods(sql: str, database: TableDatabase) -> str:
-    """A query that holds days against a year, or a month of one, finds those that lie in it."""
-    for name, column in _read(database.tree(sql), database).items():
-        if column.kind in _OF_TIME and name == column.sql_name:
-            of_column = _PERIOD.replace("NAME", re.escape(name))
-            sql = re.sub(of_column, r"CAST(\1 AS VARCHAR) LIKE '\2%'", sql, flags=re.IGNORECASE)
-    return sql
-
-
-def _of_named_periods(sql: str, question: str) -> str:
-    """A query that holds days against the first of a month, where the question names no day, is
-    about that month, or its year: whoever joined in 2026 did not join on New Year's Day."""
-    figures = {int(one) for one in _FIGURE.findall(question) if one.isdigit()}
-
-    def period(found: re.Match[str]) -> str:
-        year, number = filter(None, found.groups()[1:])
-        if 1 in figures or int(year) not in figures:
-            return found[0]
-        names_month = int(number) in figures or any(map(month, question.split()))
-        return f"{found[1]} = '{year}-{number}'" if names_month else f"{found[1]} = '{year}'"
-
-    return _FIRST_DAY.sub(period, sql)
-
-
-def _by_months(sql: str, database: TableDatabase) -> str:
-    """A query that groups by months has each month of each year by its name, as they follow: April
-    of this year is not that of the last, and 4 is no month."""
-    node = database.tree(sql)
-    times = {name for name, one in _read(node, database).items() if one.kind in _OF_TIME}
-    changed = False
-    for select in list(selects(node)):
-        chosen, groups = select["select_list"], select.get("group_expressions") or []
-        grouped = groups or select.get("aggregate_handling") == "FORCE_AGGREGATES"
-        dates = {at: held for at, one in enumerate(chosen) if (held := _month_of(one, times))}
-        for at, held in dates.items() if grouped else ():
-            column = database.written({**database.tree("SELECT 1"), "select_list": [held]})
-            column = column.removeprefix("SELECT ")
-            asked = f"SELECT strftime({column}, '%B %Y') ORDER BY min({column})"
-            named, order = (database.tree(asked)[part] for part in ("select_list", "modifiers"))
-            orders = [o for m in select["modifiers"] for o in m.get("orders", ())]
-            for one in orders:
-                if _is_for(one["expression"], at, chosen[at], times):
-                    one["expression"] = order[0]["orders"][0]["expression"]
-            if not orders:
-                select["modifiers"] = [*order, *select["modifiers"]]
-            for place, group in enumerate(groups):
-                if _is_for(group, at, chosen[at], times):
-                    groups[place] = named[0]
-            chosen[at] = {**named[0], "alias": "month"}
-            changed = True
-    return database.written(node) if changed else sql
-
-
-def _month_of(expression: Node, times: Set[str]) -> Node | None:
-    """The column of days whose month an expression is; None: it is something else."""
-    name = str(expression.get("function_name", "")).lower()
-    given = [one["expression"] for one in expression.get("arguments") or ()]
-    text = " ".join(str((one.get("literal") or {}).get("text", "")) for one in given)
-    held = [one for one in given if one.get("column_names")]
-    if len(held) != 1 or held[0]["column_names"][-1].lower() not in times:
-        return None
-    of_part = name in ("date_part", "date_trunc") and text.strip().lower() == "month"
-    of_format = name == "strftime" and not _DAYS.search(text) and bool(_MONTHS.search(text))
-    return held[0] if name in ("month", "monthname") or of_part or of_format else None
-
-
-def _is_for(order: Node, at: int, chosen: Node, times: Set[str]) -> bool:
-    """Whether something is put in order by a column of a result that is a month."""
-    names, alias = order.get("column_names") or [""], str(chosen.get("alias") or "")
-    by_name = len(names) == 1 and bool(alias) and names[0].lower() == alias.lower()
-    by_place = str((order.get("literal") or {}).get("text", "")) == str(at + 1)
-    return by_name or by_place or order.get("type") == "STAR" or bool(_month_of(order, times))
 
 
 def _of_words(sql: str, question: str, database: TableDatabase) -> str:
@@ -559,42 +472,3 @@ def _begins_words(text: str, column: Column, table: str, database: TableDatabase
         f"count(*) FILTER (contains({low}, {quoted})) FROM {table}"
     ).rows[0]
     return begun < inside and (begun > 0 or len(text) < _WORD)
-
-
-def _of_known_years(sql: str, question: str, database: TableDatabase) -> str:
-    """A query whose dates lie in the only year of which there are any, if the question names none:
-    who asks for November means that of the sheet."""
-    guessed = {year for year, _ in _DATE.findall(sql) if year not in question}
-    years = _years(sql, database) if guessed else set()
-    if len(years) != 1 or guessed <= years:
-        return sql
-    (year,) = years
-
-    def moved(found: re.Match[str]) -> str:
-        day = f"{year}{found[2]}"
-        return f"'{day}'" if found[1] in guessed and _is_day(day) else found[0]
-
-    return _DATE.sub(moved, sql)
-
-
-def _is_day(text: str) -> bool:
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _years(sql: str, database: TableDatabase) -> set[str]:
-    """The years of all dates in the tables that a query reads."""
-    read = tables_read(database.tree(sql))
-    found: set[str] = set()
-    for opened in database.tables:
-        if opened.sql_name in read:
-            for column in opened.table.columns:
-                if column.kind in _OF_TIME:
-                    name = column.sql_name
-                    asked = f"SELECT DISTINCT year({name}) FROM {opened.sql_name}"
-                    rows = database.fetch(f"{asked} WHERE {name} IS NOT NULL LIMIT 2").rows
-                    found |= {f"{row[0]:04}" for row in rows}
-    return found
