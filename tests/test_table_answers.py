@@ -464,6 +464,35 @@ def test_a_duration_with_seconds_has_hours_only_where_there_are_some():
     assert [said(one, "English") for one in times] == ["4:12", "1:02:03", "-1:30"]
 
 
+MEMBERS = b"""Name;Postcode;Phone;Steps;Paid
+Ann;10115;612 345 678;1,250,000;12500
+Ben;80331;612 345 679;990,000;9000
+Cid;50667;655 345 670;20,500;12500
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT postcode FROM t1 WHERE lower(name) = 'ann'", "10115"),
+        ("SELECT phone AS p FROM t1 WHERE lower(name) = 'ann'", "612 345 678"),
+        ("SELECT steps FROM t1 WHERE lower(name) = 'ann'", "1,250,000"),
+        ("SELECT paid * 2 FROM t1 WHERE lower(name) = 'ann'", "25,000"),
+        ("SELECT sum(paid) FROM t1", "34,000"),
+    ],
+)
+def test_a_number_that_may_be_a_name_is_said_as_its_cell_has_it(tmp_path, file, sql, told):
+    draft = travelled(tmp_path, file, "Which is it?", MEMBERS, sql)
+    assert (draft.sentences, draft.computation.rows) == ((f"{told} in all.",), ((told,),))
+    assert draft.computation.numbers[0][0] is not None
+
+
+def test_an_amount_of_money_has_its_thousands_set_apart():
+    result = Result(("paid",), ("BIGINT",), ((12500,),), written={(0, 0): "12500"})
+    assert sentence("She paid {0} EUR.", result, "English") == "She paid 12,500 EUR."
+    assert sentence("It is {0}.", result, "English") == "It is 12500."
+
+
 def test_where_two_columns_hold_what_is_asked_for_both_readings_are_said(tmp_path, file):
     draft = travelled(tmp_path, file, "How many km of York?")
     assert "".join(draft.sentences) == "Start: york – 103 km.\n\nGoal: york – 40 km."

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from rag_app.answering import abstention
 from rag_app.answering.chat_generator import language_of
@@ -38,6 +38,7 @@ from rag_app.storage import Store
 from rag_app.tables.computing import (
     NOTHING,
     as_headed,
+    as_written,
     computation,
     first_said,
     names_of_rows,
@@ -340,14 +341,16 @@ class TableAnswers:
     ) -> Draft:
         result = upright(tried.result, tried.tables)
         if result is not tried.result:  # the sentence around one row knows some of its columns
-            tried = replace(tried, result=result, say="{rows}")
+            tried = replace(tried, say="{rows}")
 
+        @cache
         def text_of(document: str, page: int) -> str:
             return self._store.page(document, page, self._scope).text
 
+        result = as_written(result, self._store.tables, text_of)
         used = rows_used(result, names, naming, self._store.tables, text_of)
         computed = computation(tried.sql, result, result.operations, used, language, tried.tables)
-        sentences = _said(tried, language)
+        sentences = _said(replace(tried, result=result), language)
         return Draft(
             sentences=sentences,
             evidence=((),) * len(sentences),

@@ -112,6 +112,45 @@ def _with_clocks(result: Result) -> Result:
     return replace(result, rows=rows)
 
 
+def as_written(result: Result, store: Tables, text_of: TextOfPage) -> Result:
+    """A result with the large numbers of its rows as they are written, where nothing was done to
+    them, they are in no unit, and their cells set no thousands apart: 10115 may be a postcode, and
+    612 345 678 a telephone."""
+    behind = [
+        (line, one.table, one.rows[0])
+        for line, (row, used) in enumerate(zip(result.rows[:SHOWN_ROWS], result.used, strict=False))
+        for one in used
+        if len(one.rows) == 1 and any(map(_is_large, row)) and not result.operations
+    ]
+    found: dict[tuple[int, int], str] = {}
+    for table in dict.fromkeys(table for _, table, _ in behind):
+        lines = {line: row for line, own, row in behind if own is table}
+        bare = [at for at in mentioned(table, list(result.named)) if _is_bare(table.columns[at])]
+        there = cells(store, table, [*lines.values()], bare, _of(text_of, table.document_id))
+        texts = {(cell.row, cell.value): one_line(cell.text) for cell in there}
+        for line, row in lines.items():
+            for at, value in enumerate(result.rows[line]):
+                text = texts.get((row, value), "") if _is_large(value) else ""
+                found |= {(line, at): text} if text.replace(" ", "").isdigit() else {}
+    return replace(result, written=found)
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) >= _SEPARATED
+
+
+def _is_bare(column: Column) -> bool:
+    return column.kind is ColumnKind.INTEGER and not column.unit and not column.units
+
+
+def _with_written(result: Result) -> Result:
+    rows = tuple(
+        tuple(result.written.get((i, j), v) if _is_large(v) else v for j, v in enumerate(row))
+        for i, row in enumerate(result.rows)
+    )
+    return replace(result, rows=rows)
+
+
 def _number(value: float | Decimal, comma: bool) -> str:
     exact = value if isinstance(value, Decimal) else Decimal(repr(value))
     if isinstance(value, float):
@@ -133,6 +172,7 @@ def sentence(template: str, result: Result, language: str) -> str:
     template = _with_known_columns(template, len(result.columns))
     template = _with_money_at_figures(template, result)
     holes = _HOLE.findall(template)
+    figures, result = result, _with_written(result)
     if not result.says_something and holes != [_ROWS]:
         return _by_name(result, language)
     known = all(one == _ROWS or (one.isdigit() and int(one) < len(result.columns)) for one in holes)
@@ -142,8 +182,10 @@ def sentence(template: str, result: Result, language: str) -> str:
     def filled(hole: re.Match[str]) -> str:
         if hole[1] == _ROWS:
             return _listed(result, language)
-        column = [said(row[int(hole[1])], language) for row in result.rows[:SAID_ROWS]]
-        if _beside_money(template, hole):
+        of_money = _beside_money(template, hole)
+        rows = (figures if of_money else result).rows[:SAID_ROWS]
+        column = [said(row[int(hole[1])], language) for row in rows]
+        if of_money:
             column = [_ONE_DECIMAL.sub(r"\g<0>0", one) for one in column]
         return _before(template[hole.end() :], ", ".join(dict.fromkeys(column)) + _more(result))
 
@@ -236,10 +278,11 @@ def computation(
     """A result as it is kept and shown, its columns called as the tables call them, or as the query
     does; one that is neither, but worked out, by nothing."""
     called = {column.sql_name: column.name for table in tables for column in table.columns}
+    told = _with_written(_with_clocks(result))
     return Computation(
         sql,
         tuple(called.get(n.lower()) or _as_named(n) for n in result.columns),
-        tuple(tuple(said(v, language) for v in r) for r in _with_clocks(result).rows[:SHOWN_ROWS]),
+        tuple(tuple(said(v, language) for v in row) for row in told.rows[:SHOWN_ROWS]),
         tuple(used),
         tuple(operations),
         tuple(tuple(map(_figure, row)) for row in result.rows[:SHOWN_ROWS]),
@@ -429,7 +472,7 @@ def _numbers_rows(opened: OpenTable, column: Column, database: TableDatabase) ->
     """Whether a column has the numbers of the rows: no two are the same, they follow each other,
     or are words with figures in them."""
     name, table = column.sql_name, opened.sql_name
-    if column.kind is ColumnKind.INTEGER and not column.unit and not column.units:
+    if _is_bare(column):
         follow = f"max({name}) - min({name}) + 1 = count(*)"
     elif column.kind is ColumnKind.TEXT:
         follow = f"bool_and(regexp_matches({name}, '[0-9]') AND NOT contains(trim({name}), ' '))"

@@ -12,7 +12,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
@@ -103,6 +103,7 @@ class Result:
     conditions: tuple[TextCondition, ...] = ()
     filters: tuple[RowFilter, ...] = ()  # by columns as it calls them
     durations: frozenset[int] = frozenset()  # columns of it that are in seconds
+    written: Mapping[tuple[int, int], str] = field(default_factory=dict)  # see `as_written`
 
     @property
     def says_something(self) -> bool:
