@@ -165,6 +165,24 @@ def test_what_one_column_leaves_open_the_others_settle():
     assert rule_of(count_texts(["1.234", "5.678"])).typed("1.234").value == Decimal("1.234")
 
 
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (("12.500 €", "1.250 €", "800 €"), [12_500, 1_250, 800]),
+        (("$1,250", "$800"), [1_250, 800]),
+        (("1.234,50 €", "1.250 €"), [Decimal("1234.5"), 1_250]),
+        (("1.789 €", "1.659 €"), [Decimal("1.789"), Decimal("1.659")]),  # of a litre
+        (("0.500 €", "1.250 €", "2 €"), [Decimal("0.5"), Decimal("1.25"), 2]),
+    ],
+)
+def test_whole_amounts_of_money_beside_others_are_in_thousands(texts, values):
+    assert typed(*texts)[1] == values
+
+
+def test_no_thousands_begin_with_nought():
+    assert typed("0,750 kg", "1,250 kg")[1] == [Decimal("0.75"), Decimal("1.25")]
+
+
 def test_a_remark_stays_beside_the_number():
     rule, values = typed("1,234[a]", "2,345*", "15 (est.)", "7")
     assert values == [1_234, 2_345, 15, 7]

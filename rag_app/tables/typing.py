@@ -44,6 +44,7 @@ _MONTH_FIRST = re.compile(r"[^\W\d_]+\W+(\d{1,2})")
 _LEAP = 2000  # has every day that one without a year may be
 _DAYS = 3  # different numbers behind months, from which on they are days
 _NINES = str.maketrans("012345678", "9" * 9)
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}", re.ASCII)
 _PLACES = 9  # behind the decimal mark; more are kept as floating point
 WIDTH = 18  # figures of an exact number
 
@@ -248,15 +249,28 @@ def _numbers(texts: Texts) -> dict[WrittenNumber, int]:
 
 
 def _sure_marks(numbers: Mapping[WrittenNumber, int]) -> list[str]:
-    """The decimal mark, if it is the only one with which the most numbers can be read."""
-    fits = {mark: _readable(numbers, mark) for mark in ".,"}
+    """The decimal mark, if it is the only one with which the most numbers can be read.
+
+    Money of whole amounts and of three figures behind a mark ("800 €", "1.250 €") is in thousands;
+    beside no whole amount "1.789 €" may be the price of a litre."""
+    whole = any(number.money and number.figures.isdigit() for number in numbers)
+    fits = {mark: _readable(numbers, mark, whole) for mark in ".,"}
     if fits["."] == fits[","]:
         return []
     return ["." if fits["."] > fits[","] else ","]
 
 
-def _readable(numbers: Mapping[WrittenNumber, int], mark: str) -> int:
-    return sum(count for number, count in numbers.items() if number.value(mark) is not None)
+def _readable(numbers: Mapping[WrittenNumber, int], mark: str, whole: bool) -> int:
+    return sum(
+        count
+        for number, count in numbers.items()
+        if number.value(mark) is not None and not (whole and _may_be_thousands(number, mark))
+    )
+
+
+def _may_be_thousands(number: WrittenNumber, mark: str) -> bool:
+    found = _THOUSANDS.fullmatch(number.figures) if number.money else None
+    return found is not None and found[1] == mark
 
 
 def _number_rule(texts: Texts, usual: Convention) -> ColumnRule | None:

@@ -89,7 +89,7 @@ def _grouped(decimal: str) -> re.Pattern[str]:
     """Figures with this decimal mark: plain, by thousands, or by lakhs and crores."""
     point = re.escape(decimal)
     other = "." if decimal == "," else ","
-    groups = "|".join(rf"\d{{1,3}}(?:{each}\d{{3}})+" for each in (re.escape(other), "[ ']"))
+    groups = "|".join(rf"[1-9]\d{{0,2}}(?:{each}\d{{3}})+" for each in (re.escape(other), "[ ']"))
     lakhs = rf"\d{{1,2}}(?:{re.escape(other)}\d{{2}})+{re.escape(other)}\d{{3}}"
     return re.compile(rf"(?:\d+|{groups}|{lakhs})(?:{point}\d+)?|{point}\d+", re.ASCII)
 
