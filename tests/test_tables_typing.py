@@ -123,6 +123,20 @@ def test_a_column_is_what_nearly_all_its_cells_are(texts, kind, values):
     assert (rule.kind, found) == (kind, values)
 
 
+@pytest.mark.parametrize(
+    ("texts", "seconds"),
+    [
+        (("37:30", "38:15", "22:15"), [135_000, 137_700, 80_100]),  # a week
+        (("162:00", "151:45"), [583_200, 546_300]),  # a month
+        (("24:31", "31:05", "28:10"), [1_471, 1_865, 1_690]),  # a race
+        (("3:45.2", "4:10"), [Decimal("225.2"), 250]),
+    ],
+)
+def test_hours_of_a_week_to_five_minutes_are_hours_and_the_times_of_a_race_minutes(texts, seconds):
+    rule, found = typed(*texts)
+    assert (rule.kind, found) == (ColumnKind.DURATION, [float(each) for each in seconds])
+
+
 def test_months_of_years_are_dates_and_short_years_only_beside_them():
     rule, values = typed("Oct 2023", "01/2022", "Nov 24")
     assert rule.kind is ColumnKind.DATE

@@ -19,9 +19,9 @@ from rag_app.tables.values import (
     WrittenNumber,
     date,
     duration,
+    has_seconds,
     has_time,
     in_whole,
-    is_clock,
     is_dash,
     is_empty,
     is_month,
@@ -334,9 +334,7 @@ def _rank_rule(usual: Convention) -> ColumnRule:
 
 
 def _clock_rule(texts: Texts, usual: Convention) -> ColumnRule:
-    clocks = [is_clock(text) for text in texts]
-    long = any(duration(text, usual) for text in texts if text.count(":") == 2)
-    minutes = long or any(minutes for _, minutes in clocks)
+    minutes = any(map(has_seconds, texts))
     return ColumnRule(ColumnKind.DURATION, replace(usual, short_is_hours=not minutes))
 
 

@@ -194,6 +194,7 @@ def rank(text: str) -> int | None:
 
 
 _CLOCK = re.compile(r"([+-]?)\s*(\d{1,4}):(\d{2})(?::(\d{2}))?(?:[.,](\d{1,6}))?", re.ASCII)
+_ROUND = 5  # minutes
 _MARKED = re.compile(
     r"([+-]?)\s*(?:(\d+)\s*d)?\s*(?:(\d+)\s*h)?\s*(?:(\d+)\s*(?:min|m|['′]))?"
     r"\s*(?:(\d+(?:[.,]\d+)?)\s*(?:sec|s|\"|″|''|′′))?",
@@ -230,11 +231,13 @@ def _clock(found: re.Match[str], convention: Convention) -> Decimal | None:
     return -total if found[1] == "-" else total
 
 
-def is_clock(text: str) -> tuple[bool, bool]:
-    """Whether it is written with a colon, and whether it can only be minutes and seconds."""
-    found = _CLOCK.fullmatch(without_remark(text).strip())
-    short = found is not None and found[4] is None
-    return found is not None, bool(found and short and (found[5] or int(found[2]) > 23))
+def has_seconds(text: str) -> bool:
+    """Whether a clock says seconds. One of 24 and more does, but the hours of a week or a month are
+    written to five minutes as a rule: 37:30."""
+    found = _CLOCK.fullmatch(without_remark(text).translate(_SPACES).strip())
+    if not found:
+        return False
+    return bool(found[4] or found[5]) or (int(found[2]) > 23 and int(found[3]) % _ROUND > 0)
 
 
 _TIME = re.compile(
