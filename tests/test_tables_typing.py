@@ -137,6 +137,41 @@ def test_hours_of_a_week_to_five_minutes_are_hours_and_the_times_of_a_race_minut
     assert (rule.kind, found) == (ColumnKind.DURATION, [float(each) for each in seconds])
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Junior 1", "Junior 2"),
+        ("Deck 2", "Deck 4"),
+        ("Market 3", "Market 5"),
+        ("Set 1", "Set 2"),
+        ("Marathon 2024", "Marathon 2025"),
+    ],
+)
+def test_a_name_with_a_number_that_begins_like_a_month_is_no_day(texts):
+    days = count_texts(["2024-05-04", "2024-06-05"])
+    assert rules([count_texts(texts), days])[0].kind is ColumnKind.TEXT
+
+
+def test_rates_are_no_months_of_years():
+    rule, values = typed("1.0834", "1.1012", "1.0999")
+    assert (rule.kind, values[0]) == (ColumnKind.NUMBER, Decimal("1.0834"))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("3 ene 2024", "4 dic. 2024"),
+        ("3. Mär. 2024", "4. Dez 2024"),
+        ("3 févr. 2024", "1 août 2024"),
+        ("3 set 2024", "4 ott 24"),
+        ("3 фев 2024", "4 октября 2024"),
+        ("3 Febuary 2024", "4 Septmber 2024"),
+    ],
+)
+def test_months_are_named_or_shortened_in_several_languages(texts):
+    assert typed(*texts)[0].kind is ColumnKind.DATE
+
+
 def test_months_of_years_are_dates_and_short_years_only_beside_them():
     rule, values = typed("Oct 2023", "01/2022", "Nov 24")
     assert rule.kind is ColumnKind.DATE

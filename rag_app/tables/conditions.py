@@ -367,11 +367,11 @@ class ParsedQuestion:
                     yield read.date(), at
         for found in (*_DAY.finditer(self._low), *_DAY_LAST.finditer(self._low)):
             day, name, year = found["day"], found["month"], found["year"]
-            if not month(name):
+            if not (number_of := month(name) or month_called(name)):
                 continue
             used = frozenset().union(*(self.said_at(w) for w in (day, name, year) if w))
             for number in (found["from"], day):
-                if number and (made := _date(int(year or usual), month(name), int(number))):
+                if number and (made := _date(int(year or usual), number_of, int(number))):
                     yield made, used
 
     def _of_months(self, field: Field) -> Iterator[tuple[tuple[dt.date, frozenset[int]], ...]]:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 
 from rag_app.text.highlighting import WRITTEN_DAY, WRITTEN_MONTH
-from rag_app.text.languages import magnitude
+from rag_app.text.languages import magnitude, month_called, month_named
 
 _LONGEST = 80  # characters of a cell that can be a value
 _DIGITS = 15  # more are the number of an account, and no float holds them
@@ -245,23 +245,10 @@ _TIME = re.compile(
 )
 _THREE = re.compile(r"(\d{1,4})\s*([./-])\s*(\d{1,2})\s*\2\s*(\d{1,4})", re.ASCII)
 _DAY_OF_MONTH = re.compile(r"\d{1,2}/\d{1,2}", re.ASCII)
-_MONTH_OF_YEAR = re.compile(r"(\d{1,2})\s*[./-]\s*(\d{4})", re.ASCII)
+_MONTH_OF_YEAR = re.compile(r"(\d{1,2})\s*[./-]\s*((?:19|20|21)\d\d)", re.ASCII)
 _YEAR_AND_MONTH = re.compile(r"((?:19|20|21)\d\d)-(0[1-9]|1[0-2])", re.ASCII)
 _PIECES = re.compile(r"[^\W\d_]+|\d+|[^\w\s]", re.UNICODE)
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan gen ene янв", "feb fév fev фев", "mar mär mrt мар", "apr avr abr апр",
-            "may mai maj mag mei мая май", "jun giu juin июн", "jul lug juil июл",
-            "aug aoû ago авг", "sep set сен", "oct okt ott out окт", "nov ноя",
-            "dec dez dic déc дек",
-        ),
-        1,
-    )
-    for name in names.split()
-}  # fmt: skip
-_LONGEST_MONTH = 10
+_A_WORD = re.compile(r"([^\W\d_]+)[\W\d_]*", re.UNICODE)
 _LONGEST_DATE = 40
 
 
@@ -329,14 +316,17 @@ def is_month(text: str) -> bool:
 
 def _named(line: str, convention: Convention) -> dt.datetime | None:
     """A date with the name of its month; a day of the week may stand before it, the year behind
-    the month if it has two figures: "16-20 July" is no day."""
+    the month if it has two figures: "16-20 July" is no day. Beside a day and a year the month may
+    be misspelt, beside a day alone it is not what may be a word: "Set 1" is no day either."""
     if len(line) > _LONGEST_DATE or not any(map(_is, line)):
         return None
     pieces = [each for each in _PIECES.findall(line) if each not in ",.-/"]
     words = [each for each in pieces if not each[0].isdigit()]
     numbers = [each for each in pieces if each[0].isdigit()]
-    found = [m for m in map(month, words) if m]
-    others = [each for each in words if not month(each) and each.lower() not in _OF_DATES]
+    whole = len(numbers) == 2 and any(len(each) == 4 for each in numbers)
+    known = {each: month(each) or (month_called(each) if whole else 0) for each in words}
+    found = [known[each] for each in words if known[each]]
+    others = [each for each in words if not known[each] and each.lower() not in _OF_DATES]
     if len(found) != 1 or not 1 <= len(numbers) <= 2:
         return None
     if len(others) > (1 if not pieces[0][0].isdigit() else 0):
@@ -345,7 +335,9 @@ def _named(line: str, convention: Convention) -> dt.datetime | None:
         (number,) = numbers
         if len(number) == 4 or (convention.months and len(number) == 2):
             return _made(number, str(found[0]), "1")
-        return _made(str(convention.year), str(found[0]), number) if convention.year else None
+        if not convention.year or not any(map(month_called, words)):
+            return None
+        return _made(str(convention.year), str(found[0]), number)
     first, second = numbers
     year, day = (first, second) if len(first) == 4 else (second, first)
     behind = pieces[-1] == year and len(year) == 2
@@ -355,16 +347,14 @@ def _named(line: str, convention: Convention) -> dt.datetime | None:
 _OF_DATES = frozenset(["st", "nd", "rd", "th", "de", "of"])
 
 
-def month(word: str) -> int:
-    """The number of a month by its name or its beginning, 0 if it is none."""
-    low = word.lower()
-    if len(low) > _LONGEST_MONTH:
-        return 0
-    return _MONTHS.get(low[:4]) or _MONTHS.get(low[:3], 0)
+def month(text: str) -> int:
+    """The number of the month that a text names, be it with a year; 0 if it is none."""
+    found = _A_WORD.fullmatch(text)
+    return month_named(found[1]) if found else 0
 
 
 def with_months(words: Iterable[str]) -> list[str]:
-    """Words, those of them that begin the English name of a month, as "jul", written out."""
+    """Words, those of them that are short for an English month, as "jul", written out."""
     named = [(word, calendar.month_name[month(word)].lower()) for word in words]
     return [name if name.startswith(word.lower()) else word for word, name in named]
 

@@ -15,7 +15,7 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -176,6 +176,7 @@ NAMES = {
 _SCALED_IN = ("en_GB", "de", "fr", "es", "it", "nl")
 _MONTHS_IN = ("en", "de", "es", "fr", "it", "nl", "pt", "da", "sv", "pl", "ru")
 _SHORTENED_IN = ("en", "de", "fr")  # as no English word is
+_ALSO_SHORT = {"sept": 9, "фев": 2, "сен": 9, "ноя": 11}  # what CLDR has not
 _MISSPELT, _NEARLY = 6, 0.85  # letters of a month that may be misspelt; how near it is then
 _CALLED_IN = ("en", "de", "es", "fr")  # languages in which people say what a language is called
 _INFLECTED = ("", "e", "en", "er")  # "ins Deutsche", "auf Englisch"
@@ -270,17 +271,23 @@ def month_called(word: str) -> int:
     return next((known[one] for one in near if one in known), 0)
 
 
+@lru_cache(maxsize=4096)
+def month_named(word: str) -> int:
+    """The number of the month that a word is in any language, or is short for; 0 if it is none."""
+    return _months_called(_MONTHS_IN).get(_unmarked(word).strip("."), 0)
+
+
 @cache
-def _months_called() -> dict[str, int]:
+def _months_called(shortened_in: Collection[str] = _SHORTENED_IN) -> dict[str, int]:
     from babel import Locale
 
     return {
         _unmarked(name).strip("."): number
         for spoken in _MONTHS_IN
-        for width in ("wide", "abbreviated")[: 2 if spoken in _SHORTENED_IN else 1]
+        for width in ("wide", "abbreviated")[: 2 if spoken in shortened_in else 1]
         for form in ("format", "stand-alone")
         for number, name in Locale.parse(spoken).months[form][width].items()
-    } | {"sept": 9}
+    } | _ALSO_SHORT
 
 
 @cache
