@@ -232,6 +232,28 @@ def test_no_thousands_begin_with_nought():
     assert typed("0,750 kg", "1,250 kg")[1] == [Decimal("0.75"), Decimal("1.25")]
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("12 Mill Lane", "14 Mill Lane", "3 Mill Lane", "8 High Street"),
+        ("9 am", "2 pm", "7.30 pm"),
+        ("9 a.m.", "2 p.m."),
+    ],
+)
+def test_addresses_and_times_of_the_day_stay_text(texts):
+    rule, values = typed(*texts)
+    assert (rule.kind, tuple(values)) == (ColumnKind.TEXT, texts)
+
+
+def test_what_is_counted_in_several_words_stays_beside_the_number():
+    rule, values = typed("4 weeks", "1 month", "3 months", "4 weeks")
+    assert values == [4, 1, 3, 4]
+    assert not any(rule.typed(text).plain for text in ("4 weeks", "1 month"))
+    rule, _ = typed("4 weeks", "1 weeks", "£3")
+    assert rule.typed("4 weeks").plain
+    assert typed("120 Litres", "30 Litres")[0].units == ("Litres",)
+
+
 def test_a_remark_stays_beside_the_number():
     rule, values = typed("1,234[a]", "2,345*", "15 (est.)", "7")
     assert values == [1_234, 2_345, 15, 7]

@@ -17,6 +17,7 @@ from rag_app.tables.values import (
     Convention,
     DateOrder,
     WrittenNumber,
+    currency,
     date,
     duration,
     has_seconds,
@@ -79,6 +80,12 @@ class ColumnRule:
         """Whether its numbers are kept to the last figure."""
         return self.places <= _PLACES
 
+    @property
+    def counts_several(self) -> bool:
+        """Whether its numbers are of several things: 4 weeks, 1 month. The number alone says what
+        is in none of them."""
+        return sum(not currency(unit) for unit in self.units) > 1
+
     def typed(self, text: str) -> Typed:
         """A cell as a value of this kind."""
         if self.kind is ColumnKind.TEXT:
@@ -98,14 +105,15 @@ def _number(rule: ColumnRule, text: str) -> Typed | None:
         value = written.value("," if rule.convention.decimal == "." else ".")
     if value is None:
         return None
+    plain = not (written.remark or rule.counts_several)
     if rule.kind is not ColumnKind.NUMBER:
         fits = value == int(value)  # not every cell was looked at when the kind was chosen
-        return Typed(int(value), written.unit, not written.remark) if fits else None
+        return Typed(int(value), written.unit, plain) if fits else None
     if not rule.is_exact:
-        return Typed(float(value), written.unit, not written.remark)
+        return Typed(float(value), written.unit, plain)
     if -_exponent(value) > rule.places or abs(value) >= 10 ** (WIDTH - rule.places):
         return None
-    return Typed(value, written.unit, not written.remark)
+    return Typed(value, written.unit, plain)
 
 
 def _year(rule: ColumnRule, text: str) -> Typed | None:

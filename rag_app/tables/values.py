@@ -97,6 +97,7 @@ def _grouped(decimal: str) -> re.Pattern[str]:
 _FIGURES = re.compile(r"[.,]?\d(?:[\d.,' ]*\d)?", re.ASCII)
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'", "−": "-", "–": "-"})
 _UNIT = re.compile(r"[^\W\d_][^\d|;:!?()\[\]]{0,15}|[%‰°\"″′']\w{0,2}", re.UNICODE)
+_HALF_DAY = re.compile(r"[ap]\.?\s?m\.?", re.IGNORECASE)
 _CURRENCIES = """
     AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW
     MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD UYU VND
@@ -165,9 +166,14 @@ def written_number(text: str) -> WrittenNumber | None:
     if after and not money and not _UNIT.fullmatch(after):
         return None
     attached = line[found.end() :][:1].isupper() and len(after) == 1
-    if after and not money and (attached or month(after)):
+    if after and not money and (attached or month(after) or _is_no_unit(after)):
         return None  # "12A" is a name, "4 July" a day
     return WrittenNumber(found[0], negative, money or after, bool(money), remark)
+
+
+def _is_no_unit(words: str) -> bool:
+    """Whether figures before it are a time of the day or an address: "9 am", "12 Mill Lane"."""
+    return bool(_HALF_DAY.fullmatch(words)) or (" " in words and words.istitle())
 
 
 def _signs(before: str, after: str) -> tuple[str, str, bool] | None:
