@@ -56,6 +56,15 @@ def opened(store, file):
     return of
 
 
+def test_sheets_of_figures_that_may_be_years_and_of_others_are_one_table(opened):
+    may = [["Item", "Paid"], ["Rent", 1950], ["Power", 1980]]
+    june = [["Item", "Paid"], ["Rent", 2310], ["Power", 1120]]
+    with opened({"May": may, "June": june}) as database:
+        (table,) = (one.table for one in database.tables)
+        assert table.columns[1].kind is ColumnKind.INTEGER
+        assert database.run("SELECT sum(paid) FROM t1").rows == ((7360,),)
+
+
 @pytest.mark.parametrize(
     ("sheets", "question", "sql", "total"),
     [

@@ -45,6 +45,32 @@ def test_years_above_numbers_are_names():
     assert names(found) == ["Line", "2019", "2020"]
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "Line | 2023 | 2024\nRent | 1200 | 1300\nPower | 1100 | 1150\nWater | 1010 | 1020",
+        "Line | 2024 | 2023\nRent | 1950 | 1980\nPower | 2000 | 1990\nWater | 1970 | 2050",
+    ],
+)
+def test_years_above_amounts_of_four_figures_are_names(rows):
+    (found,) = tables(rows)
+    assert (names(found)[0], found.rows) == ("Line", 3)
+    assert [column.kind for column in found.columns[1:]] == [ColumnKind.INTEGER] * 2
+
+
+def test_a_first_row_of_years_that_do_not_follow_each_other_is_data():
+    (found,) = tables("Ann | 2001 | 2009\nBen | 2003 | 2011\nCid | 2004 | 2006")
+    assert found.rows == 3
+
+
+def test_amounts_keep_the_unit_and_the_month_that_their_column_is_called_after():
+    (found,) = tables(
+        "Flat | Rent (EUR) | May | Built\nA | 1950 | 1980 | 1962\nB | 2000 | 1990 | 1978"
+    )
+    kinds = [ColumnKind.INTEGER, ColumnKind.INTEGER, ColumnKind.YEAR]
+    assert ([c.kind for c in found.columns[1:]], found.columns[1].unit) == (kinds, "EUR")
+
+
 def test_a_table_without_names_loses_no_row():
     (found,) = tables("Ann | 5\nBen | 7\nCid | 9")
     assert (names(found), found.rows) == (["Column 1", "Column 2"], 3)

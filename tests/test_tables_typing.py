@@ -254,6 +254,11 @@ def test_what_is_counted_in_several_words_stays_beside_the_number():
     assert typed("120 Litres", "30 Litres")[0].units == ("Litres",)
 
 
+@pytest.mark.parametrize("texts", [("1200", "1150", "1425"), ("1998", "2150"), ("1001", "1002")])
+def test_amounts_of_four_figures_are_no_years(texts):
+    assert typed(*texts)[0].kind is ColumnKind.INTEGER
+
+
 def test_a_remark_stays_beside_the_number():
     rule, values = typed("1,234[a]", "2,345*", "15 (est.)", "7")
     assert values == [1_234, 2_345, 15, 7]

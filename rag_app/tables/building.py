@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from rag_app.storage.contents import StoredTable, TableBlock
 from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_values
 from rag_app.tables.regions import Cells, Region, regions, shape
 from rag_app.tables.typing import ColumnRule, count_texts, rules
-from rag_app.tables.values import currency, is_empty, written_number, year
+from rag_app.tables.values import currency, is_empty, month, written_number, year
 from rag_app.types import Column, ColumnKind, Grid, Reading, RowRole, SideRow, Table
 
 MOST_COLUMNS = 2_000
@@ -111,7 +111,14 @@ def _rules(cells: Cells, layout: Layout, columns: Sequence[int]) -> list[ColumnR
         unit_in_name(name) or (_money(said[column]) if column < len(said) else "")
         for name, column in zip(layout.names, columns, strict=False)
     ]
-    return [with_unit(rule, unit) for rule, unit in zip(found, units, strict=True)]
+    of_years = [_without_years(*each) for each in zip(found, layout.names, units, strict=False)]
+    return [with_unit(rule, unit) for rule, unit in zip(of_years, units, strict=True)]
+
+
+def _without_years(rule: ColumnRule, name: str, unit: str) -> ColumnRule:
+    """A rule for amounts where a name says a unit, or the year or month of which they are."""
+    amounts = rule.kind is ColumnKind.YEAR and (unit or year(name) or month(name))
+    return replace(rule, kind=ColumnKind.INTEGER) if amounts else rule
 
 
 def _money(sign: str) -> str:
@@ -309,13 +316,21 @@ def _depth(cells: Cells, region: Region, rows: Sequence[int], titles: int) -> in
 def _names_values(cells: Cells, row: int, below: Mapping[int, ColumnRule], depth: int) -> bool:
     """Whether a row has names where the rows below have values. A year names a column, too."""
     named = 0
+    years = depth == 0 and _are_years_in_order(cells.texts(row))
     for column, rule in below.items():
         text = cells.text(row, column)
-        names_a_year = year(text) is not None and rule.kind is not ColumnKind.YEAR
+        names_a_year = year(text) is not None and (years or rule.kind is not ColumnKind.YEAR)
         if not names_a_year and rule.typed(text).value is not None:
             return False
         named += not is_empty(text)
     return named >= (len(below) + 1) // 2 if depth else named > 0 or bool(cells.texts(row)[0])
+
+
+def _are_years_in_order(texts: Sequence[str]) -> bool:
+    """Whether years that follow each other stand behind a text: the names of their columns."""
+    years = [year(text) for text in texts[1:]]
+    steps = {b - a if a and b else 0 for a, b in pairwise(years)}
+    return year(texts[0]) is None and steps in ({1}, {-1})
 
 
 def _is_two_deep(cells: Cells, region: Region, rows: Sequence[int]) -> bool:

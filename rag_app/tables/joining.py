@@ -22,7 +22,10 @@ _SEVERAL = 3  # columns that are months, at least
 _LARGEST = 5_000  # rows of a table with such columns
 _CENT = 0.011  # by which a sum may be another
 _MOST, _LONGEST = 60, 100_000  # sheets that are joined, and rows of all of them
-_WIDER = {ColumnKind.INTEGER: ColumnKind.NUMBER}  # a month of whole euros, and one with cents
+_WIDER = {  # a month of whole euros, and one with cents; one whose figures may all be years
+    ColumnKind.YEAR: ColumnKind.NUMBER,
+    ColumnKind.INTEGER: ColumnKind.NUMBER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +150,16 @@ def _likeness(table: Table) -> object:
     return alone if taken else (table.document_id, columns, table.hidden_columns)
 
 
+def _width(column: Column) -> tuple[bool, bool]:
+    return column.kind is not ColumnKind.YEAR, column.kind is not ColumnKind.INTEGER
+
+
 def _joined(parts: Sequence[Table]) -> Table:
     """Sheets as one table: numbers of two kinds are of the one that holds both; what is beside the
     values of one sheet, is beside those of all."""
     columns = [
         replace(
-            next((c for c in same if c.kind is not ColumnKind.INTEGER), same[0]),
+            max(same, key=_width),
             unit=next(filter(None, (c.unit for c in same)), ""),
             places=max(c.places for c in same),
             has_text=any(c.has_text for c in same),

@@ -42,6 +42,7 @@ _RARE = 0.02  # share of a unit that is rather a slip
 _MOST_UNITS = 12
 _LETTERS = "abcdef"  # by which classes, flats and versions are told apart
 _MONTH_FIRST = re.compile(r"[^\W\d_]+\W+(\d{1,2})")
+_LIKELY_YEARS = range(1900, 2101)
 _LEAP = 2000  # has every day that one without a year may be
 _DAYS = 3  # different numbers behind months, from which on they are days
 _NINES = str.maketrans("012345678", "9" * 9)
@@ -301,7 +302,7 @@ def _number_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
     ]
     if not values:
         return None
-    if not units and all(year(text) for text in texts if not is_empty(text)):
+    if not units and all(_is_likely_year(text) for text in texts if not is_empty(text)):
         return ColumnRule(ColumnKind.YEAR, convention)
     places = max(max(0, -_exponent(value)) for value in values)
     whole = max(len(str(int(abs(value)))) for value in values)
@@ -309,6 +310,12 @@ def _number_rule(texts: Texts, usual: Convention) -> ColumnRule | None:
         return ColumnRule(ColumnKind.INTEGER, convention, units)
     exact = places <= _PLACES and whole + places <= WIDTH
     return ColumnRule(ColumnKind.NUMBER, convention, units, places if exact else _PLACES + 1)
+
+
+def _is_likely_year(text: str) -> bool:
+    """Whether four figures are rather a year than an amount: 1200 is a rent."""
+    named = year(text)
+    return named is not None and named in _LIKELY_YEARS
 
 
 def _exponent(value: Decimal) -> int:
