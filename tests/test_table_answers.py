@@ -32,7 +32,7 @@ from rag_app.storage import Store
 from rag_app.storage.conversations import REMOVED, from_json, to_json, without
 from rag_app.tables.building import typed_tables
 from rag_app.tables.computing import said, sentence
-from rag_app.tables.describing import describe
+from rag_app.tables.describing import alike, describe
 from rag_app.tables.explaining import TextCondition
 from rag_app.tables.querying import Result, TableDatabase
 from rag_app.types import (
@@ -902,6 +902,31 @@ def test_a_name_that_is_nearly_right_is_put_right(store):
     )
     draft = answered(store, nearly)
     assert draft.sentences == ("Ben paid 20 EUR.",)
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "found"),
+    [
+        (("Flat 1", "Flat 2", "Flat 4"), "flat 3", None),
+        (("INV-1041", "INV-1042", "INV-1044"), "inv-1043", None),
+        (("Room 11", "Room 12", "Room 21"), "room 22", None),
+        (("Garage 10", "Garage 1"), "garrage 1", "garage 1"),
+        (("Flat 1", "Flat 2"), "flat 01", "flat 1"),
+    ],
+)
+def test_another_number_is_no_misspelling(database, file, known, asked, found):
+    store = Store(database)
+    rows = "".join(f"{name},{10 * at}.50\n" for at, name in enumerate(known, 5))
+    store.add_document(DOCUMENT)
+    reading = read_delimited(file(f"What,Rent\n{rows}".encode()), limits=Limits())
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    with closing(store), TableDatabase(store.tables.of(WORKER), store.tables) as opened:
+        told = describe(opened, {})
+    assert told.nearest(TextCondition("what", asked, pattern=False)) == found
+
+
+def test_a_long_number_names_none_that_is_nearly_it():
+    assert alike(["10435", "okorro"], ["10431", "okoro"]) == {"okoro"}
 
 
 def test_a_writer_that_doubts_says_nothing(store):

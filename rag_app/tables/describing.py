@@ -35,6 +35,7 @@ _ALIKE = 0.9  # Jaro-Winkler, of words that are taken for the same
 _INEXACT = 4  # letters of a word that need not be the same to the letter
 _PART = 0.5  # of a value's letters that are named
 _FIGURE = re.compile(r"[^\w\s]?\d")
+_NUMBER = re.compile(r"\d+")
 _HOLE = re.compile(r"\{[^}]*\}")  # where the result goes into a sentence
 _KEY = re.compile(r"(?<!\w)(\w{1,4})\s*=\s*(\w[^\n,;=|–(]{0,40})")  # a sign, what it means
 _LEAST = 3  # letters of a name
@@ -268,15 +269,23 @@ def _named(
 
 
 def _nearest(text: str, values: Sequence[str]) -> str | None:
+    """The value that a text is a misspelling of. Another number is none: flat 3 is not flat 1."""
     from rapidfuzz.distance import JaroWinkler
     from rapidfuzz.process import extractOne
 
-    found = extractOne(text, values, scorer=JaroWinkler.similarity, score_cutoff=_ALIKE)
+    numbers = _numbers(text)
+    same = [value for value in values if _numbers(value) == numbers]
+    found = extractOne(text, same, scorer=JaroWinkler.similarity, score_cutoff=_ALIKE)
     return str(found[0]) if found else None
 
 
+def _numbers(text: str) -> list[str]:
+    """The numbers in a text, without the zeros before them."""
+    return [number.lstrip("0") for number in _NUMBER.findall(text)]
+
+
 def alike(words: Sequence[str], known: Sequence[str]) -> set[str]:
-    """Those of the known words that are among some words, or nearly."""
+    """Those of the known words that are among some words, or nearly; none with another number."""
     from rapidfuzz.distance import JaroWinkler
     from rapidfuzz.process import cdist
 
@@ -287,5 +296,6 @@ def alike(words: Sequence[str], known: Sequence[str]) -> set[str]:
         known[j]
         for i, j in zip(*scores.nonzero(), strict=True)
         if min(len(words[i]), len(known[j])) >= _INEXACT
+        and _numbers(words[i]) == _numbers(known[j])
     }
     return near | (set(words) & set(known))
