@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from decimal import Decimal
 
 import pytest
@@ -14,11 +15,12 @@ from rag_app.answering.generation import EACH, FIRST, Writer
 from rag_app.export.messages import remarks
 from rag_app.reading.limits import Limits
 from rag_app.reading.pdf import read_pdf
+from rag_app.reading.sheets import read_delimited
 from rag_app.scope import OWN, WORKER
 from rag_app.storage import Store
 from rag_app.tables.building import typed_tables
 from rag_app.tables.line_items import line_items, years_of
-from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Status, Timing
+from rag_app.types import Basis, Chunk, Document, Draft, NoteKind, Passage, Reading, Status, Timing
 from tests.fakes import WordEmbedder
 from tests.pdfs import drawn
 
@@ -115,6 +117,41 @@ def test_lines_have_a_figure_for_each_year_and_stand_word_for_word_on_their_page
         for figure in line.by_year.values():
             written = text[figure.span.start : figure.span.end]
             assert Decimal(written.strip("()").replace(",", "")) == abs(figure.value)
+
+
+def figures(store: Store, reading: Reading) -> dict[str, dict[int, str]]:
+    """By the line of a statement and the year: its figure."""
+    store.add_document(DOCUMENT)
+    store.save_reading(ID, reading, typed_tables(ID, reading))
+    [table] = store.tables.of(WORKER)
+    text = store.page(ID, 1, WORKER).text
+    lines = list(line_items(store.tables, table))
+    assert all(text[line.place.start : line.place.end] == line.label for line in lines)
+    return {
+        line.label: {year: str(one.value) for year, one in line.by_year.items()} for line in lines
+    }
+
+
+def test_the_total_of_a_sheet_is_a_line(database, file):
+    rows = "Line,2023,2022\nProperty,1100,1050\nInventory,2432,2160\nCash,11000,10000\n"
+    sheet = read_delimited(file(f"{rows}Total assets,14532,13210\n".encode()), limits=Limits())
+    with closing(Store(database)) as store:
+        assert figures(store, sheet)["Total assets"] == {2023: "14532", 2022: "13210"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "total"),
+    [
+        ("Land;1.100;24,3 %\nLager;2.432;53,7 %\nGeld;1.000;22,0 %\n", "4532"),
+        ("Land;1.100,5;24,3 %\nLager;2.431,5;53,7 %\nGeld;1.000;22,0 %\n", "4532"),
+        ("Land;1.1;24.3 %\nStores;2.4;53.7 %\nCash;1.032;22.0 %\n", "4.532"),
+    ],
+)
+def test_the_figures_of_a_total_are_read_as_those_above_it(database, file, rows, total):
+    written = f"Position;2023;Anteil\n{rows}Summe;4.532;100 %\n"
+    with closing(Store(database)) as store:
+        sheet = read_delimited(file(written.encode()), limits=Limits())
+        assert figures(store, sheet)["Summe"] == {2023: total}
 
 
 def test_a_ratio_is_worked_out_by_code_and_cites_the_lines_it_rests_on(store):

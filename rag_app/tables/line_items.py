@@ -19,8 +19,9 @@ from rag_app.text.sentences import one_line
 from rag_app.types import ColumnKind, RowRole, SideRow, Span, Table
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_FIGURE = re.compile(r"[^\w\s,.;:]?\s?[^\w\s,.;:]?\(?\d[\d.,]*\)?|(?<!\S)[—–-](?!\S)")
+_FIGURE = re.compile(r"[^\w\s,.;:|]?\s?[^\w\s,.;:|]?\(?\d[\d.,]*\)?|(?<!\S)[—–-](?!\S)")
 _LONGEST = 160  # characters of what a row is called
+_PLACES = 9  # behind the decimal mark: 15 figures with so many can be rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,14 @@ def _of_total(table: Table, side: SideRow, years: Mapping[int, int]) -> LineItem
     """A total as a line: its figures are those of the columns of figures, if they are as many."""
     measures = [at for at, column in enumerate(table.columns) if column.kind.is_measure]
     found = list(_FIGURE.finditer(side.text))[-len(measures) :]
-    before = side.text[: found[0].start()].rstrip(" $€£") if found else ""
+    before = side.text[: found[0].start()].rstrip(" $€£|") if found else ""
     called = one_line(before)
     if not called or len(found) != len(measures) or any(map(str.isdigit, called)):
         return None
     by_column = dict(zip(measures, found, strict=True))
     figures: dict[int, YearFigure] = {}
     for year, at in years.items():
-        value = _value(by_column[at][0])
+        value = _value(by_column[at][0], table.columns[at].places)
         if value is not None:
             start, end = by_column[at].span()
             start += len(by_column[at][0]) - len(by_column[at][0].lstrip())
@@ -112,6 +113,10 @@ def _of_total(table: Table, side: SideRow, years: Mapping[int, int]) -> LineItem
     return LineItem(table, called, place, figures) if figures else None
 
 
-def _value(text: str) -> Decimal | None:
+def _value(text: str, places: int) -> Decimal | None:
+    """The number of a total. Of two ways to read it that which has no more places behind the
+    decimal mark than its column: below whole numbers, 4.532 is in the thousands."""
     number = written_number("".join(text.split()))
-    return (number.value(".") or number.value(",")) if number else None
+    read = [value for mark in ".," if number and (value := number.value(mark)) is not None]
+    fits = (value for value in read if value == round(value, min(places, _PLACES)))
+    return next(fits, read[0] if read else None)
