@@ -148,6 +148,33 @@ def test_a_subtotal_of_one_measure_has_no_name_or_that_of_a_total(said):
     assert found.rows == 5
 
 
+@pytest.mark.parametrize("said", ["Week {} total", "Zwischensumme", "Sous-total {}", "Total {}"])
+def test_a_subtotal_may_have_words_before_that_for_a_total(said):
+    rows = f"Mon | 100\nTue | 120\n{said} | 220\nWed | 90\nThu | 80\n{said} | 170"
+    (found,) = tables(f"Day | Takings\n{rows.format(1, 2)}\nGrand total | 390")
+    assert found.rows == 4
+    assert [role for role, _ in roles(found)].count(RowRole.TOTAL) == 3
+
+
+@pytest.mark.parametrize("entry", ["Lump sum | 230 | x", "Chairs | 220 | a total loss"])
+def test_an_entry_that_has_a_word_for_a_total_in_it_is_data(entry):
+    (found,) = tables(f"What | Paid | Note\nRent | 100 | a\nInk | 120 | b\n{entry}\nTea | 5 | c")
+    assert found.rows == 4
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "Day | What | Spent | Receipt\n1 May 2026 | Paint | 12.50 | 4\n"
+        "2 May 2026 | Brushes | 7.50 | 5\n9 May 2026 | Timber | 20.00 |",
+        "Member | Fee | Paid on\nAnn | 20 | 1 May 2026\nBen | 20 | 2 May 2026\nCole family | 40 |",
+    ],
+)
+def test_a_last_entry_with_an_empty_cell_may_be_the_sum_of_two_others(rows):
+    (found,) = tables(rows)
+    assert found.rows == 3
+
+
 @pytest.mark.parametrize("last", ["Summer party", "Total Wine", "Sum Restaurant"])
 def test_a_last_entry_that_is_called_like_a_total_is_data(last):
     rows = "No. | Date | What | Spent\n1 | 1 May 2026 | Rent | 180\n2 | 3 May 2026 | Paint | 20\n"

@@ -56,6 +56,8 @@ _LONG_NOTE = 40
 _NUMBERED = 0.6  # of the steps from row to row, in a column that numbers them
 _LAST = 50  # rows at the end of a table in which a total is looked for if it is long
 _LONG = 20_000  # rows
+_PAIR = 2  # rows that make the last one by chance
+_FEW = 3  # rows that a column numbers only where they begin with it: 3 is 1 and 2, too
 _TOTAL = re.compile(
     r"\W*(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
     r"|totaux|somme|suma|soma|итого|всего|summa|razem|(?:合计|合計|总计|小计|計)\w{0,8})\b.{0,40}",
@@ -424,8 +426,8 @@ def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
         sums.note_total(0)
     for at in sorted({*standing_out, *last}):
         stands_out = at in standing_out
-        least = _least(_texts(cells, region, data[at]), at == len(data) - 1)
-        if sums.adds_up(at, sure=not stands_out, least=least) or (
+        least, ends = _least(_texts(cells, region, data[at])), at == len(data) - 1
+        if sums.adds_up(at, sure=not stands_out, least=least, ends=ends) or (
             stands_out and _is_named(cells, region, data[at], at >= len(data) - 2)
         ):
             sums.note_total(at)
@@ -433,9 +435,11 @@ def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
 
 
 def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> bool:
-    """Whether a cell of a row is empty that is filled above, or it has a total's name."""
+    """Whether a cell of a row is empty that is filled above, or it has a total's name, or one with
+    the word for it: "Week 1 total"."""
     texts = _texts(cells, region, data[at])
-    if _named_total(texts):
+    called = next((text for text in texts[:3] if shape(text) == "t"), "")
+    if _TOTAL.search(called) or _named_total(texts):
         return True
     above = _texts(cells, region, data[at - 1])
     if not any(texts[: len(above)]):
@@ -444,16 +448,16 @@ def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> b
     return any(b and not a for a, b in pairs) and not any(a and not b for a, b in pairs)
 
 
-def _least(texts: Sequence[str], ends: bool) -> int:
+def _least(texts: Sequence[str]) -> int:
     """How many measures have to add up where a cell of a row is empty. One does by chance among
-    small numbers: it is enough where no name says that the row is an entry, a name says that it is
-    none, or the row ends the table."""
+    small numbers: it is enough where no name says that the row is an entry, or a name says that it
+    is none."""
     worded = any(_TOTAL.search(text) for text in texts[:3])
-    return 1 if ends or worded or not any(texts[:1]) else 2
+    return 1 if worded or not any(texts[:1]) else 2
 
 
 def _named_total(texts: Sequence[str]) -> bool:
-    return any(shape(text) == "t" and _TOTAL.fullmatch(text) for text in texts[:3])
+    return any(_TOTAL.fullmatch(text) and shape(text) == "t" for text in texts[:3])
 
 
 def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
@@ -477,7 +481,7 @@ class _Sums:
         for rule, column in zip(typed, columns, strict=True):
             if rule.kind.is_measure and rule.units != ("%",):
                 values = _floats(rule, (cells.text(row, column) for row in data), len(data))
-                if _counts_rows(values):
+                if _counts_rows(values) and (len(data) > _FEW or column == columns[0]):
                     continue
                 self._values.append(values)
                 self._sums.append(np.concatenate([[0.0], np.nancumsum(values)]))
@@ -487,17 +491,22 @@ class _Sums:
         """Remember that this row is a total: it is not to be added again."""
         self.totals.append(at)
 
-    def adds_up(self, at: int, sure: bool, least: int) -> bool:
+    def adds_up(self, at: int, sure: bool, least: int, ends: bool) -> bool:
         """Whether a row is the sum of those since the last total, of all above, or of the totals.
 
         `sure`: nothing else speaks for it, so several measures have to agree, and all of them;
-        else at least so many, and most."""
+        else at least so many, and most; of a row that `ends` the table one, if it is the sum of
+        more than two: 20 paid by two is as likely to be 40 that the third owes."""
         since = self.totals[-1] + 1 if self.totals else 0
         # Rows that would be added up, and each sum as (from, the totals in it).
         ways = [(at - since, (since, 0))]
         if self.totals:
             ways += [(at - len(self.totals), (0, -1)), (len(self.totals), (at, 1))]
-        return any(self._agrees(at, *way, sure, least) for count, way in ways if count > 1 + sure)
+        return any(
+            self._agrees(at, *way, sure, 1 if ends and count > _PAIR else least)
+            for count, way in ways
+            if count > 1 + sure
+        )
 
     def leads(self) -> bool:
         """Whether the first row is the sum of all below it. Its name has to speak for it, too: what
