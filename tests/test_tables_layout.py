@@ -6,8 +6,10 @@ import pytest
 
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import PageBuilder
+from rag_app.tables import regions
 from rag_app.tables.building import sql_names, typed_tables, unit_in_name
 from rag_app.tables.columnar import block_values
+from rag_app.tables.regions import shape
 from rag_app.types import ColumnKind, Merged, RowRole, Table
 
 
@@ -214,6 +216,51 @@ def test_two_tables_below_each_other_are_two():
 def test_an_empty_row_inside_a_table_parts_nothing():
     (found,) = tables("Who | Paid\nAnn | 5\n\nBen | 7\n\nCid | 8")
     assert found.rows == 3
+
+
+LEDGER = "Date | What | Amount\n1 April 2026 | Fees | 50\n13 April 2026 | Rent | -80\n"
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        " | Bank balance | 490",
+        "Opening balance |  | 500\nClosing balance |  | 470",
+        " | Total | -30\n | Bank balance | 490",
+        "Altogether |  | -30\n\n | Bank balance | 490",
+    ],
+)
+def test_what_stands_below_days_without_one_is_no_entry(below):
+    (found, *others) = tables(f"{LEDGER}\n{below}")
+    assert (found.rows, found.columns[0].kind) == (2, ColumnKind.DATE)
+    assert sum(other.rows for other in others) in (0, 2)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [" | Total | -30", "Altogether |  | -30", "May", " | Bank balance | 490", "May | |\n"],
+)
+def test_days_go_on_below_what_has_none(between):
+    (found,) = tables(f"{LEDGER}\n{between}\n\n2 May 2026 | Ink | 3\n | Pens | 4\n")
+    assert found.rows == 4 and names(found) == ["Date", "What", "Amount"]
+    (found,) = tables(f"{LEDGER}\n | Brought forward | 3\n2 May 2026 | Ink | 3\n")
+    assert found.rows == 4
+
+
+def test_a_row_of_a_table_whose_rows_begin_with_no_days_may_lack_one():
+    (found,) = tables(
+        "Who | Fee | Paid on\nAnn | 5 | 1 May 2026\nBen | 7 | 2 May 2026\n\nCid | 9 |"
+    )
+    assert found.rows == 3
+
+
+def test_empty_rows_cost_no_more_than_rows(monkeypatch):
+    seen = []
+    monkeypatch.setattr(regions, "shape", lambda text: seen.append(text) or shape(text))
+    rows = "\n\n".join(f"{at % 28 + 1} May 2026 | thing {at} | {at * 1.5}" for at in range(300))
+    (found,) = tables(f"Day | What | Price\n{rows}")
+    assert found.rows == 300
+    assert len(seen) < 300 * 3 * 3
 
 
 MONTHS = """

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rag_app.storage.contents import StoredTable, TableBlock
 from rag_app.tables.columnar import ColumnWriter, Numbers, pack_places, pack_values
-from rag_app.tables.regions import Cells, Region, regions, shape
+from rag_app.tables.regions import TOTAL, Cells, Region, named_total, regions, shape
 from rag_app.tables.typing import ColumnRule, count_texts, rules
 from rag_app.tables.values import currency, is_empty, month, written_number, year
 from rag_app.types import Column, ColumnKind, Grid, Reading, RowRole, SideRow, Table
@@ -58,11 +58,6 @@ _LAST = 50  # rows at the end of a table in which a total is looked for if it is
 _LONG = 20_000  # rows
 _PAIR = 2  # rows that make the last one by chance
 _FEW = 3  # rows that a column numbers only where they begin with it: 3 is 1 and 2, too
-_TOTAL = re.compile(
-    r"\W*(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
-    r"|totaux|somme|suma|soma|итого|всего|summa|razem|(?:合计|合計|总计|小计|計)\w{0,8})\b.{0,40}",
-    re.IGNORECASE,
-)
 _IN_BRACKETS = re.compile(r"(?:\s\(|\[)\s*(?:in\s)?\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z")
 _SAYS = re.compile(r"[\d,;!“”„«»]|\.\s")  # no name of a column does: it is what one holds
 _NAME_WORDS = 4  # of a name of a column, at most, beside one other
@@ -418,7 +413,7 @@ def _totals(cells: Cells, region: Region, data: Sequence[int]) -> set[int]:
     begin = max(1, len(data) - _LAST) if len(data) > _LONG else 1
     standing_out = [at for at in range(begin, len(data)) if _stands_out(cells, region, data, at)]
     last = {at for at in range(max(3, len(data) - 2), len(data))}
-    on_top = len(data) > 2 and _named_total(_texts(cells, region, data[0]))
+    on_top = len(data) > 2 and named_total(_texts(cells, region, data[0]))
     if not standing_out and not on_top and (not last or len(data) > _LONG):
         return set()
     sums = _Sums(cells, region, data)
@@ -439,7 +434,7 @@ def _stands_out(cells: Cells, region: Region, data: Sequence[int], at: int) -> b
     the word for it: "Week 1 total"."""
     texts = _texts(cells, region, data[at])
     called = next((text for text in texts[:3] if shape(text) == "t"), "")
-    if _TOTAL.search(called) or _named_total(texts):
+    if TOTAL.search(called) or named_total(texts):
         return True
     above = _texts(cells, region, data[at - 1])
     if not any(texts[: len(above)]):
@@ -452,12 +447,8 @@ def _least(texts: Sequence[str]) -> int:
     """How many measures have to add up where a cell of a row is empty. One does by chance among
     small numbers: it is enough where no name says that the row is an entry, or a name says that it
     is none."""
-    worded = any(_TOTAL.search(text) for text in texts[:3])
+    worded = any(TOTAL.search(text) for text in texts[:3])
     return 1 if worded or not any(texts[:1]) else 2
-
-
-def _named_total(texts: Sequence[str]) -> bool:
-    return any(_TOTAL.fullmatch(text) and shape(text) == "t" for text in texts[:3])
 
 
 def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
@@ -465,7 +456,7 @@ def _is_named(cells: Cells, region: Region, row: int, at_end: bool) -> bool:
     beside it; a row with a day or a name of its own is an entry that is called so."""
     texts = [text for text in _texts(cells, region, row) if text]
     others = [text for text in texts if not is_empty(text) and written_number(text) is None]
-    return at_end and _named_total(texts) and len(others) == 1 < len(texts)
+    return at_end and named_total(texts) and len(others) == 1 < len(texts)
 
 
 class _Sums:

@@ -6,7 +6,8 @@ on if it looks like what came before."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,6 +19,12 @@ _LOOKED_AT = 200  # rows that say what a column holds
 _MOSTLY = 0.7
 _HEADS = 6  # rows among which those are that name the columns
 _MOST_COVERED = 200_000  # cells of merged areas that are filled from their first
+_ANY_YEAR = Convention(year=2000)  # of days without one; it has all of them
+TOTAL = re.compile(
+    r"\W*(?:grand |sub[- ]?|net )?(?:totals?|sums?|gesamt\w{0,8}|summen?|insgesamt|totaal|totale"
+    r"|totaux|somme|suma|soma|итого|всего|summa|razem|(?:合计|合計|总计|小计|計)\w{0,8})\b.{0,40}",
+    re.IGNORECASE,
+)
 Place = tuple[int, int, int]  # page, start, end
 NOWHERE: Place = (0, 0, 0)
 
@@ -53,20 +60,27 @@ def shape(text: str) -> str:
     return "t"
 
 
+def named_total(texts: Sequence[str]) -> bool:
+    """Whether a row is called by the word for a total."""
+    return any(TOTAL.fullmatch(text) and shape(text) == "t" for text in texts[:3])
+
+
 def shapes(cells: Cells, rows: Sequence[int], columns: Sequence[int]) -> dict[int, str]:
     """What most cells of each column are, in the first of these rows; "" where they differ."""
-    found = {}
-    for column in columns:
-        counts = Counter(shape(cells.text(row, column)) for row in rows[:_LOOKED_AT])
-        filled = sum(counts.values()) - counts[""]
-        values = counts["n"] + counts["y"]
-        if filled and counts["y"] >= _MOSTLY * filled:
-            found[column] = "y"
-        elif filled and values >= _MOSTLY * filled:
-            found[column] = "n"
-        else:
-            found[column] = "t" if filled else ""
-    return found
+    return {
+        column: _mostly(Counter(shape(cells.text(row, column)) for row in rows[:_LOOKED_AT]))
+        for column in columns
+    }
+
+
+def _mostly(counts: Counter[str]) -> str:
+    """What most cells of a column are, by how many are what; "" where they differ."""
+    filled = counts.total() - counts[""]
+    if filled and counts["y"] >= _MOSTLY * filled:
+        return "y"
+    if filled and counts["n"] + counts["y"] >= _MOSTLY * filled:
+        return "n"
+    return "t" if filled else ""
 
 
 def regions(cells: Cells) -> list[Region]:
@@ -105,17 +119,22 @@ def _region(cells: Cells, rows: list[int]) -> Region:
 
 def _joined(cells: Cells, blocks: list[Region]) -> Iterator[Region]:
     """Blocks that are one table, put together; single lines go to the block that they stand at."""
-    above: Region | None = None
+    above: _Growing | None = None
+    beside: list[Region] = []  # what stands between the blocks of a table and is none of it
     for block in blocks:
         if above is None:
-            above = block
-        elif _is_line(cells, above) or _goes_on(cells, above, block):
-            above = _together(above, block)
+            above = _Growing(cells, block)
+        elif _is_line(cells, above.region):
+            above = _Growing(cells, _together(above.region, block))
+        elif not _goes_on(cells, above, block):
+            yield from (above.region, *beside)
+            above, beside = _Growing(cells, block), []
+        elif _lacks_days(cells, above, block):
+            beside.append(block)
         else:
-            yield above
-            above = block
+            above.add(block)
     if above is not None:
-        yield above
+        yield from (above.region, *beside)
 
 
 def _together(above: Region, below: Region) -> Region:
@@ -126,26 +145,82 @@ def _together(above: Region, below: Region) -> Region:
     )
 
 
+class _Growing:
+    """A table to which blocks are added that have no other columns, and what its last rows hold:
+    looked at once, not anew for each block."""
+
+    def __init__(self, cells: Cells, region: Region) -> None:
+        self._cells = cells
+        self._rows = list(region.rows)
+        self.region = Region(self._rows, region.first_column, region.last_column)
+        self._seen = 1  # rows; the first may have the names
+        self._last: deque[list[str]] = deque()
+        self._counts = [Counter[str]() for _ in region.columns]
+        self._days: deque[bool] = deque(maxlen=_LOOKED_AT)
+
+    def add(self, block: Region) -> None:
+        """Put a block below it."""
+        self._rows += block.rows
+
+    def kinds(self) -> dict[int, str]:
+        """What most cells of each column are, in its last rows."""
+        if len(self._rows) == 1:
+            return shapes(self._cells, self._rows, self.region.columns)
+        self._look()
+        return dict(zip(self.region.columns, map(_mostly, self._counts), strict=True))
+
+    def begins_with_days(self) -> bool:
+        """Whether more than half of its last rows, and more than one, begin with a day."""
+        self._look()
+        return sum(self._days) > max(1, len(self._days) // 2)
+
+    def _look(self) -> None:
+        for row in self._rows[max(self._seen, len(self._rows) - _LOOKED_AT) :]:
+            texts = [self._cells.text(row, column) for column in self.region.columns]
+            self._days.append(_is_day(texts[0]))
+            self._last.append([shape(text) for text in texts])
+            gone = self._last.popleft() if len(self._last) > _LOOKED_AT else []
+            for counts, kind in zip(self._counts, self._last[-1], strict=True):
+                counts[kind] += 1
+            for counts, kind in zip(self._counts, gone, strict=False):
+                counts[kind] -= 1
+        self._seen = len(self._rows)
+
+
+def _is_day(text: str) -> bool:
+    return date(text, _ANY_YEAR) is not None
+
+
+def _lacks_days(cells: Cells, above: _Growing, block: Region) -> bool:
+    """Whether the rows of a block are no entries of the table above, though its columns fit: those
+    begin with days, of these none, and they are neither lines between entries nor their totals."""
+    column = above.region.first_column
+    rows = [row for row in block.rows if _filled(cells, row) > 1]
+    if not rows or any(_is_day(cells.text(row, column)) for row in block.rows):
+        return False
+    totals = all(named_total(cells.texts(row)[column:]) for row in rows)
+    return not totals and above.begins_with_days()
+
+
 def _is_line(cells: Cells, block: Region) -> bool:
     """Whether a block is a title: one row, in which one cell is filled."""
-    return all(_filled(cells, row) <= 1 for row in block.rows) and len(block.rows) <= 3
+    return len(block.rows) <= 3 and all(_filled(cells, row) <= 1 for row in block.rows)
 
 
 def _filled(cells: Cells, row: int) -> int:
     return sum(map(bool, cells.texts(row)))
 
 
-def _goes_on(cells: Cells, above: Region, block: Region) -> bool:
+def _goes_on(cells: Cells, table: _Growing, block: Region) -> bool:
     """Whether a block has the columns of the one above, and begins with its data."""
+    above = table.region
     if block.last_column > above.last_column or block.first_column < above.first_column:
         return False
     if _is_line(cells, block):
         return len(block.rows) == 1 or block.width <= above.width
     if _names_again(cells, block.rows[0], above.rows[:_HEADS]):
         return len(block.rows) > 1
-    body = above.rows[1:] or above.rows  # the first row may have the names
-    before = shapes(cells, body[-_LOOKED_AT:], list(above.columns))
-    typed = [column for column, kind in before.items() if kind in ("n", "y")]
+    typed = [column for column, kind in table.kinds().items() if kind in ("n", "y")]
     begins = next((row for row in block.rows if _filled(cells, row) > 1), block.rows[0])
     first = {column: shape(cells.text(begins, column)) for column in above.columns}
     if typed and begins != block.rows[0]:  # under a line of its own, which may head another table
