@@ -7,7 +7,8 @@ import dataclasses
 
 import pytest
 
-from rag_app.errors import DiskFull
+from rag_app.errors import DiskFull, QuestionError
+from rag_app.text.highlighting import escape_markdown
 from rag_app.ui import chat, texts, texts_answers
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
@@ -95,6 +96,28 @@ def test_answering_again_forgets_the_rating(page):
     assert "aria-pressed='true'" not in page.said()
 
 
+def test_an_answer_outlives_a_failure_to_answer_again(page, monkeypatch):
+    asked(page)
+
+    def fails(*_args, **_kept):
+        raise QuestionError("Ask less.")
+
+    monkeypatch.setattr(page.library, "ask", fails)
+    press(page, "again")
+    for each in (page, reloaded(page)):
+        said = each.said()
+        assert "<p class='sorry'>Ask less.</p>" in said
+        assert "The ferry to the island costs four euros" in said
+        assert "four euros" in session(each).exchanges[0].answer.text
+
+
+def test_an_answer_outlives_that_answering_again_was_stopped(page, monkeypatch):
+    asked(page)
+    monkeypatch.setattr(page.library, "ask", lambda *_args, **_kept: iter(()))
+    press(page, "again")
+    assert "The ferry to the island costs four euros" in page.said()
+
+
 def test_why_says_what_was_searched_by_whom_and_where_each_passage_was_found(page):
     asked(page)
     press(page, "why")
@@ -172,6 +195,39 @@ def test_a_changed_question_can_begin_a_new_conversation_with_what_came_before(p
     assert [one.question for one in kept(page)] == [FERRY_COSTS, "Is entry free for children?"]
     assert len(page.library.conversations.exchanges(before or "")) == 3
     assert "four euros" in page.html() + "".join(m.value for m in page.at.markdown)
+
+
+@pytest.mark.parametrize("button", [texts_answers.ASK_AGAIN, texts_answers.ASK_ELSEWHERE])
+def test_a_question_that_is_changed_while_nothing_is_ticked_loses_nothing(page, button):
+    asked(page, FERRY_COSTS, "When is the museum closed?")
+    before = session(page).conversation
+    session(page).untick(one.id for one in page.library.documents())
+    page.run()
+    edit(page, 0, "Is entry free for children?", button)
+    assert [error.value for error in page.at.error] == [escape_markdown(texts.NONE_CHOSEN)]
+    assert session(page).conversation == before
+    assert [one.question for one in kept(page)] == [FERRY_COSTS, "When is the museum closed?"]
+    assert page.at.text_area[0].value == "Is entry free for children?"  # to be asked once one is
+
+
+def test_a_changed_question_is_asked_of_the_documents_that_it_was_asked_of(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    ferry = page.library.document("ferry.txt").id
+    page.at.session_state["session"].unticked = {page.library.document("museum.txt").id}
+    page.ask(FERRY_COSTS)
+    session(page).untick(())
+    page.run()
+    edit(page, 0, "Do dogs travel free of charge?", texts_answers.ASK_AGAIN)
+    assert session(page).exchanges[0].documents == [ferry]
+    session(page).untick({ferry})
+    page.run()
+    edit(page, 0, "What does the ferry cost?", texts_answers.ASK_AGAIN)
+    assert session(page).exchanges[0].documents == [ferry]
+    assert "four euros" in page.said()
+    page.library.remove(ferry)
+    page.run()
+    edit(page, 0, "When is the museum closed?", texts_answers.ASK_AGAIN)
+    assert "Mondays" in page.said()  # what was meant is gone: those that are ticked
 
 
 @pytest.mark.parametrize("said", ["", "up", "up:xyz", "down:0000000000000000", "<b>", 7])

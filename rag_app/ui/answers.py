@@ -50,10 +50,11 @@ def draw(library: Library, exchange: ShownExchange, moment: Moment) -> None:
     """Whatever came of a question."""
     if moment.text and not moment.answer:
         st.markdown(link_citations(moment.text, (), exchange.id, plain=exchange.quoting))
-    if moment.error:
+    if moment.error:  # an answer that there was before is as good as it was
         sentence(moment.error)
-    elif moment.answer is None:
-        sentence(texts.STOPPED)
+    if moment.answer is None:
+        if not moment.error:
+            sentence(texts.STOPPED)
     elif moment.answer.task is Task.CHITCHAT:
         sentence(moment.answer.text)
     elif any(note.kind is NoteKind.WHICH_DOCUMENTS for note in moment.answer.notes):

@@ -80,12 +80,23 @@ def _ask(library: Library, exchange_id: str, elsewhere: bool) -> None:
     question = str(st.session_state[f"edited-{exchange_id}"]).strip()
     if exchange is None or not question:
         return
+    only = _meant(library, exchange)
+    if only is None and session.chosen(library.documents()) == []:
+        say(texts.NONE_CHOSEN)  # before anything is forgotten for it
+        return
     session.editing = session.opened = None
     if elsewhere:
         _branch(library, session, exchange, question)
     else:
         _cut(library, session, exchange, question)
-    composer.submit(library, question)
+    composer.submit(library, question, only=only)
+
+
+def _meant(library: Library, exchange: ShownExchange) -> list[str] | None:
+    """The documents that a question was asked of, as far as they are there; None: what is ticked,
+    where it was asked of all, or none of them is left."""
+    before = set(exchange.documents or ())
+    return [d.id for d in library.documents() if d.id in before] or None
 
 
 def _cut(library: Library, session: Session, exchange: ShownExchange, question: str) -> None:
@@ -230,6 +241,7 @@ def _exchange(library: Library, session: Session, exchange: ShownExchange) -> No
             browser.fragment(_live, f"answer-{exchange.id}", pause)(library, exchange)
             return
         exchange.drawn = True
+        state.take_back(library, exchange)
         answers.draw(library, exchange, exchange.generation.now())
         explained = exchange.id in session.explained
         action_row(library, exchange, explained)

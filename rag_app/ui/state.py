@@ -472,6 +472,18 @@ def _renewed(known: ShownExchange | None, kept: Kept) -> ShownExchange:
     return known
 
 
+def take_back(library: Library, exchange: ShownExchange) -> None:
+    """Show the answer that there was before where another one failed or was stopped: it is kept,
+    and copied, read aloud and taken away."""
+    made = exchange.generation
+    if not isinstance(made, Generation) or exchange.running or exchange.answer or not exchange.kept:
+        return
+    kept = library.conversations.exchange(exchange.id)
+    if kept and kept.answer:
+        exchange.generation = FinishedGeneration(kept.answer, made.now().error)
+        exchange.quoting = kept.answer.basis is not Basis.WRITTEN
+
+
 def _drop_removed(library: Library, session: Session) -> None:
     present = frozenset(document.id for document in library.documents())
     if session.present - present:
