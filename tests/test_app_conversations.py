@@ -88,6 +88,13 @@ def test_who_asks_at_once_waits_for_the_first_documents_unless_work_is_paused(pa
     assert "costs four euros" in page.ask("What does the ferry to the island cost now?")
 
 
+def test_a_question_that_came_with_a_file_is_answered_while_work_is_paused(page):
+    page.drop(("museum.txt", MUSEUM))
+    page.library.pause()
+    page.at.chat_input[0].upload("ferry.txt", FERRY, "text/plain")
+    assert "Mondays" in page.ask("When is the museum closed?")
+
+
 def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opened(page):
     page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
     page.ask("What does the ferry to the island cost?")

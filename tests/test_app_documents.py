@@ -224,6 +224,22 @@ def test_a_tag_ticks_exactly_its_documents(page):
     assert any(two.id in (box.key or "") for box in page.at.checkbox)
 
 
+def test_what_comes_while_a_tag_is_picked_is_seen_as_it_is_asked(page):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    ferry, museum = (page.library.document(name) for name in ("ferry.txt", "museum.txt"))
+    page.library.shelves.tag([ferry.id], "boats")
+    page.run()
+    page.at.button_group[0].set_value(["#boats"])
+    page.run()
+    page.drop(("crane.txt", b"The crane lifts forty tons."))
+    crane = page.library.document("crane.txt")
+    ticked = {key.rpartition("-")[2] for box in page.at.checkbox if (key := box.key or "")}
+    assert ticked == {ferry.id, crane.id}
+    assert texts.asking(2, 3) in page.html()
+    page.click("ask_all")
+    assert any(museum.id in (box.key or "") for box in page.at.checkbox)
+
+
 def test_the_queue_can_be_paused_and_goes_on(page):
     page.library.pause()
     page.at.file_uploader[0].upload("ferry.txt", FERRY, "text/plain")

@@ -80,6 +80,21 @@ def test_the_quote_of_an_opened_source_goes_into_the_field_for_translations(two)
         assert field.value == "The ferry to the island costs four euros."
 
 
+def test_a_quote_is_translated_while_no_document_is_ticked(two):
+    two.ask("What does the ferry cost?")
+    two.follow(two.link())
+    two.at.session_state["session"].untick(one.id for one in two.library.documents())
+    with scripted_server() as (url, script):
+        script.words = ["Die Fähre kostet vier Euro."]
+        pick(two, "server")
+        write(two, url=url, model="tiny")
+        two.click("source_translate")
+        assert not menu(two)
+        two.click("task_go")
+        two.until(lambda: "vier Euro" in two.said())
+    assert "task_go" not in two.buttons()
+
+
 def test_a_language_is_chosen_once_for_all_answers(two):
     with scripted_server() as (url, script):
         script.words = ["Le bac coûte quatre euros."]

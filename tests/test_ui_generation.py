@@ -103,6 +103,8 @@ def test_what_goes_wrong_becomes_a_sentence(error, sentence, caplog):
 class Reading:
     """A library whose one document is read after a few looks at it."""
 
+    paused = False
+
     def __init__(self, looks: int) -> None:
         self.looks = looks
         self.asked_after: int | None = None
@@ -135,6 +137,22 @@ def test_a_question_waits_for_the_documents_that_came_with_it():
     running = live_answer.ask(library, "x1", "q", None, ["d"])
     assert running.wait(5)
     assert library.asked_after == 0 and library.kept == {"x1": ANSWER}
+
+
+def test_while_work_is_paused_no_document_is_waited_for_but_the_answers_before_are():
+    library = Reading(looks=10_000)
+    gate = threading.Event()
+
+    def before(cancelled, _told):
+        gate.wait(5)
+        yield Finished(ANSWER)
+
+    earlier = Generation(before)
+    running = live_answer.ask(library, "x1", "q", None, ["d"], after=[earlier])
+    library.paused = True
+    assert not running.wait(0.3)
+    gate.set()
+    assert running.wait(5) and library.kept == {"x1": ANSWER}
 
 
 def test_a_question_that_waits_can_be_stopped():

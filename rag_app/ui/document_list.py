@@ -348,21 +348,29 @@ def _list(library: Library, drawn: tuple[object, ...]) -> None:
             st.rerun()
         session, documents = current(), library.documents()
         progress = library.progress(documents)
-        only = groups_panel.chosen(library)
-        _heading(library, [d for d in documents if only is None or d.id in only], session)
+        listed = _listed(documents, groups_panel.chosen(library), session)
+        _heading(library, listed, session)
         if documents:
             groups_panel.draw(library, documents)
         else:
             st.html(f"<p class='note'>{texts.NO_DOCUMENTS}</p>")
         settings_panel.languages_under_way(library)
         _queue(library, documents, progress)
-        rows = _shown([d for d in documents if only is None or d.id in only], progress)
+        rows = _shown(listed, progress)
         for document in rows if session.show_all else rows[:_SHOWN]:
             with st.container(key=f"doc-{document.id[:16]}"):
                 _row(library, document, progress.get(document.id), session)
         if len(rows) > _SHOWN and not session.show_all:
             label = f"{texts.SHOW_ALL} ({len(rows):,})"
             text_button(label, "show_all", _show_all)
+
+
+def _listed(documents: list[Document], picked: set[str] | None, session: Session) -> list[Document]:
+    """The documents of the chips that are picked, and what is asked besides: what came later, or
+    was ticked elsewhere."""
+    if picked is None:
+        return documents
+    return [d for d in documents if d.id in picked or d.id not in session.unticked]
 
 
 def _look(library: Library, drawn: tuple[object, ...]) -> None:

@@ -183,15 +183,16 @@ def ask(
     afterwards: Callable[[], None] = lambda: None,
     subject: str = "",
 ) -> Generation:
-    """Ask the library, as soon as the documents `first` can be searched (or have failed) and the
-    answers `after` which it is asked are there: only then are its `turns` known.
+    """Ask the library, as soon as the documents `first` can be searched (or have failed, or work
+    is paused) and the answers `after` which it is asked are there: only then are its `turns` known.
     Answers that are quoted (`quoting`) are computed here: a few at once, or all are late. What
     comes of it is kept in the exchange, whether or not anybody still looks; `afterwards` is done
     when it has ended. `subject` is whom it is for."""
 
     def events(cancelled: threading.Event, told: Told) -> Iterator[Event]:
         while (
-            _unread(library, first) or not all(one.now().done for one in after)
+            (_unread(library, first) and not library.paused)
+            or not all(one.now().done for one in after)
         ) and not cancelled.wait(0.1):
             pass
         with _turn(cancelled) if quoting else nullcontext(True) as mine:

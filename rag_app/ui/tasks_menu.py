@@ -27,9 +27,8 @@ def draw(library: Library) -> None:
         if documents:
             _menu(library, session, documents)
         conversation_list.draw_export(library)
-    if not documents:
-        return
-    if session.dialog in texts.TASK_TITLES:
+    # A quote is translated whatever is ticked.
+    if (documents or session.task_document) and session.dialog in texts.TASK_TITLES:
         _dialog(library, session, session.dialog)
 
 
