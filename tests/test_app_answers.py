@@ -9,7 +9,7 @@ import pytest
 
 from rag_app.errors import DiskFull, QuestionError
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import chat, texts, texts_answers
+from rag_app.ui import app_entry, chat, texts, texts_answers
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_conversations import reloaded
@@ -290,6 +290,22 @@ def test_a_conversation_deleted_in_another_window_is_said(page):
     page.run()
     page.ask("When is the museum closed?")
     assert "Mondays" in page.said() and len(page.library.conversations.listed()) == 1
+
+
+def test_what_is_said_stays_long_enough_to_be_read(page):
+    def said() -> list[str]:
+        return [error.value for error in page.at.error]
+
+    session(page).say("It is full")
+    for _ in range(3):  # runs that nobody asked for
+        page.run()
+        assert said() == ["It is full"]
+    session(page).noticed -= app_entry._READABLE
+    page.run()
+    assert not said()
+    session(page).say("It is full")
+    page.run()
+    assert said() == ["It is full"]
 
 
 def test_only_the_last_exchanges_are_drawn_until_earlier_ones_are_wanted(page):

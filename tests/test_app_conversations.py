@@ -6,7 +6,9 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag_app.ui import composer, conversation_list, texts
+from rag_app.types import Delta
+from rag_app.ui import browser, composer, conversation_list, texts
+from rag_app.ui.live_answer import Generation
 from tests.test_app import APP, FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 
 
@@ -112,6 +114,43 @@ def test_a_new_conversation_begins_empty_and_the_earlier_one_is_listed_and_opene
     assert len(page.library.conversations.exchanges(earlier)) == 2
 
 
+def go_to(page: Page, monkeypatch, conversation: str) -> None:
+    """As the browser's Back and Forward would: the address of another conversation, or of none."""
+    page.at.query_params.pop("c", None)
+    if conversation:
+        page.at.query_params["c"] = conversation
+    with monkeypatch.context() as during:
+        during.setattr(browser, "moved", lambda: True)
+        page.run()
+
+
+def test_back_and_forward_lead_through_the_conversations(page, monkeypatch):
+    page.drop(("ferry.txt", FERRY), ("museum.txt", MUSEUM))
+    page.ask("What does the ferry to the island cost?")
+    ferry = page.at.query_params["c"]
+    page.click("new_conversation")
+    assert "c" not in page.at.query_params
+    page.ask("When is the museum closed?")
+    museum = page.at.query_params["c"]
+    go_to(page, monkeypatch, "")
+    assert not page.at.chat_message and "c" not in page.at.query_params
+    go_to(page, monkeypatch, ferry)
+    assert "costs four euros" in page.said() and page.at.query_params["c"] == ferry
+    go_to(page, monkeypatch, museum)
+    assert "Mondays" in page.said()
+    page.library.conversations.delete(ferry)
+    go_to(page, monkeypatch, ferry)
+    assert not page.at.chat_message and "c" not in page.at.query_params
+
+
+def test_an_address_that_comes_late_leaves_the_conversation_as_it_is(page):
+    page.drop(("ferry.txt", FERRY))
+    page.ask("What does the ferry to the island cost?")
+    conversation = page.at.query_params.pop("c")
+    page.run()
+    assert "costs four euros" in page.said() and page.at.query_params["c"] == conversation
+
+
 def test_conversations_are_searched(page):
     page.drop(("ferry.txt", FERRY))
     page.ask("What does the ferry to the island cost?")
@@ -159,6 +198,41 @@ def test_a_conversation_is_deleted_only_after_a_question(page):
     page.run()
     page.click(f"delete-{one.id}")
     assert listed(page) == [] and not page.at.chat_message
+
+
+def in_the_making(page: Page, monkeypatch) -> Generation:
+    """An answer that ends only when it is stopped."""
+
+    def never(_question, _documents, cancelled, **_manner):
+        yield Delta("The ferry")
+        cancelled.wait(30)
+
+    page.drop(("ferry.txt", FERRY))
+    monkeypatch.setattr(page.library, "ask", never)
+    page.at.chat_input[0].set_value("What does the ferry to the island cost?")
+    page.run()
+    [exchange] = page.at.session_state["session"].exchanges
+    assert exchange.running
+    return exchange.generation
+
+
+def test_the_answer_of_a_conversation_that_is_deleted_is_stopped(page, monkeypatch):
+    making = in_the_making(page, monkeypatch)
+    [one] = page.library.conversations.listed()
+    page.click("new_conversation")
+    assert not making.stopping
+    page.at.session_state["session"].deleting = one.id
+    show_list(page)
+    page.click(f"delete-{one.id}")
+    assert making.stopping and making.wait(5)
+
+
+def test_no_answer_goes_on_when_everything_is_deleted(page, monkeypatch):
+    making = in_the_making(page, monkeypatch)
+    page.click("settings")
+    page.click("clear")
+    page.click("clear_now")
+    assert making.stopping and making.wait(5)
 
 
 def test_a_removed_document_is_said_and_its_words_are_gone_from_the_conversation(page):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import streamlit as st
 
 from rag_app.access.access import Access
@@ -36,6 +38,7 @@ from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, library_of_session
 from rag_app.ui.web_guard import settings
 
+_READABLE = 8.0  # seconds in which a sentence can be read
 _PAGE_FIRST = 1.0  # seconds: loading models takes from whatever runs beside it
 
 
@@ -145,9 +148,7 @@ def _visitor_buttons(visitor: who.Visitor) -> None:
 
 def _instead(library: Library, session: Session, visitor: who.Visitor | None) -> None:
     """What is to be said, and the page that stands in the place of the conversation."""
-    if session.notice:
-        show_error(session.notice)
-        session.notice = None
+    _notice(session)
     if library.warm_state not in ("cold", "warming", "ready"):
         show_error(library.warm_state)
     if session.search.open:
@@ -158,6 +159,16 @@ def _instead(library: Library, session: Session, visitor: who.Visitor | None) ->
         _PAGES[session.page](library)
     elif session.about:
         document_page.draw(library)
+
+
+def _notice(session: Session) -> None:
+    """What is to be said. It stays for a while: runs of the page come unasked, too."""
+    now = time.monotonic()
+    session.noticed = min(session.noticed, now)
+    if now - session.noticed > _READABLE:
+        session.notice = None
+    if session.notice:
+        show_error(session.notice)
 
 
 def _talk(library: Library, session: Session) -> None:

@@ -16,6 +16,7 @@ from typing import ParamSpec
 
 import streamlit as st
 from PIL import Image, ImageDraw
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag_app.ui import texts, texts_answers, texts_library
 
@@ -52,6 +53,15 @@ def icon() -> str:
     written = io.BytesIO()
     image.save(written, "PNG")
     return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode('ascii')}"
+
+
+def moved() -> bool:
+    """Whether the browser's Back or Forward brought this run of the page.
+
+    That the address is another one does not tell: a browser that has not heard of the latest yet
+    sends the one before."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and context.is_history_navigation
 
 
 P = ParamSpec("P")

@@ -34,7 +34,6 @@ from rag_app.ui import (
 from rag_app.ui import texts_answers as words
 from rag_app.ui.browser import asset
 from rag_app.ui.jobs import caught
-from rag_app.ui.live_answer import RUNNING
 from rag_app.ui.state import EARLIER, Session, ShownExchange, current, say
 from rag_app.ui.widgets import button, submit_button, text_button
 
@@ -102,9 +101,7 @@ def _meant(library: Library, exchange: ShownExchange) -> list[str] | None:
 def _cut(library: Library, session: Session, exchange: ShownExchange, question: str) -> None:
     """Forget the exchange and what came after it."""
     at = session.exchanges.index(exchange)
-    for gone in session.exchanges[at:]:
-        if running := RUNNING.get(gone.id):
-            running.stop()
+    live_answer.stop(gone.id for gone in session.exchanges[at:])
     if exchange.kept:
         _retitle(library, session, at, exchange, question)
         library.conversations.cut(exchange.id)
@@ -431,12 +428,12 @@ def listen(library: Library) -> None:
 
 def _take_thumb(library: Library) -> None:
     session = current()
-    reasoning = session.reasoning
+    before = session.reasoning, session.notice
     with caught(say):
         found = pressed(THUMBS)
         if found is not None:
             rate(library, found[1], 1 if found[0] == "up" else -1)
-    if (session.reasoning != reasoning or session.notice) and not session.drawing:
+    if (session.reasoning, session.notice) != before and not session.drawing:
         session.redraw = True
         st.rerun()  # what was asked under the answer, or what is to be said, is elsewhere
 

@@ -13,7 +13,7 @@ from rag_app.library import Library
 from rag_app.storage import Conversation
 from rag_app.text.highlighting import escape_markdown
 from rag_app.types import Answer
-from rag_app.ui import browser, state, texts, texts_answers
+from rag_app.ui import browser, live_answer, state, texts, texts_answers
 from rag_app.ui.jobs import Exporting, caught
 from rag_app.ui.state import SHOWN, current, say
 from rag_app.ui.widgets import button, complain, progress_bar, submit_button, text_button
@@ -128,12 +128,15 @@ LIST = "conversations_list"
 
 
 def restore(library: Library) -> None:
-    """The conversation of the page's address, in a session that has none."""
-    session = current()
-    if session.conversation is None and not session.exchanges:
-        wanted = st.query_params.get(_PARAMETER, "")
+    """The conversation of the page's address, in a session that has none, or where the browser
+    went back or forward to it; where it went to none, a new one."""
+    session, wanted = current(), st.query_params.get(_PARAMETER, "")
+    fresh = session.conversation is None and not session.exchanges
+    if fresh or (browser.moved() and wanted != (session.conversation or "")):
         if wanted and library.conversations.conversation(wanted):
             _open(library, wanted)
+        elif not fresh:
+            _new()
     state.sync(library)
 
 
@@ -240,16 +243,22 @@ def _confirm(library: Library, one: Conversation) -> None:
 
 
 def _new() -> None:
+    _leave()
+    st.query_params.pop(_PARAMETER, None)
+
+
+def _leave() -> None:
+    """The conversation that is shown. What the address says is for what comes instead: every
+    change of it is a step of the browser's Back."""
     session = current()
     session.exchanges, session.conversation, session.opened = [], None, None
     session.shown, session.editing, session.reasoning = SHOWN, None, None
     session.removing = None
-    st.query_params.pop(_PARAMETER, None)
 
 
 @caught(say)
 def _open(library: Library, conversation: str) -> None:
-    _new()
+    _leave()
     session = current()
     session.changes = library.conversations.changes(conversation)
     kept = library.conversations.exchanges(conversation)
@@ -270,6 +279,7 @@ def _chosen(library: Library, conversation: str) -> None:
 @caught(say)
 def _delete(library: Library, conversation: str) -> None:
     _let_be()
+    live_answer.stop(library.conversations.order(conversation))
     library.conversations.delete(conversation)
     if current().conversation == conversation:
         _new()

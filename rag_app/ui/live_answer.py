@@ -8,7 +8,7 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -156,6 +156,13 @@ def _turn(cancelled: threading.Event) -> Iterator[bool]:
 def running() -> int:
     """How many answers are being made, for all sessions."""
     return sum(not each.now().done for each in _alive())
+
+
+def stop(exchange_ids: Iterable[str]) -> None:
+    """Stop the answers of these exchanges that are being made: they are to be forgotten."""
+    for one in exchange_ids:
+        if making := RUNNING.get(one):
+            making.stop()
 
 
 def end_of(subject: str) -> None:

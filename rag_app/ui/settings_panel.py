@@ -10,7 +10,7 @@ import streamlit as st
 from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY, EmbeddingChoice
-from rag_app.ui import browser, check_panel, model_picker, state, texts, who
+from rag_app.ui import browser, check_panel, live_answer, model_picker, state, texts, who
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, open_dialog, open_page, say
@@ -93,6 +93,7 @@ def _everything(library: Library, session: Session) -> None:
 @caught(say)
 def _clear(library: Library) -> None:
     before = current()
+    live_answer.end_of(who.subject())
     library.clear()
     state.forget_pictures()
     st.session_state["session"] = Session(id=before.id, drops=before.drops + 1)

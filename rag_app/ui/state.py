@@ -226,6 +226,7 @@ class Session:
     ticks: int = 0  # times that many were ticked or unticked at once; see `untick`
     receipt: Receipt | None = None
     notice: str | None = None
+    noticed: float = math.inf  # when the notice was first shown; of the monotonic clock
     not_again: bool = False  # add what was set aside: asked, and not wanted now
     asked_to_delete: bool = False  # what was set aside
     pace: Pace = field(default_factory=Pace)  # of work that is looked at
@@ -294,7 +295,7 @@ class Session:
 
     def say(self, sentence: str) -> None:
         """Show a sentence at the top of the page in the next run."""
-        self.notice, self.redraw = sentence, True
+        self.notice, self.noticed, self.redraw = sentence, math.inf, True
 
 
 def open_dialog(name: str = "") -> None:
