@@ -499,3 +499,27 @@ def test_two_hundred_turns_stay_quick(browser, tmp_path_factory):
     page.get_by_text("Show 191 earlier questions").click()
     page.get_by_text("Show 171 earlier questions").wait_for()
     eventually(page, lambda: page.get_by_test_id("stChatMessage").count() == 60)
+
+
+def test_back_and_forward_lead_through_the_conversations(browser):
+    page = opened(browser, CRANE)
+    answered(page, "forty tons")
+    crane = page.url
+    page.locator(".st-key-new_conversation button").click()
+    page.locator(".acts").wait_for(state="detached")
+    ask(page, BERTHS)
+    answered(page, "nine berths")
+    berths = page.url
+    assert crane != berths
+    page.go_back()  # to the new one
+    page.locator(".acts").wait_for(state="detached")
+    page.go_back()
+    answered(page, "forty tons")
+    page.wait_for_timeout(500)
+    assert page.url == crane
+    page.go_forward()
+    page.locator(".acts").wait_for(state="detached")
+    page.go_forward()
+    answered(page, "nine berths")
+    page.wait_for_timeout(500)
+    assert page.url == berths
