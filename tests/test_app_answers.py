@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from rag_app.errors import DiskFull, QuestionError
 from rag_app.text.highlighting import escape_markdown
-from rag_app.ui import app_entry, chat, texts, texts_answers
+from rag_app.types import Computation
+from rag_app.ui import answers, app_entry, chat, texts, texts_answers
 from rag_app.ui.state import Session
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
 from tests.test_app_conversations import reloaded
@@ -364,3 +366,48 @@ def test_a_conversation_can_be_taken_away_in_every_format(page):
     asked(page)
     labels = {button.proto.label for button in page.at.get("download_button")}
     assert set(texts_answers.EXPORT_FORMATS.values()) <= labels
+
+
+# The chart under what was computed
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Charts of results, as they are given to the browser."""
+
+    def draw(columns: tuple[str, ...], *rows: tuple[Any, ...], over_time: bool = False):
+        charts: list[dict[str, Any]] = []
+        monkeypatch.setattr(answers.st, "altair_chart", lambda one: charts.append(one.to_dict()))
+        said = tuple(tuple(map(str, row)) for row in rows)
+        numbers = tuple((None, *row[1:]) for row in rows)
+        answers._chart(Computation("", columns, said, numbers=numbers, over_time=over_time))
+        return charts
+
+    return draw
+
+
+def test_figures_are_bars_each_as_long_as_its_own(drawn):
+    [chart] = drawn(("Customer", "Total"), ("Acme", 500.0), ("Beta", 450.0))
+    assert chart["encoding"]["x"]["stack"] is None
+    assert "yOffset" not in chart["encoding"]
+
+
+def test_a_name_that_comes_twice_is_no_bar_of_the_sum(drawn):
+    rows = ("Acme", 500.0), ("Beta", 450.0), ("Acme", 400.0)
+    assert not drawn(("Customer", "Total"), *rows)
+    assert drawn(("Day", "Total"), *rows, over_time=True), "a line adds nothing up"
+
+
+def test_two_figures_of_a_name_stand_beside_each_other(drawn):
+    columns = ("Kind", "Least", "Most")
+    [chart] = drawn(columns, ("Couple", 220.0, 380.0), ("Single", 120.0, 300.0))
+    assert chart["encoding"]["x"]["stack"] is None
+    assert chart["encoding"]["yOffset"]["field"] == "figure"
+    [one] = drawn(columns[:2], ("Couple", 220.0), ("Single", 120.0))
+    assert chart["height"] > one["height"], "there is room for both"
+
+
+def test_figures_that_are_called_alike_are_no_chart(drawn):
+    rows = ("Couple", 220.0, 380.0), ("Single", 120.0, 300.0)
+    assert not drawn(("Kind", "Price", "Price"), *rows)
+    assert not drawn(("Day", "Price", "Price"), *rows, over_time=True)

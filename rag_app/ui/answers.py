@@ -145,6 +145,7 @@ def _answer(library: Library, exchange: ShownExchange, answer: Answer) -> None:
 # What was computed: the figures as a table and a chart, the rows that they rest on, the query.
 
 _LINE_HEIGHT, _BAR_HEIGHT = 240, 34  # of a chart, of one bar of it; pixels
+_BAR_BESIDE = 16  # of one more bar of the same name
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*%?")  # it computes nothing, whatever it begins with
 _SHOWN_ROWS = 12  # of a result, before the rest is only in the file
 _NAME_WIDTH, _NAME_LINES = 24, 2  # of a name beside its bar; characters
@@ -192,6 +193,8 @@ def _chart(computed: Computation) -> None:
         return
     columns = messages.headings(computed)[1:]
     names = _names([row[0] for row in computed.rows])
+    if len({*columns}) < len(columns) or (not computed.over_time and len({*names}) < len(names)):
+        return  # bars of one name would lie on each other, or be a sum that nobody asked for
     rows = [
         {"name": name, "figure": column, "value": numbers[at]}
         for name, numbers in zip(names, computed.numbers, strict=True)
@@ -200,7 +203,7 @@ def _chart(computed: Computation) -> None:
     ]
     chart = alt.Chart(alt.InlineData(values=rows))
     value, name = alt.value("#4f74dd"), alt.X("name:N", title=None, sort=None)
-    colour = alt.Color("figure:N", title=None) if len(columns) > 1 else value
+    colour = alt.Color("figure:N", title=None, sort=None) if len(columns) > 1 else value
     if computed.over_time:
         drawn = chart.mark_line(point=True).encode(
             x=name, y=alt.Y("value:Q", title=None), color=colour
@@ -209,9 +212,12 @@ def _chart(computed: Computation) -> None:
         lines = alt.Axis(labelExpr="split(datum.label, '\\n')", labelLimit=0)
         named = alt.Y("name:N", title=None, sort=None, axis=lines)
         drawn = chart.mark_bar(cornerRadiusEnd=3, height={"band": 0.6}).encode(
-            x=alt.X("value:Q", title=None), y=named, color=colour
+            x=alt.X("value:Q", title=None, stack=None), y=named, color=colour
         )
-    tall = _LINE_HEIGHT if computed.over_time else _BAR_HEIGHT * (len(computed.rows) + 1)
+        if len(columns) > 1:
+            drawn = drawn.encode(yOffset=alt.YOffset("figure:N", sort=None))
+    bars = _BAR_HEIGHT + _BAR_BESIDE * (len(columns) - 1)
+    tall = _LINE_HEIGHT if computed.over_time else bars * len(computed.rows) + _BAR_HEIGHT
     st.altair_chart(drawn.properties(height=tall))
 
 
