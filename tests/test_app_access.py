@@ -17,6 +17,7 @@ import pytest
 from rag_app.access.access import Access
 from rag_app.access.nouns import Grantee, Identity
 from rag_app.access.quotas import Limited, Quota
+from rag_app.errors import AccessError
 from rag_app.library import Library
 from rag_app.scope import HOME, Role
 from rag_app.ui import administration, who
@@ -381,6 +382,19 @@ def test_a_limit_that_is_none_changes_nothing(enter, typed):
 def test_a_limit_of_bytes_is_read_as_it_is_shown(most):
     shown = administration._as_typed(Limited.BYTES, most)
     assert administration._limit(Limited.BYTES, shown) == most
+
+
+@pytest.mark.parametrize(
+    ("typed", "most"), [("1,000", 1_000), ("1,234,567.5", 1_234_567.5), ("12 000", 12_000)]
+)
+def test_commas_that_group_thousands_say_nothing(typed, most):
+    assert administration._limit(Limited.BYTES, typed) == most * 1_000_000
+
+
+@pytest.mark.parametrize("typed", ["1,5", "0,500", "10,00", "1000,000", "1,000,5", "1,000.000,5"])
+def test_any_other_comma_is_asked_about(typed):
+    with pytest.raises(AccessError, match="is a whole number"):
+        administration._limit(Limited.BYTES, typed)
 
 
 def test_what_was_not_changed_is_not_set_again(enter):

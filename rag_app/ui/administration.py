@@ -31,6 +31,7 @@ PAGE = "administration"  # its name among the pages that stand in the place of t
 _SHOWN = 100  # lines of a list
 _MEGABYTE = 1_000_000
 _WHOLE = re.compile(r"[0-9]{1,12}")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")  # with commas between them
 _MEGABYTES = re.compile(rf"{_WHOLE.pattern}(\.[0-9]{{1,6}})?")  # to the byte
 _REMOVING = "person_sure"  # who was asked to be removed
 
@@ -295,7 +296,9 @@ def _limit(what: Limited, typed: str) -> int | None:
     """What was typed as a number. Raises AccessError."""
     if typed.casefold() == words.NO_LIMIT:
         return None
-    number = typed.replace(",", "").replace(" ", "")
+    number = typed.replace(" ", "")
+    if _THOUSANDS.fullmatch(number):  # elsewhere a comma may be that of a decimal: "1,5"
+        number = number.replace(",", "")
     if not (_MEGABYTES if what is Limited.BYTES else _WHOLE).fullmatch(number):
         raise AccessError(words.NO_NUMBER)
     return int(Decimal(number) * (_MEGABYTE if what is Limited.BYTES else 1))
