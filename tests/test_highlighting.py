@@ -297,6 +297,20 @@ def test_where_a_quote_stands_is_said_in_the_words_of_its_format():
     assert '"prices.xlsx — 4 euros"' in link_citations("x [1]", cited, "m", where=lambda c: "")
 
 
+@pytest.mark.parametrize(
+    "name", ["Contract — draft.pdf", "a — — b.pdf", "a  —\u2003b.pdf", "minutes —", "a—b.pdf"]
+)
+@pytest.mark.parametrize("where", ["page 4", ""])
+def test_a_dash_in_a_name_is_not_taken_for_the_one_before_the_quote(name, where):
+    cited = (Citation(1, "d", name, 4, 0, 5, "Doors — all — are open"),)
+    made = parse(link_citations("x [1]", cited, "m", where=lambda c: where))
+    (link,) = [token for token in made if token.type == "link_open"]
+    said, dash, quote = link.attrs["title"].partition(" — ")
+    assert (dash, quote) == (" — ", "Doors — all — are open")
+    alone = " ".join(name.split()).replace("—", "–") if "a—b" not in name else name
+    assert said == " · ".join(filter(None, (alone, where)))
+
+
 def test_the_title_of_a_link_arrives_as_it_was_written():
     (link,) = [t for t in parse(link_citations("x [2]", CITATIONS, "m")) if t.type == "link_open"]
     assert link.attrs["title"] == (

@@ -296,8 +296,12 @@ def _safe(token: re.Match[str], links: Mapping[int, str]) -> str:
     return _ENTITIES.get(character, "\\" + character) + ("\u2060" if groups["sign"] else "")
 
 
+_DASH_ALONE = re.compile(r"(?<=\s)—(?=\s|$)")  # before a quote it stands once
+
+
 def _link(citation: Citation, where: str, message_id: str) -> str:
     place = f"{citation.name} · {where}" if where else citation.name
+    place = _DASH_ALONE.sub("–", place)
     title = " ".join(f"{place} — {citation.quote}".split())
     if len(title) > _TITLE_CHARACTERS:
         title = title[: _TITLE_CHARACTERS - 1].rsplit(" ", 1)[0] + "…"

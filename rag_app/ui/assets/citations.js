@@ -25,7 +25,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     const said = anchor.dataset.said;
     if (!said) return;
-    const cut = said.indexOf(SPLIT), gone = said.endsWith(' —');  // nothing is quoted any more
+    const cut = said.indexOf(SPLIT), gone = cut < 0 && said.endsWith(' —');  // nothing is quoted
     const [where, quote] = gone ? [said.slice(0, -2), data.gone]
       : cut < 0 ? ['', said] : [said.slice(0, cut), said.slice(cut + SPLIT.length)];
     card.querySelector('b').textContent = where;
