@@ -143,6 +143,30 @@ Object.defineProperty(window, 'speechSynthesis', { value: {
 """
 
 
+def _spoken_to(browser):
+    """A session whose browser has a voice, and the button that makes it speak."""
+    page = opened(browser)
+    page.context.add_init_script(VOICES.replace("voices: []", "voices: [{ lang: 'en-GB' }]"))
+    page.reload()
+    page.locator(".acts").last.wait_for()
+    aloud = page.locator('[data-act^="say:"]').last
+    aloud.click()
+    assert aloud.get_attribute("aria-pressed") == "true"
+    return page, aloud
+
+
+def test_a_voice_falls_silent_when_its_button_goes_and_not_when_it_is_drawn_anew(browser):
+    page, aloud = _spoken_to(browser)
+    act(page, "up")
+    page.locator('[data-act^="up:"][aria-pressed="true"]').wait_for()
+    page.wait_for_timeout(1_500)
+    eventually(page, lambda: aloud.get_attribute("aria-pressed") == "true")
+    assert page.evaluate("heard.stopped") == 0
+    page.locator(".st-key-new_conversation button").click()
+    aloud.wait_for(state="detached")
+    eventually(page, lambda: page.evaluate("heard.stopped") == 1)
+
+
 def test_an_answer_is_read_aloud_where_the_browser_has_a_voice(browser):
     page = opened(browser)
     page.context.add_init_script(VOICES)

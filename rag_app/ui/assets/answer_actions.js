@@ -12,13 +12,25 @@ const offer = () => {
 };
 offer();
 globalThis.speechSynthesis?.addEventListener('voiceschanged', offer);
-let saying = '';
+const LOOKS = 400;  // milliseconds from one to the next
+let saying = '', missed = 0, watch = null;
+const setPressed = pressed => {
+  const button = document.querySelector(`[data-act="${saying}"]`);
+  button?.setAttribute('aria-pressed', String(pressed));
+  return button;
+};
 const silence = () => {
-  document.querySelector(`[data-act="${saying}"]`)?.setAttribute('aria-pressed', 'false');
+  setPressed(false);
+  clearInterval(watch);
   saying = '';
   speechSynthesis.cancel();
 };
 addEventListener('pagehide', () => { if (saying) silence(); });
+// The button may be drawn anew, as if nothing were being said, or go: then nothing else would stop it.
+const look = () => {
+  missed = setPressed(true) ? 0 : missed + 1;
+  if (missed > 1) silence();
+};
 const say = ({ dataset: { act, lang, said } }) => {
   const again = saying === act;
   if (saying) silence();
@@ -33,7 +45,9 @@ const say = ({ dataset: { act, lang, said } }) => {
     speechSynthesis.speak(one);
   }
   saying = act;
-  document.querySelector(`[data-act="${act}"]`).setAttribute('aria-pressed', 'true');
+  missed = 0;
+  watch = setInterval(look, LOOKS);
+  setPressed(true);
 };
 export default function ({ data, parentElement, setTriggerValue }) {
   parentElement.__listening?.abort();
