@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from rag_app.storage.preferences import Preferences
 from rag_app.ui import texts as words
 from tests.test_app import FERRY, MUSEUM, Page, opened, page  # noqa: F401 - fixtures
@@ -52,6 +55,24 @@ def test_what_was_chosen_is_there_in_the_next_session(page, opened):
     assert (session.generator, session.language) == (
         "openai:tiny@http://127.0.0.1:9/v1", "German"
     )  # fmt: skip
+
+
+def test_single_keys_can_be_turned_off_and_stay_so(page, opened):
+    def listener(of: Page) -> dict[str, Any]:
+        [one] = [c for c in of.at.get("bidi_component") if "rag_app_keys" in c.proto.component_name]
+        return json.loads(one.proto.json)
+
+    assert listener(page)["listens"] and "Settings" in listener(page)["note"]
+    page.click("settings")
+    page.at.checkbox(key="settings_keys").uncheck()
+    page.run()
+    page.run()  # as after closing the dialog
+    assert not listener(page)["listens"]
+    assert "turned off" in listener(page)["note"]
+    assert not listener(Page(opened))["listens"]
+    page.at.checkbox(key="settings_keys").check()
+    page.run()
+    assert listener(Page(opened))["listens"]
 
 
 def test_a_choice_that_makes_no_sense_any_more_is_left_out(page, opened):

@@ -61,7 +61,7 @@ def test_choices_made_at_once_are_all_kept(file):
     "torn",
     ["", "{", "[]", '{"x": 1}', '{"caution": 2}', '{"caution": "x"}', '{"top_k": 0}',
      '{"generator": 3}', '{"embedding": 3}', '{"languages_settled": 1}', '{"speed_settled": 1}',
-     '{"top_k": null, "language": null}'],
+     '{"keys": 1}', '{"top_k": null, "language": null}'],
 )  # fmt: skip
 def test_a_file_that_makes_no_sense_counts_as_none(file, tmp_path, torn):
     (tmp_path / "preferences.json").write_text(torn)

@@ -29,6 +29,7 @@ class Preferences:
     language: str = ""  # of the answers, its English name
     caution: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     top_k: Annotated[int, Field(ge=1, le=50)] | None = None
+    keys: StrictBool = True  # one alone does something on the page
     embedding: str = ""  # what finds by meaning: a folder, or the name of a model that was fetched
     languages_settled: StrictBool = False  # the documents' need not be brought up again
     speed_settled: StrictBool = False  # neither need a quicker language model

@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag_app.ui import texts, texts_answers, texts_library
+from rag_app.ui.state import current
 
 # Later ones win where two say something of the same element.
 _SHEETS = ("layout", "documents", "pages", "chat", "welcome", "source", "answers", "library")
@@ -170,10 +171,13 @@ PRESSES = {
 
 
 def keys() -> None:
-    """Listen for keys, everywhere but where something is being written."""
+    """Listen for keys, everywhere but where something is being written; for "?" alone if the
+    others are turned off."""
+    listens = current().keys
     _keys(
         key="shortcuts",
         data={
+            "listens": listens,
             "presses": PRESSES,
             "groups": [
                 [group, list(each.items())] for group, each in texts_answers.SHORTCUTS.items()
@@ -181,7 +185,7 @@ def keys() -> None:
             "help": list(texts_answers.HELP.items()),
             "title": texts_answers.HELP_TITLE,
             "keyboard": texts_answers.SHORTCUTS_TITLE,
-            "note": texts_answers.SHORTCUTS_NOTE,
+            "note": texts_answers.SHORTCUTS_NOTE if listens else texts_answers.SHORTCUTS_OFF,
             "close": texts_answers.HELP_CLOSE,
         },
     )

@@ -29,7 +29,7 @@ def restore(library: Library) -> None:
     session.restored = True
     kept = library.preferences.read()
     session.language = kept.language if kept.language in LANGUAGES else ""
-    session.caution, session.top_k = kept.caution, kept.top_k
+    session.caution, session.top_k, session.keys = kept.caution, kept.top_k, kept.keys
     if not who.same_computer():
         return
     try:
@@ -71,6 +71,7 @@ def of(session: Session) -> dict[str, Any]:
         "language": session.language,
         "caution": session.caution,
         "top_k": session.top_k,
+        "keys": session.keys,
     }
 
 

@@ -10,7 +10,16 @@ import streamlit as st
 from rag_app.errors import SettingsError
 from rag_app.library import Library
 from rag_app.retrieval.embedding_choice import ENGLISH, MANY, EmbeddingChoice
-from rag_app.ui import browser, check_panel, live_answer, model_picker, state, texts, who
+from rag_app.ui import (
+    browser,
+    check_panel,
+    live_answer,
+    model_picker,
+    state,
+    texts,
+    texts_answers,
+    who,
+)
 from rag_app.ui import texts_library as words
 from rag_app.ui.jobs import caught
 from rag_app.ui.state import Session, current, open_dialog, open_page, say
@@ -39,6 +48,7 @@ def draw(library: Library) -> None:
         picked = model_picker.language_box("settings_language", texts.LANGUAGE_NEEDS_MODEL)
         if picked != session.language:
             model_picker.change(library, language=picked)
+        _choose_keys(library, session)
         if library.scope.runs_the_app:  # there is one index for all
             _choose_languages(library)
         if button(texts.CHECK, "settings_check", icon="fact_check"):
@@ -74,6 +84,14 @@ def _choice(
     )
     if picked is not None and values[picked] != now:
         model_picker.change(library, **{name: values[picked]})
+
+
+def _choose_keys(library: Library, session: Session) -> None:
+    """Words that are dictated would press them, too."""
+    wanted = st.checkbox(texts_answers.ONE_KEY, session.keys, key="settings_keys")
+    st.html(f"<p class='note'>{texts_answers.ONE_KEY_NOTE}</p>")
+    if wanted != session.keys:
+        model_picker.change(library, keys=wanted)
 
 
 def _everything(library: Library, session: Session) -> None:

@@ -247,6 +247,7 @@ class Session:
     language: str = ""  # that a language model answers in; empty: the question's
     caution: float | None = None  # None: as the settings say
     top_k: int | None = None  # passages that are read; None: as the settings say
+    keys: bool = True  # one alone does something
     restored: bool = False  # whether it has taken up what was chosen earlier
     asked_to_clear: bool = False
     offered: str = ""  # who answered in an earlier session, elsewhere: offered, not taken up

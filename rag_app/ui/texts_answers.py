@@ -100,8 +100,17 @@ HELP = {
 """What people ask first, each with its answer; above the list of keys."""
 SHORTCUTS_TITLE = "Keyboard"
 SHORTCUTS_NOTE = (
-    "Where nothing is being written, one key is enough. Tab goes to everything else, Enter presses "
+    "Where nothing is being written, one key is enough; in Settings these keys can be turned off. "
+    "Tab goes to everything else, Enter presses it, and Escape closes what is open."
+)
+SHORTCUTS_OFF = (
+    "All of these keys but “?” are turned off in Settings. Tab goes to everything, Enter presses "
     "it, and Escape closes what is open."
+)
+ONE_KEY = "One key is enough"
+ONE_KEY_NOTE = (
+    "“?” lists what each key does. Turn them off if you speak to your computer, or press keys by "
+    "accident; “?” alone still opens its list."
 )
 SHORTCUTS = {
     "Everywhere": {

@@ -352,6 +352,34 @@ def test_keys_do_what_clicks_do_but_not_while_something_is_written(browser):
     page.get_by_role("dialog", name="Help").wait_for(state="hidden")
 
 
+def test_keys_that_are_turned_off_press_nothing_but_the_list_of_them(browser):
+    page = opened(browser)
+    page.locator(".st-key-settings button").click()
+    switch = page.locator(".st-key-settings_keys")
+    switch.locator("label").click()
+    eventually(page, lambda: not switch.locator("input").is_checked())
+    page.wait_for_timeout(1_000)  # until it is kept
+    page.keyboard.press("Escape")
+    switch.wait_for(state="detached")
+    try:
+        page.wait_for_timeout(1_000)
+        page.locator('[data-act^="copy:"]').focus()
+        for key in ("1", "n", "b"):
+            page.keyboard.press(key)
+        page.keyboard.press("?")
+        page.get_by_role("dialog", name="Help").get_by_text("turned off").wait_for()
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(1_000)
+        assert not page.locator(".st-key-source").is_visible()
+        assert page.locator(MARKER).count(), "the conversation is still there"
+        assert page.locator('[data-act^="down:"]').get_attribute("aria-pressed") == "false"
+    finally:  # others share the choice
+        page.locator(".st-key-settings button").click()
+        switch.locator("label").click()
+        eventually(page, lambda: switch.locator("input").is_checked())
+        page.wait_for_timeout(1_000)
+
+
 def test_a_conversation_is_found_by_words_and_says_what_was_asked_last(browser):
     page = opened(browser, CRANE, BERTHS)
     page.get_by_test_id("stPopoverButton").filter(has_text="Conversations").click()

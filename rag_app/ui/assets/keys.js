@@ -95,7 +95,8 @@ export default function ({ data, parentElement }) {
     const [used] = event.composedPath();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.open) return;
     if (used instanceof Element && used.closest(WRITING)) return;
-    if (!/^[?1-9]$/.test(event.key) && !(event.key in data.presses)) return;
+    const known = /^[1-9]$/.test(event.key) || event.key in data.presses;
+    if (event.key !== '?' && !(data.listens && known)) return;
     event.preventDefault();
     take(event);
   }, on);
