@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,6 +88,12 @@ def test_chunks_do_not_hold_what_runs_through():
     chunks = chunk_pages("d" * 64, laid_out(6))
     assert [chunk.text for chunk in chunks[1:]] == [BODY[number % 3] for number in range(1, 6)]
     assert sum("ACME" in chunk.text for chunk in chunks) == 1
+
+
+def test_a_line_of_spaces_takes_no_longer_than_its_length():
+    began = time.perf_counter()
+    assert own_texts([page(1, " " * 200_000 + "\nBarley.")]) == [(0, 200_008)]
+    assert time.perf_counter() - began < 5
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b 1", "b 2", "3", "", "cd"]), max_size=6)))

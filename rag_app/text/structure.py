@@ -383,7 +383,7 @@ def is_older(date: tuple[int, ...], other: tuple[int, ...]) -> bool:
 _FEWEST, _SHARE = 4, 0.25  # pages that a line stands on, and the share of all that they are
 _LINES = 3  # looked at, at each end of a page
 _RUNNING_LONGEST = 120  # characters of a line that may be one
-_LINE = re.compile(r"[^\r\n]*\S[^\r\n]*")
+_WHOLE_LINE = re.compile(r"[^\r\n]+")
 _NUMBER = re.compile(r"\d{1,5}")
 _RUNNING_LETTER = re.compile(r"[^\W\d_]")
 _Lines = list[tuple[int, int, str]]  # start, end, and what is compared
@@ -410,7 +410,11 @@ def own_texts(pages: Sequence[Page]) -> list[tuple[int, int]]:
 
 def _edges(page: Page) -> tuple[_Lines, _Lines]:
     """The first lines of a page, and the last, from its end."""
-    lines = [(m.start(), m.end(), " ".join(m[0].split())) for m in _LINE.finditer(page.text)]
+    lines = [
+        (found.start(), found.end(), " ".join(found[0].split()))
+        for found in _WHOLE_LINE.finditer(page.text)
+        if found[0].strip()
+    ]
     return lines[:_LINES], lines[: -_LINES - 1 : -1]
 
 
