@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from rag_app.answering.chain import cite
 from rag_app.answering.chat_models import ChatSettings
-from rag_app.answering.generation import Piece, repeats_itself, without_repeats
+from rag_app.answering.generation import Piece, finished, repeats_itself, without_repeats
 from rag_app.answering.generator_factory import GeneratorFactory
 from rag_app.answering.model_spec import ModelSpec
 from rag_app.answering.span_model import SpanModel
@@ -142,6 +142,13 @@ def test_thinking_pictures_and_footnotes_of_the_model_are_dropped(server):
     text, draft = generate(url)
     assert "Hm" not in text
     assert "".join(draft.sentences) == "The ferry costs four euros. x"
+
+
+def test_beginnings_of_pictures_take_no_longer_than_their_length():
+    began = time.perf_counter()
+    assert finished("![" * 30_000) == "![" * 30_000
+    assert time.perf_counter() - began < 5
+    assert finished("![a sign](u) and ![a map][1]") == "a sign and a map"
 
 
 def test_a_document_that_gives_orders_stays_data(server):

@@ -146,7 +146,7 @@ def pumped(stream: Iterable[str], cancelled: Cancelled) -> Iterator[str | Stream
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _HALF_TAG = re.compile(r"<(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
-_PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)|!\[([^\]]*)\]\[[^\]]*\]")
+_PICTURE = re.compile(r"!\[([^\]]{0,1000})\](?:\([^)]*\)|\[[^\]]*\])")
 _FOOTNOTE = re.compile(
     r" ?(?:\[(?:passage )?\d{1,3}(?:, ?\d{1,3})*\]|【[^】]{0,40}】)", re.IGNORECASE
 )
@@ -173,7 +173,7 @@ def says_not_found(text: str, *, whole: bool = True) -> bool:
 def finished(raw: str) -> str:
     """A whole reply without thinking, pictures and footnotes of its own."""
     text = _THINKING.sub("", raw)
-    text = _PICTURE.sub(lambda m: m.group(1) or m.group(2) or "", text)
+    text = _PICTURE.sub(r"\1", text)
     return _FOOTNOTE.sub("", text).strip()
 
 
