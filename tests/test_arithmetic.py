@@ -76,6 +76,15 @@ def test_a_percentage_in_a_product_is_a_share():
     assert computed("<<50 + 85>>", known, shares=shares).text == "135"
 
 
+def test_a_share_of_a_hundred_is_a_share():
+    known, shares = {"15", "100"}, {"15"}
+    assert computed("You save <<15 * 100>> pounds.", known, shares=shares).text == (
+        "You save 15 pounds."
+    )
+    assert computed("<<15 / 100.5 * 201>>", {*known, "201", "100.5"}, shares=shares).text == "0.30"
+    assert computed("<<60 * 100 / 15>>", {*known, "60"}, shares=shares).text == "400"
+
+
 def test_what_stands_as_a_percentage_and_as_something_else_is_no_share():
     assert percentages("50 % of the price, 30% later, 30 days before") == {"50"}
 

@@ -23,6 +23,7 @@ _SIGNS: Mapping[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+_DIVISORS = re.compile(r"/[\s(]*(\d+(?:\.\d+)?)")
 _SHOWN_AS = {"**": "^", "*": "×", "/": "÷", "-": "−"}
 _MOST = 200  # characters of a sum
 _COUNTED = 12  # a writer may count so many things
@@ -52,7 +53,7 @@ def computed(
 
     `known`: the figures that may be used; `comma`: decimals come after a comma; `shares`: figures
     that stand as percentages only. A product with one of those is that share, unless the sum
-    itself has divided by a hundred."""
+    itself has divided by a hundred, or goes from a share to the whole: "60 * 100 / 15"."""
     steps: list[str] = []
     values: set[str] = set()
     wrong: list[str] = []
@@ -79,7 +80,10 @@ def computed(
 
 def _with_shares(written: str, shares: Set[str]) -> str:
     """A product with percentages as one of shares: "50 * 5472" to "50 / 100 * 5472"."""
-    if not shares or "*" not in written or "100" in _DIGITS.findall(written):
+    if not shares or "*" not in written:
+        return written
+    divisors = {_plain(Decimal(one)) for one in _DIVISORS.findall(written)}
+    if "100" in divisors or ("100" in _DIGITS.findall(written) and shares & divisors):
         return written
 
     def share(found: re.Match[str]) -> str:
