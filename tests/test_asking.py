@@ -13,6 +13,9 @@ FORMS = {
         "Is it easier or harder to change the law?",
         "revenue 2023",
         "船はいつ出ますか",
+        "Was kostet die Kaution?",
+        "Am wievielten ist die Miete fällig?",
+        "¿Has pagado la renta?",
         "",
         "?",
     ],
@@ -35,6 +38,7 @@ FORMS = {
         "Is smoking allowed?",
         "Does the membership include insurance?",
         "can I bring a dog",
+        "Was the Kaution paid?",
     ],
 }
 

@@ -28,7 +28,7 @@ from rag_app.answering.span_model import (
 )
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import TOKEN, rarity, stems, telling
-from rag_app.text.languages import compared
+from rag_app.text.languages import compared, is_english
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Draft, Passage, Span
 
@@ -87,7 +87,8 @@ def form(question: str) -> AnswerType:
     if _EXPLAINS.match(bare):
         return AnswerType.EXPLANATION
     if _DECIDES.match(bare):
-        return AnswerType.DECISION
+        # "Was", "am" and "has" begin other questions in German and Spanish.
+        return AnswerType.DECISION if is_english(question) else AnswerType.FACT
     return AnswerType.LIST if _LISTS.match(bare) else AnswerType.FACT
 
 
