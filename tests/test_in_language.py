@@ -106,6 +106,17 @@ def test_a_task_may_name_the_language_of_its_result(wish, language):
         ("Traduis la lettre en anglais", "English"),
         ("say that in Welsh: The course is held in English", "Welsh"),
         ("translate this", ""),
+        ("Translate this letter from German", ""),
+        ("Translate into English from German", "English"),
+        ("Translate the German contract", ""),
+        ("Translate the German contract to Polish, please", "Polish"),
+        ("Übersetze den deutschen Vertrag", ""),
+        ("tradúcelo a francés", "French"),
+        ("Put it into plain German", "German"),
+        ("Kannst du das ins Deutsche übersetzen?", "German"),
+        ("Übersetze den Absatz in der deutschen Fassung", ""),
+        ("Traduis la lettre vers l'allemand", "German"),
+        ("Translate the list in the annex to the German contract", ""),
     ],
 )
 def test_a_translation_goes_into_the_language_that_the_wish_names(wish, language):

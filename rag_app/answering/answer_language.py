@@ -33,6 +33,11 @@ _LAST = re.compile(  # where a clause begins: "do they have to write in English?
 _OF_TASK = re.compile(
     r"\b(?:in|into|auf|ins|en|al)\s+(\w+)(?=\W*\Z|\s*[.,;:!?)]|\s+(\w+))", re.IGNORECASE
 )
+_INTO = re.compile(  # "in plain German"; "in der deutschen Fassung" says where something stands
+    r"\b(?:in|into|to|auf|ins|en|al|a|vers)\s+(?:l[ae]\s+|l['’])?"
+    r"(\w+)(?=(?:(?<=\w{4})\s+(\w+))?)",
+    re.IGNORECASE,
+)
 _GOES_ON = STOP | {"please", "pls", "bitte", "por", "für", "von", "de", "para", "und", "y"}
 _PLEASE = r"(?:please|pls|bitte|por\s+favor|s['’]il\s+(?:te|vous)\s+pla[iî]t)"
 _WISH = re.compile(  # and nothing else: "Courses in French: …" is a topic
@@ -78,9 +83,13 @@ def language_of_task(wish: str) -> str:
 
 def language_into(wish: str) -> str:
     """The language into which something is to be translated, by its English name: the last one that
-    the wish names before a text that it brings; empty if it names none."""
-    words = re.findall(r"[^\W\d_]+", wish.partition(": ")[0])
-    return next(filter(None, map(language_called, reversed(words))), "")
+    the wish names as what it goes into before a text that it brings; empty if it names none."""
+    found = reversed(_INTO.findall(wish.partition(": ")[0]))
+    named = (
+        language_called(word) or (language_called(after) if word.lower() not in STOP else "")
+        for word, after in found
+    )
+    return next(filter(None, named), "")
 
 
 class InLanguage:
