@@ -47,6 +47,12 @@ from rag_app.answering.chat_generator import sayable, without_invented
         ("14:05", "2.05 p.m."),
         ("14:00", "2pm"),
         ("12:30", "12:30 pm"),
+        ("£20,000", "£20k"),
+        ("£20k", "£20,000"),
+        ("1,500,000", "1.5 million"),
+        ("1,5 Mio. Euro", "1,500,000 euros"),
+        ("0.5 mg", "0.500 mg"),
+        ("20.000 mg", "20.000 mg"),
     ],
 )
 def test_the_same_number_is_known_in_another_writing(claim, source):
@@ -67,6 +73,8 @@ def test_the_same_number_is_known_in_another_writing(claim, source):
         ("in 2015", "2026-03-15"),
         ("24:30", "12:30 pm"),
         ("14:30", "2:30 am"),
+        ("£20", "£20,000"),
+        ("£20.50", "£20,500"),
     ],
 )
 def test_another_number_is_missing(claim, source):

@@ -23,11 +23,12 @@ from rag_app.answering.evidence import Excerpt
 from rag_app.answering.extraction import Candidate, candidates
 from rag_app.retrieval.embedding import Embedder
 from rag_app.retrieval.ranking import TOKEN, rarity, stems, telling
-from rag_app.text.languages import is_english
+from rag_app.text.languages import is_english, magnitude
 from rag_app.text.sentences import one_line, sentences
 from rag_app.types import Passage, Span
 
 _NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
+_SCALED = re.compile(rf"({_NUMBER.pattern})(?:[-\s]?([^\W\d_]+))?")  # "1.5 million", "20k"
 _APART = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?:[.,]\d+)*(?!\d)")  # 12 500, 12 500,50
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*")
 _DIGITS = "one two three four five six seven eight nine"
@@ -87,7 +88,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def numbers(text: str) -> list[frozenset[str]]:
     """The numbers in digits of a text in order, each with all the values it may have."""
-    return [frozenset(_values(number)) for number in _NUMBER.findall(text)]
+    return [
+        frozenset(_values(number) | _scaled(number, magnitude(word)))
+        for number, word in _SCALED.findall(text)
+    ]
 
 
 def figures(text: str) -> list[frozenset[str]]:
@@ -188,18 +192,24 @@ def _values(number: str) -> set[str]:
     if whole:
         values.add(_plain("".join(parts)))
     head = number[: -len(parts[-1]) - 1]
-    if len(parts) == 2 or (_GROUPED.fullmatch(head) and number[len(head)] != head[len(parts[0])]):
+    if whole and len(parts) == 2 and parts[0].strip("0"):
+        # Of a thousand and of a decimal with its noughts: "20,000" is no other way to write 20.
+        values.add(".".join(parts))
+    elif len(parts) == 2 or (_GROUPED.fullmatch(head) and number[len(head)] != head[len(parts[0])]):
         values.add(_plain(f"{''.join(parts[:-1])}.{parts[-1]}"))
     return values or {".".join(map(_plain, parts))}
 
 
+def _scaled(number: str, power: int) -> set[str]:
+    """The values that a number has with a word for a power of ten behind it; none without one."""
+    plain = (value for value in _values(number) if power and value.count(".") < 2)
+    return {_plain(f"{value}e{power}") for value in plain}
+
+
 def _plain(number: str) -> str:
     value = Decimal(number)
-    return (
-        str(value.to_integral_value())
-        if value == value.to_integral_value()
-        else str(value.normalize())
-    )
+    whole = value == value.to_integral_value()
+    return format(value.to_integral_value(), "f") if whole else str(value.normalize())
 
 
 ENOUGH = 0.5  # chance of support from which a sentence is marked
