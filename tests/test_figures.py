@@ -89,7 +89,12 @@ def test_a_word_that_counts_is_not_invented_but_a_number_is():
 
 @pytest.mark.parametrize(
     "said",
-    ["37. That is what the contract says.", "It is this:\n3) days.", "2. A form.\n3. A fee."],
+    [
+        "37. That is what the contract says.",
+        "It is this:\n3) days.",
+        "2. A form.\n3. A fee.",
+        "**37.** days",
+    ],
 )
 def test_a_figure_at_the_beginning_of_a_line_is_checked(said):
     assert not any(c.isdigit() for c in without_invented(said, set()))
@@ -102,6 +107,10 @@ def test_a_figure_at_the_beginning_of_a_line_is_checked(said):
         "Bring:\n\n1. A form.\n2. A fee.\n3. A friend.",
         "1) a form\n2) a fee",
         "1. Come:\n   1. by bus,\n   2. by boat.\n2. Pay.",
+        "**1. A form**: bring it.\n\n**2. A fee**: pay it.",
+        "**1.** Bring a form.\n**2.** Pay a fee.",
+        "- 1) a form\n- 2) a fee",
+        "### 1. A form\nBring it.\n\n### 2. A fee\nPay it.",
     ],
 )
 def test_the_numbers_of_a_list_need_not_be_known(said):

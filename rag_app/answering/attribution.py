@@ -230,7 +230,9 @@ _MARKUP = re.compile(
     r"^[\s>#*+-]+|[*_`|]+"
     r"|</?[a-zA-Z][^<>]{0,500}>|(?<=\])\([^()\s]{0,500}\)|[\[\]]"  # tags, targets of links
 )
-_NUMBERED = re.compile(r"^([ \t]*)(\d{1,3}[.)])\s", re.MULTILINE)
+_NUMBERED = re.compile(  # "2. Rent", "**2.** Rent", "- 2) Rent", "### 2. Rent"
+    r"^([ \t>#*_+-]*)(\d{1,3}[.)])(?=[\s*_])", re.MULTILINE
+)
 
 Place = tuple[str, int]  # document and page
 
