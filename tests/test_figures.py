@@ -53,6 +53,19 @@ from rag_app.answering.chat_generator import sayable, without_invented
         ("1,5 Mio. Euro", "1,500,000 euros"),
         ("0.5 mg", "0.500 mg"),
         ("20.000 mg", "20.000 mg"),
+        ("on 5 June at 15:00", "am 05.06. ab 15:00 Uhr"),
+        ("by 31 December", "bis 31.12. möglich"),
+        ("on 5 June", "Feier am 5. 6."),
+        ("2025–2026", "season 2025/26"),
+        ("1999 to 2000", "1999–00"),
+        ("1.5 cups", "1½ cups"),
+        ("0.75 l", "¾ l"),
+        ("0.5 mg", ".5 mg"),
+        ("12:30 am", "00:30"),
+        ("0:30", "12.30 am"),
+        ("00:30", "12:30 a.m."),
+        ("17:30", "17h30"),
+        ("5.30 pm", "17 h 30"),
     ],
 )
 def test_the_same_number_is_known_in_another_writing(claim, source):
@@ -75,6 +88,10 @@ def test_the_same_number_is_known_in_another_writing(claim, source):
         ("14:30", "2:30 am"),
         ("£20", "£20,000"),
         ("£20.50", "£20,500"),
+        ("in October", "a ratio of 3.50. Then 31.13."),
+        ("2027", "season 2025/27"),
+        ("12.30", "£0.30"),
+        ("0.5", "see annex.5"),
     ],
 )
 def test_another_number_is_missing(claim, source):

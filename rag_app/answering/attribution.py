@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate, pairwise
+from unicodedata import numeric
 
 import numpy as np
 
@@ -80,7 +81,12 @@ _SMALL = {name.lower(): name for name in _MONTHS if name not in ("March", "May")
     if short not in ("Mar", "May", "Sat", "Sun")
 }
 _DATE = re.compile(r"(?<![\d./-])(\d{1,4})[./-](\d{1,2})[./-](\d{2}(?:\d\d)?)(?![\d./-])")
-_AFTERNOON = re.compile(r"(?<![\d.,:])(\d{1,2})(?:[.:](\d\d))?\s?p\.?\s?m\b", re.IGNORECASE)
+_TWELVE_HOURS = re.compile(r"(?<![\d.,:])(\d{1,2})(?:[.:](\d\d))?\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_NO_YEAR = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.(?!\d)")  # "bis 31.12."
+_YEARS = re.compile(r"(?<![\d./-])((?:19|20)\d\d)[/–](\d\d)(?![\d./-])")  # "2025/26"
+_HOURS = re.compile(r"(?<!\d)([01]?\d|2[0-4])\s?h\s?([0-5]\d)(?!\d)")  # 17h30
+_FRACTION = re.compile(r"(?<![\d.,])(\d{0,9})\s?([¼-¾⅐-⅞])")
+_POINT_FIRST = re.compile(r"(?<![\w.,)])\.(\d+)(?![\d.,])")  # ".5 mg"
 _LAST_CENTURY = 68  # two digits of a year up to which it is of this one, as POSIX has it
 _PERCENT = re.compile(rf"({_NUMBER.pattern})\s?%")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -110,20 +116,43 @@ def known_figures(text: str) -> set[str]:
     known |= {str(_IN_FOREIGN_WORDS[word]) for word in words if word in _IN_FOREIGN_WORDS}
     known |= {_SHORT[short] for short in _SHORTENED.findall(text)}
     known |= {_SMALL[word] for word in words if word in _SMALL}
+    known |= {value for point in _POINT_FIRST.findall(text) for value in _values(f"0.{point}")}
+    known |= {str(int(whole or 0) + numeric(part)) for whole, part in _FRACTION.findall(text)}
+    return known | _dates(text) | _hours(text)
+
+
+def _dates(text: str) -> set[str]:
+    """The parts of the dates of a text, months by their names, years with their century."""
+    known: set[str] = set()
     for date in _DATE.findall(text):
         known |= {_MONTHS[int(part) - 1] for part in date[:2] if 1 <= int(part) <= 12}
         if len(date[0]) <= len(date[2]) == 2:
             known.add(f"{19 if int(date[2]) > _LAST_CENTURY else 20}{int(date[2]):02}")
-    for hour, minutes in _AFTERNOON.findall(text):
-        if 1 <= int(hour) < 12:
-            known |= _values(f"{int(hour) + 12}:{minutes or '00'}")
+    for day, month in _NO_YEAR.findall(text):
+        if 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
+            known |= {_plain(day), _plain(month), _MONTHS[int(month) - 1]}
+    for first, last in _YEARS.findall(text):
+        if (int(first) + 1) % 100 == int(last):
+            known.add(str(int(first) + 1))
+    return known
+
+
+def _hours(text: str) -> set[str]:
+    """The times of day of a text, counted to 24 and to 12, and the parts of times and dates."""
+    known: set[str] = set()
+    for hour, minutes, half in _TWELVE_HOURS.findall(text):
+        if 1 <= int(hour) <= 12:
+            known |= _values(f"{int(hour) % 12 + 12 * (half in 'pP')}:{minutes or '00'}")
+    for hour, minutes in _HOURS.findall(text):
+        known |= _values(f"{hour}:{minutes}") | _values(f"{int(hour) % 12 or 12}:{minutes}")
     for number in _NUMBER.findall(text):
         parts = re.split(r"\D", number)
         if _is_time_or_date(parts):
             if ":" in number or len(parts) == 3:
                 known |= {_plain(part) for part in parts}
-            if len(parts) == 2 and int(parts[0]) > 12:
-                known |= _values(f"{int(parts[0]) - 12}:{parts[1]}")
+            midnight = parts[0] == "00" or (parts[0] == "0" and ":" in number)  # no price of 0.30
+            if len(parts) == 2 and (midnight or int(parts[0]) > 12):
+                known |= _values(f"{int(parts[0]) % 12 or 12}:{parts[1]}")
     return known
 
 
