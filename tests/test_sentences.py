@@ -43,6 +43,12 @@ def test_every_visible_character_is_in_exactly_one_trimmed_span(text):
         "Did the U.K. Parliament sit at 9 a.m. Monday?",
         "I, the Chief Financial Officer of General Mills, Inc. (the “Company”), certify this.",
         "ACTIVISION BLIZZARD, INC. AND SUBSIDIARIES",
+        "Nach Nr. 5 Abs. 3 der Ordnung zahlt die Hauptstr. 5 in Berlin 5 Mio. Euro inkl. Steuern.",
+        "Bring z.B. Milch mit, z. B. Ziegenmilch, i.d.R. Montags.",
+        "Die Wohnung liegt im 2. Stock und kostet 900 Euro, sagt der 1. Vorsitzende.",
+        "Am 3. Tag wird die Miete fällig, wenn nichts anderes gesagt wird.",
+        "Cuesta aprox. 500 pesos, p.ej. Gas.",
+        "M. Dupont paie env. 50 €, c.-à-d. Tout.",
     ],
 )
 def test_a_full_stop_inside_a_sentence_does_not_end_it(sentence):
@@ -62,6 +68,12 @@ def test_a_full_stop_inside_a_sentence_does_not_end_it(sentence):
         ("It fell in 2015 or 2013 . We gained.", ["It fell in 2015 or 2013 .", "We gained."]),
         ("Es waren 27. Das ist viel.", ["Es waren 27.", "Das ist viel."]),
         ("Das war 2024. Mai war warm.", ["Das war 2024.", "Mai war warm."]),
+        ("It cost 5 million. Rent rose.", ["It cost 5 million.", "Rent rose."]),
+        ("It opens at 9 a.m. The bar is shut.", ["It opens at 9 a.m.", "The bar is shut."]),
+        ("See example.com. Then go.", ["See example.com.", "Then go."]),
+        ("They pay on the 6. Owners do not.", ["They pay on the 6.", "Owners do not."]),
+        ("Es kostet 9 Euro. Am 3. Tag nichts.", ["Es kostet 9 Euro.", "Am 3. Tag nichts."]),
+        ("Solve for x. Bo did.", ["Solve for x.", "Bo did."]),
         ("They call it 'elite'. Many do.", ["They call it 'elite'.", "Many do."]),
         (
             "今日は雨です。明日は晴れ！本当？はい",

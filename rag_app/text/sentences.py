@@ -8,8 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-from rag_app.text.languages import ALPHABETS, UNSPACED, german_months, healed, words
+from rag_app.text.languages import (
+    ALPHABETS,
+    UNSPACED,
+    german_months,
+    healed,
+    language,
+    magnitude,
+    words,
+)
 
 # Marks that end a sentence wherever they stand: full-width ones, those of Arabic, Armenian, the
 # scripts of India, Tibetan, Burmese, Khmer, Thai, Ethiopic, Mongolian.
@@ -27,6 +36,10 @@ _STOP = re.compile(
 )
 _NO_SPACE_NEEDED = frozenset(_FULL_STOPS + "．។")
 _WORD_BEFORE = re.compile(r"[^\s(\[“\"'‘]*\Z")
+# "z.B", "i.d.R", "c.-à-d"
+_DOTTED = re.compile(r"[^\W\d_]{1,2}\.-?(?:[^\W\d_]{1,2}[.-])*[^\W\d_]{1,3}")
+_BEFORE_ORDINAL = re.compile(r"(?<!\S)([^\W\d_]{2,3})\s\Z")
+_INITIAL = re.compile(r"[^\W\d_]\.")
 _FIRST_WORD = re.compile(r"[\"'“‘(\[]*(\w*)")
 _PAGE_NUMBER = re.compile(r"[^a-z].*\s(?!(?:19|20)\d\d\Z)\d{1,4}\Z")
 _CLOSED = re.compile(rf"[.!?:;…：；．។{_FULL_STOPS}][\"'”’»)\]」』）]*\Z")
@@ -54,13 +67,13 @@ _RULED = re.compile(r"\S \| \S|\t.*\t|\|.*\||\S {3,}\S.* {3,}\S")
 
 _BEFORE_NAME = words(
     "mr mrs ms dr prof st mt ft gen gov sen rep hon messrs rev sgt capt col lt vs v e.g i.e cf viz "
-    "approx al ca resp incl excl est dept univ assn bros mme mlle jan feb mar apr jun jul aug sep "
-    "sept oct nov dec"
+    "approx aprox al ca resp incl inkl excl est dept univ assn bros mme mlle jan feb mar apr jun "
+    "jul aug sep sept oct nov dec"
 )
 _MONTHS = words("jan feb mar apr may jun jul aug sep oct nov dec")
 _BEFORE_NUMBER = words(
     "no nos fig figs sec secs art arts vol vols p pp ch chap eq eqs ref refs app item items note "
-    "notes section part ser para pt ex tbl rule rules reg ext tel apt"
+    "notes section part ser para pt ex tbl rule rules reg ext tel apt nr abs env"
 )
 _MAY_END = words(
     "inc corp co cos ltd llc llp plc etc jr sr esq ph.d a.m p.m bhd pte gmbh n.v s.a b.v"
@@ -72,6 +85,8 @@ _STARTERS = words(
     "accordingly additionally further furthermore moreover therefore thus refer where what which "
     "who why how is are was were did do does i"
 )
+_TELLING = 1_000  # characters that tell the language of a text
+_SHORT = 3  # letters of "Mio", "Mrd": "million" ends a sentence like any word
 _CONTINUES = words(
     "and or of the a an to in for by with from on at as that which is are was were be our its "
     "their his her this these any each no not than between under into such per &"
@@ -226,15 +241,43 @@ def _is_abbreviation(text: str, start: int, dot: int, follows: str) -> bool:
         return not (text[max(start, dot - 2) : dot].strip().isalnum() and follows[0].isupper())
     if key in _BEFORE_NAME:
         return True
-    if key in _BEFORE_NUMBER and (follows[0].isdigit() or follows[0] == "#"):
+    street = key.endswith("str")  # "Hauptstr. 5"
+    if (street or key in _BEFORE_NUMBER) and (follows[0].isdigit() or follows[0] == "#"):
         return True
-    if word.isdigit() and len(word) <= 2 and _first_word(follows).lower() in german_months():
+    if word[0].islower() and key not in _MAY_END and _is_dotted(word, follows):
         return True
+    if word[0].isupper() and len(word) <= _SHORT and magnitude(word):  # "5 Mio. Euro"
+        return not _starts_sentence(follows)
+    if word.isdigit() and len(word) <= 2:
+        named = _first_word(follows).lower() in german_months()
+        if named or _is_ordinal(text, start, dot - len(word)):
+            return True
     if word[0].isdigit() and len(word) <= 4:
         return _is_number_of_part(text, start, dot - len(word), follows)
     if key in _MAY_END or (word[0].isupper() and (len(word) == 1 or "." in word[1:2])):
         return not _starts_sentence(follows)
     return False
+
+
+def _is_ordinal(text: str, start: int, at: int) -> bool:
+    """Whether the number at `at` counts what comes next: "im 2. Stock". That is how German writes
+    it, behind a short word, an article or a preposition; so are "Es ist 2. Das" and the like."""
+    found = _BEFORE_ORDINAL.search(text, max(start, at - 12), at)
+    if not found or not (found[1].islower() or found.start(1) <= start + 1):
+        return False
+    return _language_of(text[:_TELLING]) == "de"
+
+
+@lru_cache(maxsize=64)
+def _language_of(beginning: str) -> str:
+    """The language of a text by its beginning, told once for all its numbers."""
+    return language(beginning)
+
+
+def _is_dotted(word: str, follows: str) -> bool:
+    """Whether a word is one of several that are short for others: "z.B.", and "z. B."."""
+    alone = len(word) == 1 and _INITIAL.match(follows)
+    return bool(alone or _DOTTED.fullmatch(word))
 
 
 def _first_word(follows: str) -> str:
