@@ -19,9 +19,10 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from rag_app.errors import NoText
+from rag_app.reading.encodings import decode_html
 from rag_app.reading.limits import Limits
 from rag_app.reading.sections import PageBuilder
-from rag_app.reading.web import Chosen, add_html, decode_html, main_content
+from rag_app.reading.web import Chosen, add_html, main_content
 
 _WORD = re.compile(r"\w+")
 _LEAST = 100  # words of an article

@@ -26,7 +26,7 @@ from rag_app.errors import (
 )
 from rag_app.ingestion.web_address import Clock, PublicNetwork, is_public
 from rag_app.ingestion.web_fetch import FetchRequest, fetch
-from rag_app.reading.web import decode_html
+from rag_app.reading.encodings import decode_html
 from tests.web_sites import HTML, Site, web_site
 
 LOOK_UP = socket.getaddrinfo  # the real one: tests may ask for names of this computer only

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.reading.plain_text import decode
+from rag_app.reading.encodings import decode
 
 TEXTS = {
     "cp1250": "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. "

@@ -19,7 +19,7 @@ import httpx
 from rag_app.errors import LimitReached, PageRefused, SiteSilent, UnsupportedFormat
 from rag_app.ingestion import web_address as web
 from rag_app.ingestion.web_address import Clock, PublicNetwork, Resolve, look_up, site
-from rag_app.reading.web import decode_html
+from rag_app.reading.encodings import decode_html
 from rag_app.settings import Settings, app_version
 from rag_app.supervision import Told, untold
 

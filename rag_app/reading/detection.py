@@ -10,8 +10,8 @@ from typing import Protocol, cast
 
 from rag_app.errors import DamagedFile, EmptyFile, UnsupportedFormat
 from rag_app.reading.archive import Archive
+from rag_app.reading.encodings import is_text
 from rag_app.reading.limits import Limits
-from rag_app.reading.plain_text import is_text
 from rag_app.supervision import Told, untold
 from rag_app.text.formats import FORMATS, all_that, format_of
 from rag_app.types import Reading

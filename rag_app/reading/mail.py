@@ -22,12 +22,13 @@ from email.mime.text import MIMEText
 from pathlib import Path
 
 from rag_app.errors import DamagedFile
+from rag_app.reading.encodings import decode, decode_html
 from rag_app.reading.limits import Limits, Unpacking
 from rag_app.reading.ole import Compound
-from rag_app.reading.plain_text import decode, has_columns, with_tables
+from rag_app.reading.plain_text import has_columns, with_tables
 from rag_app.reading.rtf import add_rtf
 from rag_app.reading.sections import PageBuilder
-from rag_app.reading.web import add_html, decode_html
+from rag_app.reading.web import add_html
 from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 

@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element
 
 from rag_app.errors import DamagedFile
 from rag_app.reading.archive import Archive
+from rag_app.reading.encodings import decode_html
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import (
     finished,
@@ -27,7 +28,7 @@ from rag_app.reading.markup import (
     tree,
 )
 from rag_app.reading.sections import PageBuilder, raised
-from rag_app.reading.web import add_html, decode_html
+from rag_app.reading.web import add_html
 from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
 

@@ -5,7 +5,6 @@ A long text has no pages of its own: it is cut at headings and paragraphs into s
 
 from __future__ import annotations
 
-import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 
 from rag_app.errors import LimitReached, NoText
+from rag_app.reading.encodings import decode
 from rag_app.reading.limits import Limits
 from rag_app.reading.spaced_tables import PlacedWord, grids
 from rag_app.supervision import Told, untold
@@ -28,25 +28,6 @@ _FEWEST_COLUMNED = 3  # lines that make a table
 _LONGEST_COLUMNED = 200_000  # characters of a text in which tables are looked for
 _COLUMNED = re.compile(r"[^\s>](?: {2,}| ?\t[ \t]*)\S[^\r\n]*")
 _QUOTING = "> \t\r\n"
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_COMMON = "cp1252"
-_LIKELY = [
-    *(f"cp{number}" for number in (1252, 1250, 1251, 1253, 1254, 1255, 1256)),
-    *("iso8859_2", "iso8859_7", "iso8859_9", "koi8_r", "koi8_u", "cp866", "cp874", "tis_620"),
-    *("cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949"),
-]
-# What texts of Central Europe look like in windows-1252, and those of Western Europe never do.
-_CENTRAL = re.compile(
-    r"[^\W\d_][¹²³º¾¼½¶¤¦§©®¯°±µ·¸»«×÷¿][^\W\d_]|[šžŠŽ]|õ(?!e)|[a-z]¹(?=.*[a-z]¹)", re.DOTALL
-)
-_NAMES = {f"cp{number}": f"windows-{number}" for number in (874, *range(1250, 1259))}
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PARAGRAPH = re.compile(r"(?>\r\n|\r|\n)[ \t]*(?>\r\n|\r|\n)\s*|\f")
 _SPACE = re.compile(r"\s")
@@ -123,35 +104,6 @@ def with_headings(text: str, found: Sequence[tuple[int, int, str]], encoding: st
     return Reading(pages, title, tuple(headings), encoding=encoding)
 
 
-def is_text(head: bytes, *, whole: bool) -> bool:
-    """Whether the first bytes of a file (or the whole of it) can be text."""
-    if any(head.startswith(bom) for bom, _ in _BOMS):
-        return True
-    if _utf16(head):
-        return True
-    controls = len(head) - len(head.translate(None, _CONTROLS))
-    if controls > len(head) / 100 or b"\0" in head:
-        return False
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
-    except UnicodeDecodeError:
-        # some other encoding, if most of it is still letters and spaces
-        plain = sum(1 for byte in head if 32 <= byte < 127 or byte >= 0xA0 or byte in b"\t\r\n")
-        return plain >= len(head) * 0.9 and sum(byte in b" \r\n\t" for byte in head) * 40 >= len(
-            head
-        )
-    return True
-
-
-def _utf16(head: bytes) -> str:
-    """The byte order of UTF-16 without a mark, empty if it is not that."""
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    half = max(1, len(head) // 2)
-    if odd > half * 0.4 and even < half * 0.02:
-        return "utf-16-le"
-    return "utf-16-be" if even > half * 0.4 and odd < half * 0.02 else ""
-
-
 def load(path: Path, limits: Limits) -> tuple[str, str]:
     """A file's text, and its encoding, see `decode`. Raises NoText or LimitReached."""
     text, encoding = load_any(path)
@@ -175,38 +127,6 @@ def check_length(text: str, most: int, setting: str) -> None:
             f"This text has {len(text):,} characters, more than the {most:,} "
             f"set by {setting}. Split it, or raise the limit."
         )
-
-
-def decode(data: bytes) -> tuple[str, str]:
-    """The text, and the name of its encoding where that had to be guessed."""
-    for bom, encoding in _BOMS:
-        if data.startswith(bom):
-            return data[len(bom) :].decode(encoding, errors="replace"), ""
-    wide = _utf16(data[:65_536])
-    if wide:
-        return data.decode(wide, errors="replace"), ""
-    try:
-        return data.decode("utf-8"), ""
-    except UnicodeDecodeError:
-        encoding = _guess_encoding(data)
-    return data.decode(encoding, errors="replace"), _NAMES.get(encoding, encoding)
-
-
-def _guess_encoding(data: bytes) -> str:
-    from charset_normalizer import from_bytes
-
-    found = from_bytes(data[:200_000], cp_isolation=_LIKELY)
-    best = found.best()
-    common = next((each for each in found if _COMMON in each.could_be_from_charset), None)
-    if best is None or common is None:
-        return best.encoding if best else _COMMON
-    as_good = common.chaos <= best.chaos and common.coherence >= best.coherence
-    letters = set(str(common))
-    if letters & set("þðý") and letters & set("çü"):  # Icelandic has no ç and no ü
-        return "cp1254"
-    if _CENTRAL.search(str(common)):
-        return next((each.encoding for each in found if each is not common), _COMMON)
-    return _COMMON if as_good else best.encoding
 
 
 def _markdown_headings(text: str) -> Iterator[tuple[int, int, str]]:

@@ -12,11 +12,11 @@ from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from rag_app.errors import DamagedFile, NoText
+from rag_app.reading.encodings import decode_html
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import BROKEN, tree
 from rag_app.reading.plain_text import load, read_text, with_headings
 from rag_app.reading.sections import PageBuilder
-from rag_app.reading.web import decode_html
 from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 

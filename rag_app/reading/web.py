@@ -5,7 +5,6 @@ A table whose cells hold tables is layout, not data: it is read as if it were no
 
 from __future__ import annotations
 
-import codecs
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,9 +17,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from rag_app.errors import DamagedFile, NoText, UnsupportedFormat
 from rag_app.reading.archive import TORN, Archive
+from rag_app.reading.encodings import decode_html
 from rag_app.reading.limits import Limits
 from rag_app.reading.markup import outermost, tree
-from rag_app.reading.plain_text import decode
 from rag_app.reading.sections import PageBuilder, raised
 from rag_app.supervision import Told, untold
 from rag_app.types import Merged, Reading
@@ -272,14 +271,9 @@ def _join(row: list[LaidOut]) -> list[LaidOut]:
     return cells
 
 
-_CHARSET = re.compile(
-    rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)|<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]+)",
-    re.IGNORECASE,
-)
 _AROUND = frozenset(["header", "footer", "aside"])  # what stands around a <main>
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CELLS = ("td", "th")
-_WESTERN = ("ascii", "iso8859-1")  # browsers read both as windows-1252
 _HOW = "Open it in your browser, print it there to a PDF, and add that."
 _NOTHING = f"There is no text on this page: it may come only when a browser shows it. {_HOW}"
 _ONLY_TITLE = (
@@ -302,24 +296,6 @@ def read_html(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
         sections.paragraph(title)
         warnings.append(_ONLY_TITLE)
     return replace(sections.reading(title, warnings), encoding=encoding)
-
-
-def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
-    """The text of a page in `charset`, else in the one it names, else in one that is guessed, and
-    then the name of that."""
-    if data.startswith(codecs.BOM_UTF8):  # goes before whatever is said of it
-        return decode(data)
-    named = _CHARSET.search(data[:4_096])
-    for name in (charset, *((each or b"").decode() for each in (named.groups() if named else ()))):
-        try:
-            codec = codecs.lookup(name).name if name else ""
-            if codec and not codec.startswith("utf-16"):
-                # What is not in the UTF-8 it names is in something else; other codecs have gaps.
-                errors = "strict" if codec.startswith("utf-8") else "replace"
-                return data.decode("cp1252" if codec in _WESTERN else codec, errors), ""
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return decode(data)
 
 
 def add_html(
