@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.reading.encodings import decode
+from rag_app.reading.encodings import decode, decode_html, is_text
 
 TEXTS = {
     "cp1250": "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. "
@@ -49,3 +49,25 @@ def test_bytes_of_no_encoding_are_read_all_the_same():
     assert text.startswith("one ")
     assert text.endswith(" two")
     assert guessed
+
+
+TORN = {
+    "a line of an older program": "Grüße aus München\n".encode() * 10 + b"Stra\xdfe\n",
+    "a letter that is cut at the end": "Grüße aus München\n".encode() * 10 + b"Stra\xc3",
+    "letters of two bytes": "Все люди рождаются свободными. ".encode() * 3 + b"\xd0",
+    "letters of three bytes": "すべての人間は、自由である。".encode() * 3 + b"\xe3\x81",
+}
+
+
+@pytest.mark.parametrize("data", TORN.values(), ids=TORN)
+def test_one_byte_that_is_no_utf8_makes_no_other_encoding_of_the_whole_text(data):
+    text, guessed = decode(data)
+    assert text == data.decode("utf-8", "replace") and guessed == ""
+    assert decode_html(b'<meta charset="latin1">' + data, "utf-8")[0].endswith(text)
+    assert is_text(data + b"\n", whole=True)
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_a_text_in_another_encoding_is_not_taken_for_torn_utf8(encoding):
+    words = TEXTS[encoding].encode(encoding)
+    assert all(decode(words[:end] * 2)[1] for end in range(60, len(words), 2))

@@ -23,6 +23,7 @@ _CENTRAL = re.compile(
     r"[^\W\d_][¹²³º¾¼½¶¤¦§©®¯°±µ·¸»«×÷¿][^\W\d_]|[šžŠŽ]|õ(?!e)|[a-z]¹(?=.*[a-z]¹)", re.DOTALL
 )
 _NAMES = {f"cp{number}": f"windows-{number}" for number in (874, *range(1250, 1259))}
+_FEW = 4  # letters in UTF-8 for each byte that is not: text in another encoding has more such bytes
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)|<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]+)",
@@ -43,6 +44,8 @@ def is_text(head: bytes, *, whole: bool) -> bool:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
     except UnicodeDecodeError:
+        if _utf8(head) is not None:
+            return True
         # some other encoding, if most of it is still letters and spaces
         plain = sum(1 for byte in head if 32 <= byte < 127 or byte >= 0xA0 or byte in b"\t\r\n")
         return plain >= len(head) * 0.9 and sum(byte in b" \r\n\t" for byte in head) * 40 >= len(
@@ -68,11 +71,23 @@ def decode(data: bytes) -> tuple[str, str]:
     wide = _utf16(data[:65_536])
     if wide:
         return data.decode(wide, errors="replace"), ""
-    try:
-        return data.decode("utf-8"), ""
-    except UnicodeDecodeError:
-        encoding = _guess_encoding(data)
+    text = _utf8(data)
+    if text is not None:
+        return text, ""
+    encoding = _guess_encoding(data)
     return data.decode(encoding, errors="replace"), _NAMES.get(encoding, encoding)
+
+
+def _utf8(data: bytes) -> str | None:
+    """The text in UTF-8, even where a few bytes of it are something else: a letter that was cut, a
+    line of an older program. None if that is not what it is in."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd") - data.count("\ufffd".encode())
+    good = len(text) - len(text.encode("ascii", "ignore")) - bad
+    return text if good >= _FEW * bad else None
 
 
 def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
@@ -84,10 +99,13 @@ def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
     for name in (charset, *((each or b"").decode() for each in (named.groups() if named else ()))):
         try:
             codec = codecs.lookup(name).name if name else ""
-            if codec and not codec.startswith("utf-16"):
-                # What is not in the UTF-8 it names is in something else; other codecs have gaps.
-                errors = "strict" if codec.startswith("utf-8") else "replace"
-                return data.decode("cp1252" if codec in _WESTERN else codec, errors), ""
+            # What is not in the UTF-8 it names is in something else; other codecs have gaps.
+            if codec.startswith("utf-8"):
+                text = _utf8(data)
+                if text is not None:
+                    return text, ""
+            elif codec and not codec.startswith("utf-16"):
+                return data.decode("cp1252" if codec in _WESTERN else codec, "replace"), ""
         except (LookupError, UnicodeDecodeError):
             continue
     return decode(data)
