@@ -37,6 +37,20 @@ def test_lines_of_json_are_spread_where_they_are_long(read):
     assert lines[-1] == "no json"
 
 
+def test_letters_that_json_writes_as_numbers_are_read_as_letters(read):
+    text = r"""{
+    "name": "M\u00fcller", "city":  "\u041c\u043e\u0441\u043a\u0432\u0430", "price": 12.50,
+    "odd": "\ud83d\ude42 \u0022a\u0022 C:\\u00fc \\\u00e4 \ud83d\n"
+}"""
+    said = r"""{
+    "name": "Müller", "city":  "Москва", "price": 12.50,
+    "odd": "🙂 \"a\" C:\\u00fc \\ä ?\n"
+}"""
+    assert read(text, read_json).pages[0].text == said
+    lines = '{"name": "M\\u00fcller"}\n{"name":  "Gr\\u00fc\\u00dfe"}\n'
+    assert read(lines, read_json).pages[0].text == '{"name": "Müller"}\n{"name":  "Grüße"}\n'
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' * 50_000, '{"a": NaN, "b"'])
 def test_json_that_cannot_be_parsed_is_read_as_text(read, text):
     assert "".join(page.text for page in read(text, read_json).pages) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from rag_app.supervision import Told, untold
 from rag_app.types import Reading
 
 _LONG_LINE = 1_000  # characters; what has longer ones is not meant to be read as it is
+_NUMBERED = re.compile(r"(\\\\)|(?:\\u[0-9a-fA-F]{4})+")  # "\u00fc", not "\\u00fc"
 _TITLES = ("title", "name", "headline", "subject")
 _HEADINGS = frozenset(["title", "head", "heading", "article-title", "caption", "invention-title"])
 _PROSE = frozenset(["p", "para", "simpara", "paragraph", "abstract", "description", "text", "note"])
@@ -32,7 +34,8 @@ def read_json(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     """The sections of a JSON text, set in lines if it has none; a notebook's cells.
 
     Raises NoText or LimitReached."""
-    text, encoding = load(path, limits)
+    written, encoding = load(path, limits)
+    text = _NUMBERED.sub(_letters, written)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -44,6 +47,14 @@ def read_json(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     if _has_long_line(text):
         text = _indented(data)
     return replace(with_headings(text, (), encoding), title=_title(data))
+
+
+def _letters(numbered: re.Match[str]) -> str:
+    """Letters that are written as numbers, but for those that JSON cannot have between quotes."""
+    if numbered[1]:
+        return numbered[0]
+    letters = json.dumps(json.loads(f'"{numbered[0]}"'), ensure_ascii=False)[1:-1]
+    return letters.encode("utf-8", "replace").decode()  # half a letter is none
 
 
 def _has_long_line(text: str) -> bool:
