@@ -4,10 +4,11 @@ import pytest
 from offices import packed
 
 from rag_app.errors import DamagedFile, NoText, UnsupportedFormat
+from rag_app.reading.ebooks import read_epub
 from rag_app.reading.limits import Limits
 from rag_app.reading.mail import read_mhtml
 from rag_app.reading.web import LaidOut as at
-from rag_app.reading.web import compacted, read_epub, read_html, spread
+from rag_app.reading.web import compacted, read_html, spread
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ _LIST = (
     Format(".pptx", "ooxml:read_pptx", (".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), "slide",
            types=(b"presentationml", b"ms-powerpoint"), parts=("ppt/presentation.xml",),
            torn=b"ppt/", nouns=_SLIDES),
-    Format(".epub", "web:read_epub", media=(b"application/epub+zip",),
+    Format(".epub", "ebooks:read_epub", media=(b"application/epub+zip",),
            parts=("META-INF/container.xml",), torn=b"application/epub+zip",
            nouns="ebook e-book epub"),
     Format(".odt", "opendocument:read_odt", (".ott",), torn=b"opendocument.text",
