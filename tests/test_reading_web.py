@@ -43,6 +43,34 @@ def test_a_sentence_is_found_on_its_page_under_its_heading(read):
     assert page.number > 3
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ('<h3><button aria-expanded="false">How long?</button></h3>', "<div>Two years.</div>"),
+        ("<h3>3 <span><button>How long?</button></span></h3>", "<div>Two years.</div>"),
+        ('<h3><button aria-controls="x a">How long?</button></h3>', "<p hidden id=a>Two years."),
+        (
+            '<dl><dt><button aria-controls="a">How long?</button></dt>',
+            '<dd id=a aria-hidden="true" style="display:none">Two years.</dd></dl>',
+        ),
+        ("<details><summary><button>How long?</button></summary>", "Two years.</details>"),
+    ],
+)
+def test_a_question_that_opens_its_answer_is_read_with_it(read, question, answer):
+    said = read(f"<h1>FAQ</h1>{question}{answer}").pages[0].text.replace("3 How", "How")
+    assert said == "FAQ\n\nHow long?\n\nTwo years."
+
+
+def test_a_button_beside_a_heading_is_no_part_of_it(read):
+    page = '<h2>Prices <button aria-controls="a">Hide</button></h2><p>5</p><p id=a hidden>No.</p>'
+    assert read(page).pages[0].text == "Prices\n\n5"
+
+
+def test_names_of_columns_that_sort_a_table_are_read(read):
+    page = "<table><tr><th><button>Part</button><th>Price <button>Sort</button><tr><td>A<td>2"
+    assert read(page).pages[0].text == "Part | Price\nA | 2"
+
+
 def test_a_table_reads_as_rows(read):
     text = "<table><tr><th>Part<th>Price<tr><td>Bolt<td><b>2</b>.50<tr><td><td>9</table>"
     assert read(text).pages[0].text == "Part | Price\nBolt | 2.50\n | 9"

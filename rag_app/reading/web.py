@@ -38,6 +38,26 @@ BLOCKS = frozenset(
         "p", "pre", "section", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
     ]
 )  # fmt: skip
+_LABELLED = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt", "th"])
+_NEAR = 4  # elements from a button up to what it labels
+_LABEL = 0.75  # of the letters there: a button beside a heading has fewer
+
+
+def is_label(button: LexborNode) -> bool:
+    """Whether a button is what a heading says, as where a question opens its answer."""
+    around = button.parent
+    for _ in range(_NEAR):
+        if around is None or around.tag in _LABELLED:
+            break
+        around = around.parent
+    if around is None or around.tag not in _LABELLED:
+        return False
+    return len("".join(button.text().split())) >= _LABEL * len("".join(around.text().split()))
+
+
+def is_seen(node: LexborNode) -> bool:
+    """Whether an element is of a kind that people read."""
+    return node.tag not in UNSEEN or (node.tag == "button" and is_label(node))
 
 
 def is_shown(node: LexborNode) -> bool:
@@ -187,7 +207,7 @@ def _sentences(root: LexborNode, without: Collection[int]) -> int:
 
 
 def _is_read(node: LexborNode, without: Collection[int]) -> bool:
-    return node.tag not in UNSEEN and node.mem_id not in without and is_shown(node)
+    return is_seen(node) and node.mem_id not in without and is_shown(node)
 
 
 # Tables that were made to look good, as rows that read well.
@@ -318,6 +338,12 @@ class _HtmlWalker:
         self._sections = sections
         self._has_main = parser.css_first("main") is not None
         self._in_main = int(chosen.part is not None and chosen.part.css_first("main") is None)
+        self._opened = {
+            name
+            for button in parser.css("button[aria-controls]")
+            if is_label(button)
+            for name in (button.attributes.get("aria-controls") or "").split()
+        }
         self._in_item = 0
         self._pieces: list[str] = []
         self._layout: set[int] = set()
@@ -368,9 +394,11 @@ class _HtmlWalker:
     def _is_shown(self, node: LexborNode) -> bool:
         """Whether to go into an element."""
         tag = node.tag or ""
-        if tag in UNSEEN or (tag in _AROUND and self._has_main and not self._in_main):
+        if not is_seen(node) or (tag in _AROUND and self._has_main and not self._in_main):
             return False
-        if node.mem_id in self._chosen.without or not is_shown(node):
+        if node.mem_id in self._chosen.without:
+            return False
+        if not is_shown(node) and node.attributes.get("id") not in self._opened:
             return False
         return tag != "table" or node.mem_id in self._layout
 
@@ -378,7 +406,7 @@ class _HtmlWalker:
         """Note the tables that hold other tables or headings, or have only one column."""
         tables: list[LexborNode] = []
         cells: dict[int, int] = {}
-        for node, entering in walk(root, lambda each: each.tag not in UNSEEN):
+        for node, entering in walk(root, is_seen):
             tag = node.tag or ""
             if tag == "table":
                 if entering and tables:
@@ -464,7 +492,7 @@ def _add_table(table: LexborNode, sections: PageBuilder) -> None:
     """Add the rows of a table, and what cells of it are one."""
     laid = _TableRows()
     pieces: list[str] = []
-    for node, entering in walk(table, lambda each: each.tag not in UNSEEN and is_shown(each)):
+    for node, entering in walk(table, lambda each: is_seen(each) and is_shown(each)):
         tag = node.tag or ""
         if tag == "-text":
             pieces.append(_said(node, pieces))
