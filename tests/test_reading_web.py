@@ -201,6 +201,26 @@ def test_a_chapter_begins_on_a_page_of_its_own(file):
     assert [(h.page, h.text) for h in reading.headings] == [(1, "One"), (2, "Two")]
 
 
+EMPTY = (
+    "<head><title/><script src='a.js'/><link href='a'/></head><body><h2 id='a'/>"
+    "<iframe src='b'/><textarea/><select/><o:p/><ix:header/>"
+    "<p>The pump<br/> is <a id='p9'/>blue.</p></body></html>"
+)
+
+
+@pytest.mark.parametrize("head", ['<?xml version="1.0"?><html>', '<html lang="en">'])
+def test_an_empty_element_of_a_chapter_ends_where_it_begins(file, head):
+    reading = read_epub(file(book(head + EMPTY, "<p>It works.</p>")), limits=Limits())
+    assert [page.text for page in reading.pages] == ["The pump\nis blue.", "It works."]
+
+
+@pytest.mark.parametrize(
+    "head", ['\n<?xml version="1.0"?><html>', '<html xmlns="http://www.w3.org/1999/xhtml">']
+)
+def test_an_empty_element_of_xhtml_ends_where_it_begins(read, head):
+    assert read(head + EMPTY).pages[0].text == "The pump\nis blue."
+
+
 def test_chapters_come_in_the_order_of_the_book(file):
     order = '<itemref idref="c1"/><itemref idref="gone"/><itemref idref="c0"/>'
     reading = read_epub(file(book("<p>first</p>", "<p>second</p>", spine=order)), limits=Limits())

@@ -285,6 +285,14 @@ def _join(row: list[LaidOut]) -> list[LaidOut]:
     return cells
 
 
+_XHTML = re.compile(r"\A\s*<\?xml|\sxmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml[\"']")
+_CLOSED = re.compile(r"<([\w:.-]++)([^<>]*)/>")  # an element with nothing in it
+_VOID = frozenset(
+    [
+        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+        "source", "track", "wbr",
+    ]
+)  # fmt: skip
 _AROUND = frozenset(["header", "footer", "aside"])  # what stands around a <main>
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CELLS = ("td", "th")
@@ -312,6 +320,13 @@ def read_html(path: Path, *, limits: Limits, on_page: Told = untold) -> Reading:
     return replace(sections.reading(title, warnings), encoding=encoding)
 
 
+def as_html(markup: str) -> str:
+    """XHTML as HTML, where `<title/>` is open, and all that follows stands in the title."""
+    return _CLOSED.sub(
+        lambda tag: tag[0] if tag[1] in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>", markup
+    )
+
+
 def add_html(
     markup: str,
     sections: PageBuilder,
@@ -319,7 +334,7 @@ def add_html(
 ) -> str:
     """Add all that a page shows, as of a message or a chapter of a book, or the part of it that is
     chosen, and give its title back."""
-    parser = LexborHTMLParser(markup)
+    parser = LexborHTMLParser(as_html(markup) if _XHTML.search(markup[:2_000]) else markup)
     if parser.root is None:
         return ""
     page = _HtmlWalker(parser, sections, choose(parser))
