@@ -73,6 +73,53 @@ def test_what_a_letter_says_in_several_parts_is_read_whole(read):
     assert (text.count("bring a chair"), text.count("Write to leave")) == (1, 1)
 
 
+CALENDAR = r"""Content-Type: text/calendar; method=REQUEST
+
+BEGIN:VCALENDAR
+BEGIN:VTIMEZONE
+BEGIN:STANDARD
+DTSTART:16010101T030000
+END:STANDARD
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY:Board
+DTSTART;TZID=Europe/Berlin:20250304T100000
+DTEND:20250304T100000Z
+LOCATION:Room 7\, first
+  floor
+DESCRIPTION:Bring:\n- the plan
+BEGIN:VALARM
+DESCRIPTION:REMINDER
+END:VALARM
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20250501
+DTEND;VALUE=DATE:20250502
+END:VEVENT
+END:VCALENDAR"""
+APPOINTED = """Summary: Board
+Start: 2025-03-04 10:00 (Europe/Berlin)
+End: 2025-03-04 10:00 UTC
+Location: Room 7, first floor
+Description: Bring:
+- the plan
+Start: 2025-05-01
+End: 2025-05-01"""
+
+
+def test_an_invitation_says_when_and_where(read):
+    forms = ("Content-Type: text/plain\n\nPlease join.", CALENDAR)
+    text = read(multipart("alternative", *forms)).pages[0].text
+    assert text.endswith(f"Please join.\n\n{APPOINTED}")
+    assert read(LETTER + CALENDAR).pages[0].text.endswith(APPOINTED)
+
+
+def test_a_part_that_is_some_other_text_is_read_unless_another_says_the_same(read):
+    parts = "Content-Type: text/plain\n\nSee below.", "Content-Type: text/markdown\n\n40 tons."
+    assert read(multipart("mixed", *parts)).pages[0].text.endswith("See below.\n\n40 tons.")
+    assert read(multipart("alternative", *parts)).pages[0].text.endswith("See below.")
+
+
 @pytest.mark.parametrize("boundary", ["", '; boundary="other"'])
 def test_a_letter_in_parts_that_cannot_be_told_apart_is_read_as_text(read, boundary):
     body = "--b\nContent-Type: text/plain\n\nCome at five, Jürgen.\n--b--\n"

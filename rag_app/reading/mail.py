@@ -130,6 +130,16 @@ def finished(
 
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_FOLDED = re.compile(r"\r?\n[ \t]")  # a line of a calendar that goes on
+_ESCAPE = re.compile(r"\\(.)")
+_MOMENTS = {"DTSTART": "Start", "DTEND": "End"}
+_APPOINTED = {
+    "SUMMARY": "Summary",
+    **_MOMENTS,
+    "LOCATION": "Location",
+    "DESCRIPTION": "Description",
+}
+_APPOINTMENT = 2  # how deep it stands
 _FOLDS = re.compile(r"[\r\n]+\s*")
 
 
@@ -178,13 +188,16 @@ def parse(data: bytes) -> Letter:
         plain, html = said.setdefault(id(whole), ([], []))
         kind = part.get_content_type()
         uncut = part.get_content_maintype() == "multipart"  # a boundary that is nowhere: as a text
+        nameless = part.get_content_maintype() == "text" and not _name(part)
         if part.get_content_disposition() == "attachment" or not (
-            uncut or kind in ("text/plain", "text/html")
+            uncut or kind in ("text/plain", "text/html") or nameless
         ):
             attachments += _attached(part, len(attachments) + 1)
+        elif kind == "text/calendar":  # says more than what stands beside it
+            said[id(part)] = [_appointments(_plain(part))], []
         elif kind == "text/html":
             html.append(_html(part))
-        else:
+        elif uncut or kind == "text/plain" or whole is part:
             plain.append(_plain(part))
     headers = tuple((name, value) for name in _HEADERS if (value := _header(message, name)))
     bodies = (Body("\n\n".join(plain), "\n".join(html)) for plain, html in said.values())
@@ -265,6 +278,41 @@ def _plain(part: Message) -> str:
         return data.decode(charset, "replace")
     except (LookupError, ValueError):
         return decode(data)[0]
+
+
+def _appointments(text: str) -> str:
+    """What a calendar says of each appointment, a line for each; not what it says of time zones and
+    of alarms, which stand deeper."""
+    depth, lines = 0, []
+    for line in _FOLDED.sub("", text).splitlines():
+        said, _, value = line.partition(":")
+        name, *more = said.split(";")
+        name = name.upper()
+        depth += (name == "BEGIN") - (name == "END")
+        label = _APPOINTED.get(name) if depth <= _APPOINTMENT else None
+        if label and value.strip():
+            zone = next((each[5:] for each in more if each.upper().startswith("TZID=")), "")
+            shown = _when(value.strip(), zone, name) if name in _MOMENTS else _unescaped(value)
+            lines.append(f"{label}: {shown}")
+    return "\n".join(lines)
+
+
+def _when(value: str, zone: str, name: str) -> str:
+    """A day, or a time of it; the end of whole days is the day after the last."""
+    whole = "T" not in value
+    try:
+        when = dt.datetime.strptime(value.rstrip("Z"), "%Y%m%d" if whole else "%Y%m%dT%H%M%S")
+        when -= dt.timedelta(days=whole and name == "DTEND")
+    except (ValueError, OverflowError):
+        return value
+    if whole:
+        return f"{when:%Y-%m-%d}"
+    place = " UTC" if value.endswith("Z") else f" ({zone})" if zone else ""
+    return f"{when:%Y-%m-%d %H:%M}{place}"
+
+
+def _unescaped(value: str) -> str:
+    return _ESCAPE.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value).strip()
 
 
 def _html(part: Message) -> str:
