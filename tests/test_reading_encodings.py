@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_app.reading.encodings import decode, decode_html, is_text
+from rag_app.reading.encodings import decode, decode_html, is_text, named_text
 
 TEXTS = {
     "cp1250": "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. "
@@ -71,3 +71,25 @@ def test_one_byte_that_is_no_utf8_makes_no_other_encoding_of_the_whole_text(data
 def test_a_text_in_another_encoding_is_not_taken_for_torn_utf8(encoding):
     words = TEXTS[encoding].encode(encoding)
     assert all(decode(words[:end] * 2)[1] for end in range(60, len(words), 2))
+
+
+@pytest.mark.parametrize(
+    ("named", "meant", "words"),
+    [
+        ("iso-8859-1", "cp1252", "100 € – “gut”"),
+        ("ISO-8859-9", "cp1254", "“değil” – 5 €"),
+        ("gb2312", "gb18030", "朱镕基说：喆"),
+        ("Shift_JIS", "cp932", "①髙橋～です"),
+        ("euc-kr", "cp949", "똠방각하"),
+        ("tis-620", "cp874", "“ราคา” 5 €"),
+    ],
+)
+def test_an_encoding_that_is_named_is_the_wider_one_that_is_meant(named, meant, words):
+    data = words.encode(meant)
+    assert named_text(data, named) == words
+    assert decode_html(f'<meta charset="{named}">'.encode() + data)[0].endswith(words)
+
+
+@pytest.mark.parametrize("name", ["", "no-such-thing", "rot13", "a\0b"])
+def test_an_encoding_that_is_none_gives_no_text(name):
+    assert named_text(b"words", name) is None

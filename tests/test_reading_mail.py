@@ -150,6 +150,13 @@ def test_a_letter_is_read_in_its_encoding(read, charset):
     assert words in read(data).pages[0].text
 
 
+def test_a_letter_that_says_latin_1_means_windows_1252(read):
+    head = f"{LETTER}Cc: =?iso-8859-1?q?=84Ann=93?= <a@b.org>\n"
+    head += "Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: 8bit\n\n"
+    text = read(head.encode() + "100 € – “gut”".encode("cp1252")).pages[0].text
+    assert "Cc: „Ann“ <a@b.org>" in text and text.endswith("100 € – “gut”")
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -29,7 +29,16 @@ _CHARSET = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)|<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w.-]+)",
     re.IGNORECASE,
 )
-_WESTERN = ("ascii", "iso8859-1")  # browsers read both as windows-1252
+_MEANT = {  # what is named, and the wider encoding that is meant, as browsers read it
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
 
 
 def is_text(head: bytes, *, whole: bool) -> bool:
@@ -90,6 +99,24 @@ def _utf8(data: bytes) -> str | None:
     return text if good >= _FEW * bad else None
 
 
+def named_text(data: bytes, name: str) -> str | None:
+    """The text in an encoding that is named; None if there is none such, or it is not in that."""
+    codec = _codec(name)
+    if codec.startswith("utf-8"):  # what is not in it is in something else; others have gaps
+        return _utf8(data)
+    try:
+        return data.decode(_MEANT.get(codec, codec), "replace") if codec else None
+    except (LookupError, ValueError):
+        return None
+
+
+def _codec(name: str) -> str:
+    try:
+        return codecs.lookup(name).name if name else ""
+    except (LookupError, ValueError):
+        return ""
+
+
 def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
     """The text of a page in `charset`, else in the one it names, else in one that is guessed, and
     then the name of that."""
@@ -97,17 +124,9 @@ def decode_html(data: bytes, charset: str = "") -> tuple[str, str]:
         return decode(data)
     named = _CHARSET.search(data[:4_096])
     for name in (charset, *((each or b"").decode() for each in (named.groups() if named else ()))):
-        try:
-            codec = codecs.lookup(name).name if name else ""
-            # What is not in the UTF-8 it names is in something else; other codecs have gaps.
-            if codec.startswith("utf-8"):
-                text = _utf8(data)
-                if text is not None:
-                    return text, ""
-            elif codec and not codec.startswith("utf-16"):
-                return data.decode("cp1252" if codec in _WESTERN else codec, "replace"), ""
-        except (LookupError, UnicodeDecodeError):
-            continue
+        text = None if _codec(name).startswith("utf-16") else named_text(data, name)
+        if text is not None:
+            return text, ""
     return decode(data)
 
 

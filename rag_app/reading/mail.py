@@ -22,7 +22,7 @@ from email.mime.text import MIMEText
 from pathlib import Path
 
 from rag_app.errors import DamagedFile
-from rag_app.reading.encodings import decode, decode_html
+from rag_app.reading.encodings import decode, decode_html, named_text
 from rag_app.reading.limits import Limits, Unpacking
 from rag_app.reading.ole import Compound
 from rag_app.reading.plain_text import has_columns, with_tables
@@ -272,12 +272,8 @@ def _charset(part: Message) -> str:
 
 def _plain(part: Message) -> str:
     data, charset = _payload(part), _charset(part)
-    if charset in ("", "us-ascii", "ascii", "utf-8"):
-        return decode(data)[0]
-    try:
-        return data.decode(charset, "replace")
-    except (LookupError, ValueError):
-        return decode(data)[0]
+    text = None if charset in ("us-ascii", "ascii") else named_text(data, charset)
+    return decode(data)[0] if text is None else text
 
 
 def _appointments(text: str) -> str:
@@ -344,10 +340,8 @@ def _words(raw: str) -> str:
 def _piece(data: bytes | str, charset: str | None) -> str:
     if isinstance(data, str):
         return data
-    try:
-        return data.decode(charset or "ascii", "strict" if not charset else "replace")
-    except (LookupError, ValueError):
-        return decode(data)[0] if data else ""
+    text = named_text(data, charset or "")
+    return decode(data)[0] if text is None else text
 
 
 def _messages(path: Path) -> Iterator[bytes]:
