@@ -385,6 +385,18 @@ def test_who_is_closed_says_so(database):
         pass
 
 
+def test_what_is_left_alone_is_left_alone_for_another_hour_when_it_fails_again(database):
+    store = Store(database)
+    one = fill(store, 1, ["Cats purr."])
+    for _ in range(2):
+        [waiting] = store.queue.first_of_each([Status.SEARCHABLE], [])
+        assert waiting.document_id == one
+        store.claims.leave(one)
+        assert store.queue.first_of_each([Status.SEARCHABLE], []) == []
+        with database.write() as db:  # an hour later
+            db.execute("UPDATE left_alone SET until = now() - interval '1 second'")
+
+
 def test_space_of_what_was_removed_is_given_back(database):
     store = Store(database)
     store.remove(fill(store, 1, ["Cats purr."]))

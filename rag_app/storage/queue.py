@@ -178,7 +178,8 @@ class SharedClaims(Claims):
         with self._database.aside() as db:
             db.execute(
                 f"INSERT INTO left_alone SELECT id, now() + interval '{_LEFT_ALONE}' "
-                "FROM documents WHERE id = ? ON CONFLICT DO NOTHING",
+                "FROM documents WHERE id = ? "
+                "ON CONFLICT (document_id) DO UPDATE SET until = excluded.until",
                 (document_id,),
             )
 
