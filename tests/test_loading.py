@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -116,6 +117,31 @@ def test_one_file_that_lies_at_two_places_stays_while_it_is_at_one(run, source):
     run("load", source.name)
     after = documents(run)
     assert before in after.values() and len(after) == 2
+
+
+def test_what_a_file_was_stays_while_what_it_is_now_is_not_read(tmp_path):
+    (folder := tmp_path / "in").mkdir()
+    (folder / "ferry.txt").write_text(FERRY)
+    settings = Settings.load(data_dir=tmp_path / "data")
+    with Library(settings, embedder=WordEmbedder()) as library:
+        there = loading.source_of(str(folder), settings)
+
+        def load() -> list[str]:
+            added = [library.loading.add(there, found) for found in there.files()]
+            library.wait([one.document.id for one in added if one])
+            return sorted(document.name for document in library.documents())
+
+        assert load() == ["ferry.txt"]
+        (folder / "blank.txt").write_text(" \n \n")
+        shutil.copy(folder / "blank.txt", folder / "ferry.txt")
+        library.pause()
+        for found in there.files():
+            library.loading.add(there, found)
+        library.resume()
+        assert load() == ["blank.txt", "ferry.txt"]
+        (folder / "ferry.txt").write_text(MUSEUM)
+        assert load() == ["blank.txt", "ferry.txt"]
+        assert library.search("museum")[0].name == "ferry.txt"
 
 
 def test_what_fails_is_said_at_the_end_and_tried_again(run, source, monkeypatch):

@@ -194,6 +194,22 @@ def test_a_file_that_is_put_back_as_it_was_is_not_lost(library, folder):
     assert names(library) == finds(library, "apple") == ["a.txt"]
 
 
+def test_a_file_that_becomes_one_that_is_here_and_cannot_be_read_stays_what_it_was(library, folder):
+    (folder / "a.txt").write_text("The first apple.")
+    (folder / "blank.txt").write_bytes(b" \n" * 9)
+    library.watch(folder)
+    until(lambda: finds(library, "apple") == ["a.txt"])
+    until(lambda: Status.FAILED in {d.status for d in library.documents()})
+    (folder / "a.txt").write_bytes(b" \n" * 9)
+    until(lambda: bool(library.watched()[0].refused))
+    assert finds(library, "apple") == ["a.txt"] and names(library) == ["a.txt", "blank.txt"]
+    [(path, why)] = library.watched()[0].refused
+    assert path == "a.txt" and "here as “blank.txt”, which cannot be read: " in why
+    (folder / "a.txt").write_text("The second apricot.")
+    until(lambda: finds(library, "apricot") == ["a.txt"])
+    assert names(library) == ["a.txt", "blank.txt"] and library.watched()[0].refused == ()
+
+
 def test_a_document_removed_here_does_not_come_back_until_its_file_changes(library, folder):
     (folder / "a.txt").write_text("The first apple.")
     library.watch(folder)

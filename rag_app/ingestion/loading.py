@@ -18,13 +18,13 @@ from urllib.request import url2pathname
 from rag_app.addresses import checked_files_url
 from rag_app.errors import DocumentError, EmptyFile
 from rag_app.ingestion.service import HandsIn
-from rag_app.ingestion.watching import is_worth_taking
+from rag_app.ingestion.watching import does_not_answer, is_worth_taking
 from rag_app.reading.sandbox import or_full
 from rag_app.settings import Settings
 from rag_app.storage.object_store import Bucket
 from rag_app.storage.originals import check_size, incoming_file
 from rag_app.storage.provenance import LoadedFile, LoadedFiles
-from rag_app.types import Added, Status
+from rag_app.types import Added, Status, askable
 
 _HIDDEN = re.compile(r"(^|/)\.")  # a file, or a folder around it
 
@@ -169,9 +169,13 @@ class Loading(HandsIn):
         except DocumentError as error:
             self._loaded.keep(*about, LoadedFile(found.version, older, str(error)))
             raise
+        now = LoadedFile(found.version, added.document.id)
         if older and older != added.document.id:
-            self._give_way(older, added, source, found)
-        self._loaded.keep(*about, LoadedFile(found.version, added.document.id))
+            if added.duplicate and not askable(added.document):  # it may turn out unreadable
+                now = LoadedFile(found.version, older, does_not_answer(added.document))
+            else:
+                self._give_way(older, added, source, found)
+        self._loaded.keep(*about, now)
         return added
 
     def _taken(self, source: FileSource, found: FoundFile, into: str) -> Added:

@@ -26,7 +26,7 @@ from rag_app.errors import (
 from rag_app.reading import NAMES
 from rag_app.storage.provenance import Folders, Known
 from rag_app.supervision import surviving
-from rag_app.types import Added, Watched
+from rag_app.types import Added, Document, Status, Watched, askable
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent
@@ -132,6 +132,12 @@ _ANOTHER = (
     "Its documents stay as they are."
 )
 _TOO_MANY = "The folder {folder} holds too many files; only the first 50,000 are looked at."
+
+
+def does_not_answer(known: Document) -> str:
+    """Why a document stays in place of one that its file became, and that is here already."""
+    why = f"cannot be read: {known.error}" if known.status is Status.FAILED else "is still read."
+    return f"What is in it now is here as “{known.name}”, which {why} What it was before stays."
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +332,10 @@ class Watching:
         # Written to meanwhile? The next look sees another stamp, and what was taken gives way.
         older, newer = before.document_id if before else None, added.document.id
         if older and older != newer:
+            if added.duplicate and not askable(added.document):
+                waits = replace(stamp, document_id=older, refused=does_not_answer(added.document))
+                self._folders.keep(folder, path, waits)
+                return
             if added.duplicate:
                 self._withdraw(folder, path, older)
             elif not self._folders.is_elsewhere(older, folder, path):
