@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import time
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -142,6 +143,19 @@ def test_what_a_file_was_stays_while_what_it_is_now_is_not_read(tmp_path):
         (folder / "ferry.txt").write_text(MUSEUM)
         assert load() == ["blank.txt", "ferry.txt"]
         assert library.search("museum")[0].name == "ferry.txt"
+
+
+def test_what_came_out_of_an_archive_too_stays_when_its_file_changes(run, source, tmp_path):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("ferry.txt", FERRY)
+    run("add", str(tmp_path / "all.zip"))
+    source.put("ferry.txt", FERRY)
+    run("load", source.name)
+    before = set(documents(run).values())
+    assert len(before) == 2  # the archive, and what is in it and in the source
+    source.put("ferry.txt", MUSEUM)
+    run("load", source.name)
+    assert before < set(documents(run).values())
 
 
 def test_what_fails_is_said_at_the_end_and_tried_again(run, source, monkeypatch):

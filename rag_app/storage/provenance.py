@@ -429,11 +429,13 @@ class LoadedFiles(InDatabase):
         )
 
     def is_elsewhere(self, document_id: str, source: str, path: str) -> bool:
-        """Whether a document is another file that was loaded, or lies in a watched folder, too."""
+        """Whether a document is another file that was loaded, lies in a watched folder, or came out
+        of another document, too."""
         row = self._row(
             "SELECT 1 FROM loaded WHERE document_id = :id "
             "AND NOT (source = :source AND path = :path) "
-            "UNION ALL SELECT 1 FROM watched_files WHERE document_id = :id LIMIT 1",
+            "UNION ALL SELECT 1 FROM watched_files WHERE document_id = :id "
+            "UNION ALL SELECT 1 FROM parts WHERE document_id = :id LIMIT 1",
             {"id": document_id, "source": source, "path": path},
         )
         return row is not None
